@@ -1,0 +1,1 @@
+"""What Ralphy touches: one module for each outside thing."""

@@ -1,0 +1,179 @@
+"""The Claude Code CLI as an agent: its command line, its stream, its files, its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ralphy.adapters.capped_file import CappedFile
+from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
+from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, reports_success
+from ralphy.core.stream import Lines, Transcript, parse
+
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
+SETTINGS = '{"attribution":{"commit":"","pr":""}}'
+MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
+MAX_STREAM = 64 << 20
+MAX_STDERR = 1 << 20
+REFUSALS = 2  # it would repeat a refused key for three minutes
+EXIT_GRACE_S = 10.0
+
+Listener = Callable[[Activity], None]
+Question = Callable[[], "str | None"]
+
+
+class Claude:
+    """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
+
+    `exit_grace_s` is how long it may live on after its result. `should_stop` may end a run early; of the
+    reasons it gives, "stalled" and "output" are judged as such, any other is a plain stop.
+    """
+
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        supervisor: Supervisor,
+        *,
+        exit_grace_s: float = EXIT_GRACE_S,
+        should_stop: Question | None = None,
+    ) -> None:
+        self.command = command
+        self.supervisor = supervisor
+        self.exit_grace_s = exit_grace_s
+        self.should_stop = should_stop
+
+    def run(self, request: AgentRequest, on_activity: Listener) -> AgentResult:
+        """Run to the end, the deadline or a stop; trouble with the work is an outcome.
+
+        Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
+        """
+        prompt = request.prompt.encode(errors="replace")
+        if len(prompt) > MAX_PROMPT:
+            detail = f"the prompt has {len(prompt)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
+            return AgentResult(Outcome.TOO_LARGE, detail=detail, session=request.session)
+        try:
+            conversation = _Conversation(request, prompt, on_activity)
+        except OSError as error:
+            raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=request.run_dir) from error
+        try:
+            ended = self._converse(request, conversation)
+        except NotStarted as error:
+            detail = f"{error}: {error.hint}" if error.hint else str(error)
+            return AgentResult(Outcome.FATAL, detail=detail, session=request.session)
+        finally:
+            conversation.close()
+        return conversation.judge(ended)
+
+    def frame(self, request: AgentRequest) -> tuple[str, ...]:
+        """The command line: nothing of the repository's own settings, hooks or servers is started."""
+        argv = [*self.command, "-p", "--output-format", "stream-json", "--verbose"]
+        argv += ["--dangerously-skip-permissions", "--model", request.model]
+        argv += ["--tools", ",".join(request.tools or TOOLS)]
+        argv += ["--setting-sources", "user", "--strict-mcp-config", "--session-id", request.session]
+        if request.max_cost_usd is not None:
+            argv += ["--max-budget-usd", f"{max(request.max_cost_usd, 0.0001):.4f}"]
+        if request.system_prompt_file:
+            argv += ["--append-system-prompt-file", request.system_prompt_file]
+        return (*argv, "--settings", SETTINGS)
+
+    def _converse(self, request: AgentRequest, conversation: _Conversation) -> Exit:
+        command = Command(
+            argv=self.frame(request),
+            cwd=request.cwd,
+            env=request.env,
+            deadline_s=request.deadline_s,
+            stdin_path=str(conversation.prompt_file),
+        )
+        ended = self.supervisor.run(
+            command,
+            conversation.hear,
+            conversation.errors.add,
+            should_stop=lambda: self._why_stop(conversation.transcript),
+            on_stop=lambda _: conversation.transcript.close(),
+        )
+        conversation.finish()
+        return ended
+
+    def _why_stop(self, transcript: Transcript) -> str | None:
+        if transcript.unauthorized >= REFUSALS:
+            return REFUSED_KEY
+        # Another result may follow when a background task ends, hence counted from the last event.
+        silent_since = time.monotonic() if transcript.working else transcript.last_event_at
+        if time.monotonic() - (silent_since or 0.0) >= self.exit_grace_s:
+            return AFTER_RESULT
+        return self.should_stop() if self.should_stop else None
+
+
+class _Conversation:
+    """One run's files and transcript: `prompt.md`, `stream.ndjson` (raw) and `stderr.log` in its folder."""
+
+    def __init__(self, request: AgentRequest, prompt: bytes, on_activity: Listener) -> None:
+        folder = Path(request.run_dir)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        self.request = request
+        self.on_activity = on_activity
+        self.prompt_file = folder / "prompt.md"
+        _write_private(self.prompt_file, prompt)
+        self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
+        self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
+        self.lines = Lines()
+        self.transcript = Transcript()
+        self.last_result = b""
+
+    def hear(self, data: bytes) -> None:
+        self.stream.add(data)
+        self._feed(self.lines.feed(data))
+
+    def finish(self) -> None:
+        """The output has ended, even if its last line has not."""
+        self._feed(self.lines.close())
+
+    def close(self) -> None:
+        note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
+        self.stream.close(note + self.last_result)
+        self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
+
+    def judge(self, ended: Exit) -> AgentResult:
+        transcript = self.transcript
+        stderr = self.errors.tail.decode(errors="replace")
+        outcome, detail, retry_at = classify(transcript, ExitFacts(ended.returncode, ended.stopped, stderr))
+        if self.stream.trouble:
+            detail = f"{detail}; its stream could not be kept: {self.stream.trouble}".removeprefix("; ")
+        return AgentResult(
+            outcome=outcome,
+            text=transcript.text,
+            detail=detail,
+            complete=reports_success(transcript.result),
+            cost_usd=transcript.cost_usd,
+            tokens=transcript.tokens,
+            turns=transcript.turns,
+            session=transcript.session or self.request.session,
+            retry_at=retry_at,
+            duration_s=ended.duration_s,
+            returncode=ended.returncode,
+        )
+
+    def _feed(self, lines: list[bytes]) -> None:
+        for line in lines:
+            event = parse(line)
+            if event is not None:
+                self._take(event, line)
+
+    def _take(self, event: Mapping[str, Any], line: bytes) -> None:
+        if event.get("type") == "result":
+            self.last_result = line + b"\n"
+        activity = self.transcript.feed(event, time.monotonic())
+        if activity:
+            self.on_activity(activity)
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)

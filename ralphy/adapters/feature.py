@@ -1,0 +1,161 @@
+"""The feature folder: its paths, the digests of its artifacts, and what a marker in it is worth."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ralphy.adapters.files import read_regular, signature
+from ralphy.core.errors import InvalidInput, NotFound
+from ralphy.core.model import Artifact, Marker
+
+NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
+ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
+MARKERS = ("APPROVED", "REJECTED", "STOP")
+NOT_COMMITTED = ("TASKS.md", *MARKERS)
+_MARKER_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A folder of artifacts; `path` is relative to the repository's root, with slashes."""
+
+    name: str
+    folder: Path
+    path: str
+
+    @property
+    def private(self) -> Path:
+        """`.ralphy/` in the folder: streams, outboxes, set-aside files; ignored by git."""
+        return self.folder / ".ralphy"
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+    def in_repository(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def story_document(self, story_id: str) -> str:
+        return f"stories/{story_id}.md"
+
+
+def find(root: Path, features_dir: str, wanted: str | None, cwd: Path) -> Feature:
+    """The feature called `wanted`, or at that path; without a name, the only one there is.
+
+    Raises NotFound (naming what there is) and InvalidInput for names that are no names.
+    """
+    if wanted is None:
+        return _only(root, features_dir)
+    folder = root / features_dir / wanted
+    if NAME.fullmatch(wanted) and (folder.is_dir() or not (cwd / wanted).is_dir()):
+        if not folder.is_dir():
+            raise NotFound(
+                f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir)
+            )
+        return _feature(root, folder)
+    given = (cwd / wanted).resolve()
+    if not given.is_dir():
+        raise NotFound(f"there is no feature {wanted!r}", hint=_hint(root, features_dir))
+    return _feature(root, given)
+
+
+def _hint(root: Path, features_dir: str) -> str:
+    names = [feature.name for feature in listed(root, features_dir)]
+    if names:
+        return f"there are: {', '.join(names[:10])}"
+    return f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"'
+
+
+def _only(root: Path, features_dir: str) -> Feature:
+    found = list(listed(root, features_dir))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFound(f"there is no feature in {features_dir}/", hint=_hint(root, features_dir))
+    names = ", ".join(feature.name for feature in found[:10])
+    raise InvalidInput(f"there are {len(found)} features: say which one", hint=names)
+
+
+def _feature(root: Path, folder: Path) -> Feature:
+    real, top = folder.resolve(), root.resolve()
+    if not real.is_relative_to(top):
+        raise InvalidInput(f"{folder} lies outside of the repository", hint="keep features inside of it")
+    if real == top:
+        raise InvalidInput("the repository's root cannot be a feature folder",
+                           hint="move prd.json into a folder of its own, such as docs/features/<name>/")  # fmt: skip
+    if not NAME.fullmatch(folder.name):
+        raise InvalidInput(f"{folder.name!r} is no feature name", hint="letters, digits, - and _, at most 64")
+    return Feature(folder.name, real, real.relative_to(top).as_posix())
+
+
+def listed(root: Path, features_dir: str) -> Iterator[Feature]:
+    """Every feature of the repository, by name; folders without PRD.md, SPEC.md or prd.json are none."""
+    try:
+        names = sorted(
+            entry.name for entry in os.scandir(root / features_dir) if entry.is_dir(follow_symlinks=False)
+        )
+    except OSError:
+        return
+    for name in names:
+        folder = root / features_dir / name
+        if NAME.fullmatch(name) and any((folder / file).exists() for file in ("PRD.md", "SPEC.md", "prd.json")):
+            yield _feature(root, folder)
+
+
+@dataclass(slots=True)
+class Digests:
+    """Digests of files, computed again only when a file's stat has changed."""
+
+    _known: dict[Path, tuple[tuple[int, ...], Artifact]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(data: bytes) -> str:
+        """The digest by which an artifact's bytes are known: sha256, hex."""
+        return hashlib.sha256(data).hexdigest()
+
+    def artifact(self, path: Path) -> Artifact | None:
+        """Digest and ctime of a regular file with something in it; None for all else."""
+        seen = signature(path)
+        if seen is None:
+            self._known.pop(path, None)
+            return None
+        known = self._known.get(path)
+        if known and known[0] == seen:
+            return known[1]
+        data = read_regular(path)
+        if not data or not data.strip():
+            return None
+        found = Artifact(self.of(data), seen[4])
+        self._known[path] = (seen, found)
+        return found
+
+
+def read_marker(path: Path) -> Marker | None:
+    """A marker as it lies there, judged without regard to its gate (ruling 9); None if there is none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    invalid = _why_invalid(found, path)
+    text = "" if invalid else (read_regular(path, _MARKER_BYTES) or b"").decode("utf-8", "replace")
+    return Marker(found.st_ctime_ns, text, invalid)
+
+
+def _why_invalid(found: os.stat_result, path: Path) -> str:
+    allowed = {os.getuid(), path.parent.stat().st_uid}
+    faults = (
+        (stat.S_ISLNK(found.st_mode), "is a symbolic link"),
+        (stat.S_ISDIR(found.st_mode), "is a directory"),
+        (not stat.S_ISREG(found.st_mode), "is not a regular file"),
+        (found.st_nlink > 1, "has more than one link"),
+        (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
+        (found.st_ctime > time.time() + 5, "comes from the future"),
+        (found.st_size > _MARKER_BYTES, "is too large"),
+    )
+    return next((why for is_so, why in faults if is_so), "")

@@ -1,0 +1,71 @@
+"""Files replaced whole or not at all: a reader sees the old bytes or the new ones, never half of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ralphy.core.errors import EnvironmentProblem
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put `data` at `path` by a temporary file and a rename; when `durable`, it is on the disk afterwards.
+
+    Raises EnvironmentProblem when the disk is full or read-only; the old file is then untouched.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(data)
+            out.flush()
+            if durable:
+                os.fsync(out.fileno())
+        temporary.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(path),
+                                 hint="free some space or mend the permissions, then start again") from error  # fmt: skip
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder last through a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
+    """The bytes of a regular file; None if nothing is there, or something that is no regular file or too large.
+
+    Never blocks on a FIFO and never follows a link.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as source:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            return None
+        return source.read(most + 1)
+
+
+def read_text(path: Path, most: int = 1024 * 1024) -> str:
+    """The text of a regular file, "" if there is none; bytes that are no UTF-8 are replaced."""
+    return (read_regular(path, most) or b"").decode("utf-8", "replace")
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file changes (inode, size, mtime, ctime); None if it is not there."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

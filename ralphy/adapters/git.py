@@ -1,0 +1,193 @@
+"""Git as plain verbs: a handful of plumbing commands, each a process of two milliseconds.
+
+The hot path uses these alone; GitPython serves the rare verbs (`ralphy.adapters.ledger`). Every call
+neutralises what a repository could make git run: fsmonitor, hooks, pager, external diff (RELIABILITY
+finding 9), and never asks a question.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+
+_SAFE = (
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
+    "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
+    "-c", "core.quotePath=false", "-c", "advice.detachedHead=false",
+)  # fmt: skip
+_DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
+_UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
+             "GIT_EXTERNAL_DIFF", "GIT_PREFIX")  # fmt: skip
+ZERO = "0" * 40
+
+
+class GitError(Exception):
+    """A git command that failed; `stderr` is its own explanation."""
+
+    def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
+        super().__init__(f"git {' '.join(args)}: exit {code}: {stderr}")
+        self.code = code
+        self.stderr = stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout: its root, its own git directory, and the directory that all worktrees share."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    object_format: str
+    env: Mapping[str, str]
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the project's journal and counters live: out of reach of `git clean`."""
+        return self.common_dir / "ralphy"
+
+    @property
+    def checkout_dir(self) -> Path:
+        """Where this checkout's lock, index and intent live."""
+        name = "main" if self.git_dir == self.common_dir else f"worktree-{self.git_dir.name}"
+        return self.state_dir / "checkouts" / name
+
+    def run(
+        self, *args: str, stdin: bytes = b"", index: Path | None = None, timeout: float | None = None
+    ) -> bytes:
+        """The standard output of a git command; GitError if it fails."""
+        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
+        return _run((*_SAFE, *args), self.root, env, stdin, timeout)
+
+    def run_durable(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
+        """The same with everything it writes on the disk when it returns: for the ledger."""
+        return self.run(*_DURABLE, *args, stdin=stdin, index=index)
+
+    def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
+        """A git command that runs beside others; `finish` collects it."""
+        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
+        return subprocess.Popen(
+            ("git", *_SAFE, *args), cwd=self.root, env=env, close_fds=False,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def text(self, *args: str) -> str:
+        return self.run(*args).decode("utf-8", "replace").strip()
+
+
+def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
+    """Wait for a started command and give its output; GitError if it failed."""
+    out, err = process.communicate(stdin)
+    if process.returncode:
+        raise GitError([str(process.args)], process.returncode, err.decode("utf-8", "replace").strip())
+    return out
+
+
+def _run(
+    args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float | None
+) -> bytes:
+    try:
+        done = subprocess.run(
+            ("git", *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, timeout=timeout,
+            check=False,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        if not cwd.is_dir():
+            raise NotFound(f"there is no directory {cwd}") from error
+        raise EnvironmentProblem("git is not on PATH", hint="install git 2.31 or later") from error
+    if done.returncode:
+        verbs = [arg for arg in args if arg not in _SAFE]
+        raise GitError(verbs, done.returncode, done.stderr.decode("utf-8", "replace").strip())
+    return done.stdout
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of Ralphy's own git calls: nobody is asked, nothing from an outer git leaks in."""
+    env = {k: v for k, v in base.items() if k not in _UNWANTED}
+    return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_LITERAL_PATHSPECS": "0", "LC_ALL": "C"}  # fmt: skip
+
+
+def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
+    """The repository that holds `start`.
+
+    Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
+    """
+    env = environment(os.environ if env is None else env)
+    ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
+           "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
+    try:
+        answer = _run((*_SAFE, *ask), start, env, b"", None).decode().splitlines()
+    except GitError as error:
+        if "work tree" in error.stderr:
+            raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error
+        if "dubious ownership" in error.stderr:
+            raise EnvironmentProblem(error.stderr.splitlines()[0], where=str(start)) from error
+        raise NotFound(f"{start} is not in a git repository", hint="git init") from error
+    _, object_format, git_dir, common_dir, top = answer
+    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env)
+
+
+def head_of(repository: Repository) -> tuple[str, str]:
+    """(branch name or "" when detached, commit id or "" when unborn), read from the files."""
+    head = (repository.git_dir / "HEAD").read_text().strip()
+    if not head.startswith("ref: "):
+        return "", head
+    ref = head[5:]
+    return ref.removeprefix("refs/heads/"), resolve(repository, ref)
+
+
+def resolve(repository: Repository, ref: str) -> str:
+    """The commit id of a full ref name, or "": loose first, then packed."""
+    try:
+        found = (repository.common_dir / ref).read_text().strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        found = _packed(repository, ref)
+    return resolve(repository, found[5:]) if found.startswith("ref: ") else found
+
+
+def _packed(repository: Repository, ref: str) -> str:
+    try:
+        lines = (repository.common_dir / "packed-refs").read_text().splitlines()
+    except FileNotFoundError:
+        return ""
+    wanted = f" {ref}"
+    return next((line.split(" ", 1)[0] for line in lines if line.endswith(wanted)), "")
+
+
+def operation_in_progress(repository: Repository) -> str:
+    """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
+    marks = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
+             "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
+    return next((name for mark, name in marks.items() if (repository.git_dir / mark).exists()), "")
+
+
+def move_refs(repository: Repository, updates: Iterable[tuple[str, str, str]]) -> None:
+    """Move (ref, new, old) all together, each only if it still is `old` (ZERO or "": must not exist).
+
+    Raises Conflict if a ref was moved by somebody else; nothing has moved then.
+    """
+    zero = "0" * (64 if repository.object_format == "sha256" else 40)
+    lines = [f"update {ref} {new} {old or zero}\n" for ref, new, old in updates]
+    try:
+        repository.run_durable("update-ref", "--stdin", "-m", "ralphy", stdin="".join(lines).encode())
+    except GitError as error:
+        raise Conflict(f"a branch moved while Ralphy worked: {error.stderr}",
+                       hint="start again: Ralphy looks anew at what is there") from error  # fmt: skip
+
+
+def install_index(repository: Repository, index: Path) -> bool:
+    """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
+    lock = repository.git_dir / "index.lock"
+    try:
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(index.read_bytes())
+    lock.replace(repository.git_dir / "index")
+    return True

@@ -1,0 +1,75 @@
+"""One owner per checkout: a flock on a file that stays; what stands in it only tells who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+
+import orjson
+
+from ralphy.core.errors import Conflict
+
+
+class Lock:
+    """Held from `with` to its end, and given back by the kernel if the owner dies."""
+
+    def __init__(self, path: Path, purpose: str) -> None:
+        self._path = path
+        self._purpose = purpose
+        self._descriptor = -1
+
+    def __enter__(self) -> Lock:
+        """Take the lock; Conflict names the holder if there is one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Conflict(f"another Ralphy works in this checkout: {_shown(holder(self._path))}",
+                           hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
+        os.ftruncate(descriptor, 0)
+        note = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.time(),
+            "purpose": self._purpose,
+        }
+        os.pwrite(descriptor, orjson.dumps(note), 0)
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+
+def holder(path: Path) -> dict[str, object]:
+    """Who says that they hold the lock; {} if nobody holds it now."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            note = orjson.loads(os.pread(descriptor, 4096, 0))
+        except orjson.JSONDecodeError:
+            note = {}
+        return note if isinstance(note, dict) and note else {"pid": 0}
+    finally:
+        os.close(descriptor)
+    return {}
+
+
+def _shown(note: dict[str, object]) -> str:
+    since = note.get("since")
+    at = time.strftime("%H:%M:%S", time.localtime(since)) if isinstance(since, (int, float)) else "?"
+    return f"pid {note.get('pid', '?')} on {note.get('host', '?')} since {at} ({note.get('purpose', '?')})"

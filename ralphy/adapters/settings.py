@@ -1,0 +1,220 @@
+"""The configuration that is in force: defaults, files, environment and flags, merged setting by setting.
+
+Every level is flattened to dotted names first, so that merging is one `update`, and every value keeps the
+name of the place it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ralphy.adapters.bounded import read_bounded
+from ralphy.adapters.config_fields import MODEL, Field, UnfitError, accept, all_fields, parse_words
+from ralphy.core.config import Check, Config
+from ralphy.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ralphy.adapters.stack import StackReport
+
+_NO_FLAGS: Mapping[str, object] = MappingProxyType({})
+_SHELL = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …"""
+
+    config: Config
+    warnings: tuple[str, ...]
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    values: Mapping[str, _Value]
+    warnings: tuple[str, ...] = ()
+
+
+def load(
+    repo: Path,
+    feature_dir: Path | None,
+    *,
+    env: Mapping[str, str],
+    flags: Mapping[str, object] = _NO_FLAGS,
+    home: Path | None = None,
+) -> Settings:
+    """The settings for a feature (or, with None, for the repository).
+
+    The last one wins: defaults, the user's file, the repository's, the feature's, RALPHY_<SECTION>_<KEY>,
+    `flags` (dotted name → value; None is "not given"). `home` stands for $HOME when that is not to be asked.
+    Raises InvalidInput, which names the file and line, the variable or the flag.
+    """
+    known = all_fields()
+    layers = [
+        *(_file_layer(path, _shown(path, repo), known) for path in _paths(repo, feature_dir, env, home)),
+        _env_layer(env, known),
+        _flag_layer(flags, known),
+    ]
+    merged = {name: _Value(field.default, "default") for name, field in known.items()}
+    for layer in layers:
+        merged.update(layer.values)
+    warnings = [text for layer in layers for text in layer.warnings]
+    warnings += _replace_unknown_models(merged, known)
+    config = _build(merged)
+    warnings += _doubts(config)
+    sources = {name: found.source for name, found in merged.items()}
+    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources))
+
+
+def explain(settings: Settings) -> list[tuple[str, object, str]]:
+    """(dotted name, value, where it came from) of every setting, in the order of the configuration."""
+    return [(name, _look_up(settings.config, name), source) for name, source in settings.sources.items()]
+
+
+def with_stack(config: Config, stack: StackReport | None) -> tuple[Check, ...]:
+    """The checks in force: those configured, else the configured test command, else the stack's own."""
+    if config.checks is not None:
+        return config.checks
+    if config.stack.test_command:
+        return (Check("test", config.stack.test_command),)
+    return stack.checks if stack else ()
+
+
+def _paths(repo: Path, feature_dir: Path | None, env: Mapping[str, str], home: Path | None) -> Iterable[Path]:
+    """The configuration files that may exist, weakest first."""
+    user_home = str(home) if home else env.get("HOME", "")
+    xdg = env.get("XDG_CONFIG_HOME", "")
+    if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification
+        yield Path(xdg, "ralphy", "config.yaml")
+    elif user_home:
+        yield Path(user_home, ".config", "ralphy", "config.yaml")
+    yield repo / ".ralphy" / "config.yaml"
+    if feature_dir is not None and feature_dir != repo:
+        yield feature_dir / ".ralphy" / "config.yaml"
+
+
+def _shown(path: Path, repo: Path) -> str:
+    return str(path.relative_to(repo)) if path.is_relative_to(repo) else str(path)
+
+
+def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
+    data = read_bounded(path, 256 * 1024, where=where)
+    if data is None:
+        return _Layer({})
+    from ralphy.adapters.config_file import read_values  # with yaml: only where there is a file
+
+    found = read_values(data, where, known)
+    return _Layer(
+        {name: _Value(value, f"{where}:{line}") for name, (value, line) in found.values.items()},
+        found.warnings,
+    )
+
+
+def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
+    variables = {field.variable: field for field in known.values() if field.dotted != "checks"}
+    values = {
+        field.dotted: _Value(_from_words(field, env[name]), name)
+        for name, field in variables.items()
+        if name in env
+    }
+    sections = tuple({f"{name.split('.')[0].upper()}_" for name in known if "." in name})
+    strange = sorted(
+        name
+        for name in env
+        if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)
+    )
+    return _Layer(values, tuple(filter(None, (_misspelt(name, variables) for name in strange))))
+
+
+def _misspelt(name: str, variables: Iterable[str]) -> str:
+    """A warning, where the name is close to a setting's; other tools' variables are none of our business."""
+    import difflib
+
+    close = difflib.get_close_matches(name, variables, 1, 0.85)
+    return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
+
+
+def _from_words(field: Field, text: str) -> object:
+    try:
+        return accept(field, parse_words(field, text))
+    except UnfitError as error:
+        raise _unfit(field.dotted, text, error, where=field.variable) from None
+
+
+def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Layer:
+    values: dict[str, _Value] = {}
+    for name, given in flags.items():
+        if given is None:
+            continue
+        if name not in known:
+            raise InvalidInput(f"{name} is not a setting", where="command line")
+        try:
+            values[name] = _Value(accept(known[name], given), "command line")
+        except UnfitError as error:
+            raise _unfit(name, given, error, where="command line") from None
+    return _Layer(values)
+
+
+def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> InvalidInput:
+    from ralphy.adapters.yamltext import short
+
+    return InvalidInput(f"{name} is {short(value)}, must be {error}", where=where)
+
+
+def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field]) -> list[str]:
+    """Put the default in the place of what is no model's name: a name becomes an argument of a program."""
+    warnings: list[str] = []
+    for name in (name for name in known if name.startswith("models.")):
+        found, default = merged[name], known[name].default
+        names = found.value if isinstance(found.value, tuple) else (found.value,)
+        wrong = [model for model in names if not MODEL.fullmatch(str(model))]
+        if not wrong:
+            continue
+        first = default[0] if isinstance(default, tuple) else default
+        kept = tuple(first if model in wrong else model for model in names)
+        merged[name] = _Value(kept if isinstance(found.value, tuple) else first, found.source)
+        listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
+        warnings.append(f"{found.source}: {name}: {listed} is not a model's name; {first} is used instead")
+    return warnings
+
+
+def _build(merged: Mapping[str, _Value]) -> Config:
+    defaults = Config()
+    return Config(
+        **{outer.name: _part(getattr(defaults, outer.name), outer.name, merged) for outer in fields(Config)}
+    )
+
+
+def _part(default: object, name: str, merged: Mapping[str, _Value]) -> Any:
+    if not is_dataclass(default):
+        return merged[name].value
+    section: Callable[..., object] = type(default)
+    return section(**{inner.name: merged[f"{name}.{inner.name}"].value for inner in fields(default)})
+
+
+def _look_up(config: Config, dotted: str) -> object:
+    section, _, key = dotted.partition(".")
+    value = getattr(config, section)
+    return getattr(value, key) if key else value
+
+
+def _doubts(config: Config) -> Iterable[str]:
+    """What is allowed, but seldom meant."""
+    if config.checks == ():
+        yield "checks is empty: nothing is run before a story counts"
+    commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
+    commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
+    for name, command in commands.items():
+        found = _SHELL.intersection(command.split())
+        if found:
+            yield f"{name}: {min(found)} means nothing without a shell; say: sh -c '…', or make it two checks"

@@ -1,0 +1,266 @@
+"""The stacks that `ralphy detect` knows: a language is a row, and what it needs is data.
+
+A condition is "kind:what": `file:` a path or pattern, `dep:` a dependency, `table:` a section or key of a
+configuration file, `script:` a script of the manifest that ends by itself, `tests:` what the test files
+show, `always:` no condition. In a command, `{words}` come from the package manager or the runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_ALWAYS = ("always:",)
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """A package manager, known by any of `when`; `words` fill the commands."""
+
+    name: str
+    when: tuple[str, ...]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A check that is offered when any of `when` holds; of several with one name the first is taken."""
+
+    check: str
+    run: str
+    when: tuple[str, ...] = _ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """`markers` prove the language, `sources` (suffixes) only hint at it.
+
+    `variants` are (condition, other name), `local` (condition, words) beats the manager's words.
+    """
+
+    name: str
+    markers: tuple[str, ...]
+    sources: tuple[str, ...]
+    commands: tuple[Command, ...]
+    reader: str = "words"
+    managers: tuple[Manager, ...] = ()
+    frameworks: tuple[tuple[str, str], ...] = ()
+    variants: tuple[tuple[str, str], ...] = ()
+    local: tuple[tuple[str, Mapping[str, str]], ...] = ()
+
+
+_PYTHON = Language(
+    "python",
+    ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "requirements-dev.txt", "Pipfile"),
+    (".py",),
+    (
+        Command(
+            "test",
+            "{tool}pytest -q",
+            (
+                *("dep:pytest", "table:tool.pytest", "table:tool:pytest", "table:pytest"),
+                *("file:pytest.ini", "file:.pytest.ini", "file:conftest.py", "file:tests/conftest.py"),
+                "tests:pytest",
+            ),
+        ),
+        Command("test", "{python} manage.py test", ("file:manage.py",)),
+        Command("test", "{python} -m unittest {discover}", ("tests:unittest",)),
+        Command("test", "{tool}pytest -q", ("tests:any",)),
+        Command("lint", "{tool}ruff check .", ("file:ruff.toml", "file:.ruff.toml", "table:tool.ruff")),
+        Command("lint", "{tool}flake8", ("file:.flake8", "table:flake8")),
+        Command(
+            "typecheck",
+            "{tool}mypy",
+            ("table:tool.mypy.files", "table:tool.mypy.packages", "table:mypy.files", "table:mypy.packages"),
+        ),
+        Command(
+            "typecheck", "{tool}mypy .", ("file:mypy.ini", "file:.mypy.ini", "table:tool.mypy", "table:mypy")
+        ),
+    ),
+    reader="python",
+    managers=(
+        Manager("uv", ("file:uv.lock", "table:tool.uv"), {"tool": "uv run ", "python": "uv run python"}),
+        Manager(
+            "poetry",
+            ("file:poetry.lock", "table:tool.poetry"),
+            {"tool": "poetry run ", "python": "poetry run python"},
+        ),
+        Manager("pdm", ("file:pdm.lock", "table:tool.pdm"), {"tool": "pdm run ", "python": "pdm run python"}),
+        Manager(
+            "pipenv",
+            ("file:Pipfile.lock", "file:Pipfile"),
+            {"tool": "pipenv run ", "python": "pipenv run python"},
+        ),
+        Manager("pip", _ALWAYS, {"tool": "python3 -m ", "python": "python3"}),
+    ),
+    frameworks=tuple(
+        (f"dep:{name}", name)
+        for name in ("django", "fastapi", "flask", "litestar", "starlette", "aiohttp", "streamlit", "click")
+    ),
+    local=(("file:.venv/bin/python", {"tool": ".venv/bin/python -m ", "python": ".venv/bin/python"}),),
+)
+_NODE = Language(
+    "javascript",
+    ("package.json",),
+    (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"),
+    (
+        Command("test", "{test}", ("script:test",)),
+        *(Command("test", f"{{run}} {name}", (f"script:{name}",)) for name in ("test:ci", "test:unit")),
+        *(Command("lint", f"{{run}} {name}", (f"script:{name}",)) for name in ("lint", "lint:check")),
+        *(
+            Command("typecheck", f"{{run}} {name}", (f"script:{name}",))
+            for name in ("typecheck", "type-check", "check-types", "tsc")
+        ),
+        Command("build", "{run} build", ("script:build",)),
+    ),
+    reader="node",
+    managers=(
+        Manager("pnpm", ("file:pnpm-lock.yaml",), {"test": "pnpm test", "run": "pnpm run"}),
+        Manager("yarn", ("file:yarn.lock",), {"test": "yarn test", "run": "yarn run"}),
+        Manager("bun", ("file:bun.lock", "file:bun.lockb"), {"test": "bun run test", "run": "bun run"}),
+        Manager("npm", _ALWAYS, {"test": "npm test", "run": "npm run"}),
+    ),
+    frameworks=(
+        *(
+            ("dep:next", "next"),
+            ("dep:nuxt", "nuxt"),
+            ("dep:@angular/core", "angular"),
+            ("dep:astro", "astro"),
+        ),
+        *(
+            ("dep:@nestjs/core", "nest"),
+            ("dep:@sveltejs/kit", "sveltekit"),
+            ("dep:@remix-run/react", "remix"),
+        ),
+        *(("dep:svelte", "svelte"), ("dep:vue", "vue"), ("dep:react", "react"), ("dep:express", "express")),
+        *(("dep:fastify", "fastify"), ("dep:hono", "hono"), ("dep:koa", "koa")),
+    ),
+    variants=(("file:tsconfig.json", "typescript"), ("dep:typescript", "typescript")),
+)
+_GO = Language(
+    "go",
+    ("go.mod", "go.work"),
+    (".go",),
+    (Command("test", "go test ./...", ("file:go.mod",)), Command("vet", "go vet ./...", ("file:go.mod",))),
+    managers=(Manager("go", _ALWAYS),),
+    frameworks=(
+        *(("dep:github.com/gin-gonic/gin", "gin"), ("dep:github.com/labstack/echo*", "echo")),
+        *(("dep:github.com/gofiber/fiber*", "fiber"), ("dep:github.com/go-chi/chi*", "chi")),
+        ("dep:github.com/spf13/cobra", "cobra"),
+    ),
+)
+_RUST = Language(
+    "rust",
+    ("Cargo.toml",),
+    (".rs",),
+    (
+        Command("test", "cargo test"),
+        Command(
+            "lint",
+            "cargo clippy --all-targets",
+            ("file:clippy.toml", "file:.clippy.toml", "table:lints.clippy", "table:workspace.lints.clippy"),
+        ),
+    ),
+    reader="cargo",
+    managers=(Manager("cargo", _ALWAYS),),
+    frameworks=tuple(
+        (f"dep:{name}", name) for name in ("axum", "actix-web", "rocket", "tauri", "leptos", "clap")
+    ),
+)
+_RUBY = Language(
+    "ruby",
+    ("Gemfile", "*.gemspec"),
+    (".rb",),
+    (
+        Command("test", "bundle exec rspec", ("file:.rspec", "dep:rspec", "dep:rspec-rails")),
+        Command("test", "bundle exec rails test", ("dep:rails",)),
+        Command("test", "bundle exec rake test", ("file:Rakefile",)),
+        Command("lint", "bundle exec rubocop", ("file:.rubocop.yml",)),
+    ),
+    managers=(Manager("bundler", _ALWAYS),),
+    frameworks=(("dep:rails", "rails"), ("dep:sinatra", "sinatra"), ("dep:hanami", "hanami")),
+)
+_PHP = Language(
+    "php",
+    ("composer.json",),
+    (".php",),
+    (
+        Command("test", "composer test", ("script:test",)),
+        Command("test", "vendor/bin/pest", ("dep:pestphp/pest",)),
+        Command("test", "vendor/bin/phpunit", ("file:phpunit.xml", "file:phpunit.xml.dist")),
+        Command("lint", "vendor/bin/phpcs", ("file:phpcs.xml", "file:phpcs.xml.dist")),
+        Command("typecheck", "vendor/bin/phpstan analyse", ("file:phpstan.neon", "file:phpstan.neon.dist")),
+    ),
+    reader="composer",
+    managers=(Manager("composer", _ALWAYS),),
+    frameworks=(("dep:laravel/framework", "laravel"), ("dep:symfony/framework-bundle", "symfony")),
+)
+_JVM = Language(
+    "java",
+    ("pom.xml", "build.gradle", "build.gradle.kts"),
+    (".java", ".kt"),
+    (Command("test", "{build} test"),),
+    managers=(
+        Manager("maven", ("file:pom.xml",), {"build": "mvn -q -B"}),
+        Manager("gradle", _ALWAYS, {"build": "gradle -q"}),
+    ),
+    frameworks=(
+        ("dep:*spring*boot*", "spring-boot"),
+        ("dep:*quarkus*", "quarkus"),
+        ("dep:*micronaut*", "micronaut"),
+    ),
+    variants=(("file:build.gradle.kts", "kotlin"), ("dep:*kotlin*", "kotlin")),
+    local=(("file:mvnw", {"build": "./mvnw -q -B"}), ("file:gradlew", {"build": "./gradlew -q"})),
+)
+_ELIXIR = Language(
+    "elixir",
+    ("mix.exs",),
+    (".ex", ".exs"),
+    (
+        Command("test", "mix test"),
+        Command("lint", "mix credo", ("dep:credo",)),
+        Command("format", "mix format --check-formatted", ("file:.formatter.exs",)),
+    ),
+    managers=(Manager("mix", _ALWAYS),),
+    frameworks=(("dep:phoenix", "phoenix"),),
+)
+_DART = Language(
+    "dart",
+    ("pubspec.yaml",),
+    (".dart",),
+    (
+        Command("test", "{dart} test", ("file:test",)),
+        Command("lint", "{dart} analyze", ("file:analysis_options.yaml",)),
+    ),
+    managers=(
+        Manager("flutter", ("dep:flutter",), {"dart": "flutter"}),
+        Manager("pub", _ALWAYS, {"dart": "dart"}),
+    ),
+    frameworks=(("dep:flutter", "flutter"),),
+)
+
+# The order decides between languages that are equally strong.
+LANGUAGES: tuple[Language, ...] = (
+    *(_PYTHON, _NODE, _GO, _RUST, _RUBY, _PHP, _JVM, _ELIXIR, _DART),
+    Language("csharp", ("*.sln", "*.csproj", "*/*.csproj"), (".cs",), (Command("test", "dotnet test"),)),
+    Language("scala", ("build.sbt",), (".scala",), (Command("test", "sbt test"),)),
+    Language("swift", ("Package.swift",), (".swift",), (Command("test", "swift test"),)),
+    Language("haskell", ("stack.yaml",), (".hs",), (Command("test", "stack test"),)),
+    Language("haskell", ("*.cabal",), (".hs",), (Command("test", "cabal test"),)),
+    Language("zig", ("build.zig",), (".zig",), (Command("test", "zig build test"),)),
+    Language("ocaml", ("dune-project",), (".ml",), (Command("test", "dune test"),)),
+    Language("clojure", ("project.clj",), (".clj",), (Command("test", "lein test"),)),
+    Language(
+        "deno", ("deno.json", "deno.jsonc"), (), (Command("test", "deno test"), Command("lint", "deno lint"))
+    ),
+    Language("cpp", ("CMakeLists.txt", "meson.build"), (".cc", ".cpp", ".hpp"), ()),
+    Language("c", (), (".c", ".h"), ()),
+)
+# Asked when no language offers a test command: (files, a line that declares the target, command).
+TASK_RUNNERS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("GNUmakefile", "makefile", "Makefile"), r"(?m)^test[ \t]*:(?!=)", "make test"),
+    (("justfile", "Justfile", ".justfile"), r"(?m)^test\b[^:=\n]*:(?!=)", "just test"),
+)
+SKIPPED_FOLDERS = frozenset(
+    ("node_modules", "vendor", "venv", "env", "target", "dist", "build", "__pycache__", "site-packages")
+)

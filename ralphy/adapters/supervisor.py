@@ -1,0 +1,296 @@
+"""The warm supervisor: starts one program at a time and ends whatever that program leaves behind.
+
+A script of its own, run once per worker as `python -I -S supervisor.py LINK PARENT`: LINK is the number of
+an inherited Unix socket, PARENT the pid it must have been started by. Orders and events are lines of JSON:
+
+    in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's three descriptors with it
+         {"do": "signal", "signal": 2, "tree": false}
+         {"do": "kill"}
+    out  {"event": "started", "pid": 7}
+         {"event": "failed", "errno": 2, "message": "...", "what": "program"}
+         {"event": "exited", "returncode": -9, "killed": 3}
+
+It is a subreaper, so nothing escapes by forking twice or by starting a session: every descendant stays below
+it in the process tree. When the link closes (the parent died) or SIGTERM comes, it kills the tree and ends.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+GRACE_S = 0.2  # what leftovers get between TERM and KILL
+KILL_ROUNDS = 200
+ROUND_S = 0.005
+WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the link until it closes; 1 when the parent was gone already."""
+    link, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # The kernel sends this when the *thread* that started us ends, so HUP asks "is the parent gone?" while
+    # TERM is an order. Until the handler stands, HUP's default ends us, which is right as well.
+    prctl(PR_SET_PDEATHSIG, int(signal.SIGHUP), 0, 0, 0)
+    if os.getppid() != parent:
+        return 1
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    keep_descriptors_private()
+    Supervisor(link, parent, prctl).serve()
+    return 0
+
+
+def keep_descriptors_private() -> None:
+    """Whatever this process holds beyond stdin, stdout and stderr closes itself when a child is executed."""
+    for entry in os.scandir("/proc/self/fd"):
+        if int(entry.name) > 2:
+            os.set_inheritable(int(entry.name), False)
+
+
+class Supervisor:
+    """One child and its descendants, driven by the link and by SIGCHLD; nothing here polls while idle."""
+
+    def __init__(self, link: socket.socket, parent: int, prctl: Any) -> None:
+        self.link = link
+        self.parent = parent
+        self.prctl = prctl
+        self.me = os.getpid()
+        self.main = 0
+        self.status: int | None = None
+        self.killed: set[int] = set()
+        self.over = False
+        self.received = b""
+        self.descriptors: list[int] = []
+        self.wake = listen_to_signals()
+        self.changed = [n for n in range(1, signal.NSIG) if signal.getsignal(n) not in (signal.SIG_DFL, None)]
+        self.signals = select.poll()
+        self.signals.register(self.wake, select.POLLIN)
+        self.everything = select.poll()
+        self.everything.register(self.wake, select.POLLIN)
+        self.everything.register(link.fileno(), select.POLLIN)
+
+    def serve(self) -> None:
+        try:
+            while not self.over:
+                ready = {fd for fd, _ in self.everything.poll()}
+                if self.wake in ready:
+                    self.heed_signals()
+                if self.link.fileno() in ready:
+                    for order in self.orders():
+                        self.obey(order)
+        finally:
+            self.end_tree(0.0)
+
+    def orders(self) -> Iterator[dict[str, Any]]:
+        """The whole orders that have arrived; the end of the link sets `over`."""
+        room = socket.CMSG_SPACE(3 * array.array("i").itemsize)
+        try:
+            data, ancillary, _, _ = self.link.recvmsg(1 << 16, room, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            data, ancillary = b"", []
+        for _, _, raw in ancillary:
+            numbers = array.array("i")
+            numbers.frombytes(raw[: len(raw) - len(raw) % numbers.itemsize])
+            self.descriptors += numbers
+        self.over = self.over or not data
+        *lines, self.received = (self.received + data).split(b"\n") if b"\n" in data else [self.received + data]
+        return (json.loads(line) for line in lines)
+
+    def obey(self, order: dict[str, Any]) -> None:
+        if order["do"] == "start":
+            self.start(order)
+        elif order["do"] == "kill":
+            self.end_tree(0.0)
+            self.report_exit()
+        elif order["tree"]:
+            self.signal_tree(order["signal"], signal.SIGCONT)  # a stopped process hears only CONT and KILL
+        elif self.main:
+            signal_quietly(self.main, order["signal"])
+
+    def start(self, order: dict[str, Any]) -> None:
+        """Fork and execute; answers only when the program runs or could not be executed."""
+        standard, self.descriptors = self.descriptors[:3], self.descriptors[3:]
+        trouble_in, trouble_out = os.pipe2(os.O_CLOEXEC)
+        signal.pthread_sigmask(signal.SIG_BLOCK, WAKING)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self.become(order, standard, trouble_out)
+        except OSError as error:
+            pid = 0
+            os.write(trouble_out, describe(error, "process"))
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        for fd in (*standard, trouble_out):
+            os.close(fd)
+        trouble = read_all(trouble_in)
+        if trouble and pid:
+            os.waitpid(pid, 0)
+        self.main, self.killed = (0 if trouble else pid), set()
+        self.tell({"event": "failed", **json.loads(trouble)} if trouble else {"event": "started", "pid": pid})
+
+    def become(self, order: dict[str, Any], standard: list[int], trouble: int) -> NoReturn:
+        """In the forked child: turn into the program, or write why not to `trouble` and end."""
+        what = "process"
+        try:
+            self.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != self.me:
+                os._exit(127)
+            os.setsid()
+            for number in self.changed:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            for target, fd in enumerate(standard):
+                os.dup2(fd, target)
+            what = "folder"
+            os.chdir(order["cwd"])
+            what = "program"
+            os.execvpe(order["argv"][0], order["argv"], order["env"])  # noqa: S606 - without a shell, on purpose
+        except BaseException as error:  # whatever it is must be told; nothing may return from here
+            os.write(trouble, describe(error, what))
+        os._exit(127)
+
+    def heed_signals(self) -> None:
+        self.drain_signals()
+        self.reap()
+        self.report_exit()
+
+    def drain_signals(self) -> None:
+        try:
+            numbers = os.read(self.wake, 4096)
+        except BlockingIOError:
+            return
+        if signal.SIGTERM in numbers or (signal.SIGHUP in numbers and os.getppid() != self.parent):
+            self.over = True
+
+    def reap(self) -> bool:
+        """Collect the dead, adopted ones too; True while any child is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.main:
+                self.main, self.status = 0, status
+
+    def report_exit(self) -> None:
+        """Say that the main child has ended, once nothing of it is left."""
+        if self.status is None:
+            return
+        status, self.status = self.status, None
+        self.end_tree(GRACE_S)
+        returncode = os.waitstatus_to_exitcode(status)
+        self.tell({"event": "exited", "returncode": returncode, "killed": len(self.killed)})
+
+    def end_tree(self, grace_s: float) -> None:
+        """Kill every descendant and reap it, in about a second; `killed` collects all but the main child.
+
+        All are stopped before any is killed, so that none can fork away between two looks at the table.
+        """
+        main = {self.main}
+        if grace_s and self.reap():
+            self.killed |= self.signal_tree(signal.SIGTERM, signal.SIGCONT) - main
+            end = time.monotonic() + grace_s
+            while self.reap() and time.monotonic() < end:
+                self.rest(end - time.monotonic())
+        for _ in range(KILL_ROUNDS):
+            if not self.reap():
+                break
+            self.killed |= self.signal_tree(signal.SIGSTOP, signal.SIGKILL) - main
+            self.rest(ROUND_S)
+
+    def signal_tree(self, *numbers: int) -> set[int]:
+        """Send each signal to all descendants, one after the other; the pids that were not dead yet."""
+        family = list(descendants(self.me))
+        for number in numbers:
+            for pid, _ in family:
+                signal_quietly(pid, number)
+        return {pid for pid, state in family if state != b"Z"}
+
+    def rest(self, timeout_s: float) -> None:
+        """Until the next signal (a child's end), at most `timeout_s` seconds."""
+        if self.signals.poll(max(timeout_s, 0.0) * 1000):
+            self.drain_signals()
+
+    def tell(self, event: dict[str, Any]) -> None:
+        try:
+            self.link.sendall(json.dumps(event).encode() + b"\n")
+        except OSError:
+            self.over = True
+
+
+def describe(error: BaseException, what: str) -> bytes:
+    number = error.errno if isinstance(error, OSError) else None
+    text = os.strerror(number) if number else str(error)
+    return json.dumps({"errno": number or 0, "message": text, "what": what}).encode()
+
+
+def read_all(fd: int) -> bytes:
+    """Everything up to the end of a pipe, which is closed."""
+    pieces = list(iter(lambda: os.read(fd, 4096), b""))
+    os.close(fd)
+    return b"".join(pieces)
+
+
+def listen_to_signals() -> int:
+    """A descriptor that becomes readable, with their numbers, when signals come."""
+    wake, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    for number in WAKING:
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    return wake
+
+
+def signal_quietly(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def descendants(root: int) -> Iterator[tuple[int, bytes]]:
+    """Every process below `root` with its state, zombies included (their threads may live on)."""
+    children: dict[int, list[tuple[int, bytes]]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            state, parent = look_up(entry.name)
+            children.setdefault(parent, []).append((int(entry.name), state))
+    parents = [root]
+    while parents:
+        family = children.get(parents.pop(), [])
+        parents += [pid for pid, _ in family]
+        yield from family
+
+
+def look_up(pid: str) -> tuple[bytes, int]:
+    """State and parent of a process; (b"", -1) when it has gone."""
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return b"", -1
+    try:
+        fields = os.read(fd, 1024).rpartition(b")")[2].split(maxsplit=2)  # the name before may hold anything
+    except OSError:
+        return b"", -1
+    finally:
+        os.close(fd)
+    return fields[0], int(fields[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

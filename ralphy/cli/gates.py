@@ -1,0 +1,103 @@
+"""approve, reject, abort, redo and reset: what a person says to a feature from the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from ralphy.adapters.files import replace_file
+from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+
+@click.command("approve")
+@feature_argument
+@with_options
+def approve(call: Invocation, feature: str | None) -> int:
+    """Put APPROVED into the feature folder, as `touch APPROVED` does."""
+    folder = call.feature(call.repository(), feature)
+    replace_file(folder.file("APPROVED"), b"", durable=False)
+    call.output.data(
+        f"{folder.name}: APPROVED is there", {"schema": "ralphy/approve@1", "ok": True, "feature": folder.name}
+    )
+    return ExitCode.DONE
+
+
+@click.command("reject")
+@feature_argument
+@click.option("-m", "--message", default="", help="Remarks for the step's agent; without them the feature ends.")
+@with_options
+def reject(call: Invocation, feature: str | None, message: str) -> int:
+    """Put REJECTED into the feature folder, with the remarks in it."""
+    folder = call.feature(call.repository(), feature)
+    replace_file(folder.file("REJECTED"), message.encode(), durable=False)
+    call.output.data(
+        f"{folder.name}: REJECTED is there", {"schema": "ralphy/reject@1", "ok": True, "feature": folder.name}
+    )
+    return ExitCode.DONE
+
+
+@click.command("abort")
+@feature_argument
+@with_options
+def abort(call: Invocation, feature: str | None) -> int:
+    """End the Ralphy that works in this checkout, and its agent, at once; nothing is lost."""
+    from ralphy.adapters.lock import holder
+
+    repository = call.repository()
+    if feature is not None:
+        call.feature(repository, feature)
+    note = holder(repository.checkout_dir / "lock")
+    pid = note.get("pid")
+    if not note or not isinstance(pid, int) or pid <= 1:
+        raise NotFound("no Ralphy works in this checkout", hint="ralphy status")
+    if str(note.get("host")) != os.uname().nodename:
+        raise Conflict(f"the Ralphy that works here runs on {note.get('host')}", hint="end it there")
+    os.kill(pid, signal.SIGTERM)
+    call.output.data(f"told pid {pid} to end", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
+    return ExitCode.DONE
+
+
+@click.command("redo")
+@click.argument("target", metavar="STEP|STORY")
+@feature_argument
+@with_options
+def redo(call: Invocation, target: str, feature: str | None) -> int:
+    """Make a step (spec, qa, pr) or a story again at the next run.
+
+    The step's document is set aside, never deleted; a story becomes pending and its attempts are counted anew.
+    """
+    from ralphy.adapters.lock import Lock
+    from ralphy.engine.again import redo_step, redo_story
+
+    with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", f"redo {target}"):
+        if target in ("spec", "qa", "pr"):
+            said = redo_step(w, target)
+        elif any(story.id == target for story in w.store.load().stories):
+            said = redo_story(w, target)
+        else:
+            raise InvalidInput(f"{target!r} is no step (spec, qa, pr) and no story", hint="ralphy status")
+    call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
+    return ExitCode.DONE
+
+
+@click.command("reset")
+@feature_argument
+@with_options
+def reset(call: Invocation, feature: str | None) -> int:
+    """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
+    from ralphy.adapters.lock import Lock
+    from ralphy.engine.again import reset_feature
+
+    with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "reset"):
+        said = reset_feature(w)
+    call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
+    return ExitCode.DONE
+
+
+def shown(path: Path, root: Path) -> str:
+    """A path as people read it."""
+    return os.path.relpath(path, root)

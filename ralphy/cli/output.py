@@ -1,0 +1,97 @@
+"""What a command says and where: data on stdout, progress and errors on stderr, JSON when asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ralphy.core.errors import ExitCode, RalphyError
+
+if TYPE_CHECKING:
+    import click
+
+_NAMES = {
+    ExitCode.UNEXPECTED: "unexpected",
+    ExitCode.NOT_FOUND: "not_found",
+    ExitCode.INVALID: "invalid_input",
+    ExitCode.CONFLICT: "conflict",
+    ExitCode.ENVIRONMENT: "environment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The two streams of a command, and how much goes there."""
+
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    progress: bool = True
+
+    @classmethod
+    def plain(cls, *, as_json: bool, verbose: bool) -> Output:
+        return cls(as_json=as_json, verbose=verbose)
+
+    def data(self, text: str, value: Any) -> None:
+        """The command's result: `value` as one line of JSON, or `text` for people."""
+        line = json.dumps(value, ensure_ascii=False) if self.as_json else clean(text)
+        if line:
+            sys.stdout.write(line.rstrip("\n") + "\n")
+            sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """A line of the log for people: stamped, on stderr."""
+        if not self.quiet:
+            sys.stderr.write(f"[{time.strftime('%H:%M:%S')}] {clean(text)}\n")
+            sys.stderr.flush()
+
+    def note(self, text: str) -> None:
+        """A line for people without a stamp."""
+        if not self.quiet:
+            sys.stderr.write(f"{clean(text)}\n")
+            sys.stderr.flush()
+
+    def error(self, error: RalphyError) -> int:
+        """What, where, what to do; gives the exit code."""
+        if self.as_json:
+            self._json_error(error.exit_code, str(error), error.hint)
+        else:
+            hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
+            sys.stderr.write(f"ralphy: {clean(str(error))}{hint}\n")
+        return error.exit_code
+
+    def usage_error(self, error: click.ClickException) -> int:
+        """Wrong usage is invalid input (3), whatever click would return."""
+        if self.as_json:
+            self._json_error(ExitCode.INVALID, error.format_message(), "ralphy --help")
+        else:
+            error.show(sys.stderr)
+        return ExitCode.INVALID
+
+    def unexpected(self, error: Exception) -> int:
+        """A defect of Ralphy's own; the traceback only with -v."""
+        import traceback
+
+        text = f"{type(error).__name__}: {error}"
+        if self.as_json:
+            self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report what it prints")
+            return ExitCode.UNEXPECTED
+        sys.stderr.write(f"ralphy: unexpected: {clean(text)}\n  hint: run it again with -v and report what it prints\n")
+        if self.verbose or os.environ.get("RALPHY_LOG") == "debug":
+            sys.stderr.write(traceback.format_exc())
+        return ExitCode.UNEXPECTED
+
+    def _json_error(self, code: int, message: str, hint: str) -> None:
+        body = {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
+        self.data("", {"schema": "ralphy/error@1", "ok": False, "error": body})
+
+
+def clean(text: str) -> str:
+    """Text without what a terminal would obey: control characters become visible."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

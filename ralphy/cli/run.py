@@ -1,0 +1,189 @@
+"""start, loop and watch: three drivers of the same decisions."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import click
+
+from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.show import Narrator
+from ralphy.core.decision import Rest, Wait
+from ralphy.core.errors import ExitCode, InvalidInput
+from ralphy.core.model import Session
+
+_STEPS = click.Choice(["spec", "qa"])
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP, as something that unwinds: what was open is closed on the way out."""
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into Terminated while a run is on."""
+
+    def raise_it(_: int, __: FrameType | None) -> None:
+        raise Terminated
+
+    before = {number: signal.signal(number, raise_it) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def limit_options(command: Any) -> Any:
+    """What bounds a run."""
+    for option in (
+        click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing."),
+        click.option("--max-iterations", type=click.IntRange(1), help="Agent runs at the most."),
+        click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars at the most."),
+        click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
+        click.option("--calls", type=click.IntRange(1), metavar="N", help="Agent runs an hour at the most."),
+        click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
+        click.option("--accept-red", is_flag=True, help="Go on although checks are red: these failures are known."),
+        click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("loop")
+@feature_argument
+@limit_options
+@click.option("--to", "last_step", type=_STEPS, help="End when this step's document is there.")
+@with_options
+def loop(call: Invocation, feature: str | None, last_step: str | None, **limits: Any) -> int:
+    """Run FEATURE to a gate (10), a halt or the end; never asks. This is `make loop`."""
+    return _drive(call, feature, last_step or "", limits, asks=False)
+
+
+@click.command("start")
+@click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
+@limit_options
+@click.option("--fresh", is_flag=True, help="Forget earlier attempts first.")
+@click.option("--continue", "_continue", is_flag=True, help="Go on where it ended (which is what always happens).")
+@with_options
+def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, **limits: Any) -> int:
+    """Run one feature in the foreground; on a terminal, ask at gates.
+
+    A DESCRIPTION has a space in it: a feature is made of it, with a PRD.md. Without a terminal the gates wait for
+    `touch APPROVED` in the feature folder; with one, the file counts as well.
+    """
+    if feature and " " in feature.strip():
+        feature = _make_feature(call, feature)
+    if fresh:
+        _forget(call, feature)
+    return _drive(call, feature, "", limits, asks=True)
+
+
+def _make_feature(call: Invocation, description: str) -> str:
+    from ralphy.adapters.scaffold import new_feature, slug
+
+    repository = call.repository()
+    features_dir = call.settings(repository).config.project.features_dir
+    name = slug(description)
+    prd = new_feature(repository.root / features_dir, name, description)
+    call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
+    return name
+
+
+def _forget(call: Invocation, feature: str | None) -> None:
+    with call.workspace(feature) as workspace:
+        workspace.record("reset")
+
+
+def _flags(limits: dict[str, Any]) -> dict[str, object]:
+    names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd", "until": "limits.until",
+             "calls": "limits.calls_per_hour"}  # fmt: skip
+    flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits[name] is not None}
+    if limits["auto_approve"]:
+        flags |= {"gates.spec": "auto", "gates.qa": "auto"}
+    return flags
+
+
+def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
+    call.flags.update(_flags(limits))
+    with call.workspace(feature) as workspace:
+        until = _clock_time(workspace.config.limits.until, workspace.clock())
+        workspace.session = Session(until=until, last_step=last_step, accepts_red=limits["accept_red"])
+        if limits["dry_run"]:
+            from ralphy.cli.look import explain
+
+            return explain(call, workspace)
+        return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
+
+
+def _clock_time(text: str | None, now: float) -> float | None:
+    """The next moment at which the wall clock shows HH:MM, in epoch seconds."""
+    if not text:
+        return None
+    import time
+
+    hours, _, minutes = text.partition(":")
+    today = time.localtime(now)
+    at = time.mktime((today.tm_year, today.tm_mon, today.tm_mday, int(hours), int(minutes), 0, 0, 0, -1))
+    if at > now:
+        return at
+    return time.mktime((today.tm_year, today.tm_mon, today.tm_mday + 1, int(hours), int(minutes), 0, 0, 0, -1))
+
+
+def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
+    from ralphy.adapters.lock import Lock
+    from ralphy.engine.reactor import Patience, run_feature
+
+    narrator = Narrator(call.output, workspace)
+    workspace.say, workspace.show = narrator.say, narrator.show
+    patience = Patience(gates=asks, limits=waits)
+    try:
+        with signals(), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
+            rest = run_feature(workspace, narrator.decided, patience, narrator.dialogue if asks else None)
+    except KeyboardInterrupt:
+        narrator.say("interrupted: nothing is lost; start again to go on")
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        narrator.say("terminated: nothing is lost; start again to go on")
+        return ExitCode.TERMINATED
+    return narrator.finished(rest)
+
+
+@click.command("watch")
+@limit_options
+@with_options
+def watch(call: Invocation, **limits: Any) -> int:
+    """The reactor over all features of the repository: waits at gates, goes on when files appear."""
+    from ralphy.engine.reactor import watch_all
+
+    if limits["dry_run"]:
+        raise InvalidInput("watch has no dry run", hint="ralphy why FEATURE")
+    call.flags.update(_flags(limits))
+    repository = call.repository()
+    features_dir = call.settings(repository).config.project.features_dir
+
+    def opened(feature: Any) -> Any:
+        workspace = call.open(repository, feature)
+        narrator = Narrator(call.output, workspace, named=True)
+        workspace.say, workspace.show = narrator.say, narrator.show
+        until = _clock_time(workspace.config.limits.until, workspace.clock())
+        workspace.session = Session(until=until, accepts_red=limits["accept_red"])
+        return workspace, narrator.decided
+
+    try:
+        with signals():
+            watch_all(repository, features_dir, opened, call.output.say)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        return ExitCode.TERMINATED
+    return ExitCode.DONE
+
+
+def is_gate(rest: Rest) -> bool:
+    """Does this rest wait for a person at a gate?"""
+    return isinstance(rest, Wait) and bool(rest.gate)

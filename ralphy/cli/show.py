@@ -1,0 +1,98 @@
+"""The narrator: decisions, sentences and the agent's activity as a stamped log on stderr."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ralphy.adapters.files import replace_file
+from ralphy.cli.output import Output, clean
+from ralphy.core import decision as d
+from ralphy.core.agent import Activity
+from ralphy.core.model import Snapshot
+from ralphy.engine.reactor import Dialogue
+from ralphy.engine.view import phase_of
+from ralphy.engine.workspace import Workspace
+
+_EVERY_S = 0.5
+_QUIET = (d.OpenGate, d.SetAside, d.Approve)
+
+
+class Narrator:
+    """Says what happens to one feature; as JSON, a line for each decision on stdout."""
+
+    def __init__(self, output: Output, workspace: Workspace, *, named: bool = False) -> None:
+        self._output = output
+        self._workspace = workspace
+        self._prefix = f"{workspace.feature.name}: " if named else ""
+        self._last_shown = 0.0
+        self._last_rest = ""
+        self._snapshot: Snapshot | None = None
+
+    def say(self, text: str) -> None:
+        self._output.say(f"{self._prefix}{text}")
+
+    def decided(self, decision: Any, snapshot: Snapshot) -> None:
+        """A decision was made; a rest that was said already is not said again."""
+        self._snapshot = snapshot
+        if isinstance(decision, d.Rest):
+            if decision.reason == self._last_rest:
+                return
+            self._last_rest = decision.reason
+        else:
+            self._last_rest = ""
+        if self._output.as_json:
+            self._json(decision, snapshot)
+        if isinstance(decision, d.RunAgent):
+            self.say(f"{phase_of(decision, snapshot)}: {decision.reason} ({decision.mode}, {decision.model})")
+        elif isinstance(decision, d.Wait) and decision.until is not None:
+            at = time.strftime("%H:%M:%S", time.localtime(decision.until))
+            self.say(f"waiting until {at}: {decision.reason}")
+        elif not isinstance(decision, _QUIET):
+            self.say(decision.reason)
+
+    def _json(self, decision: d.Decision, s: Snapshot) -> None:
+        value = {"schema": "ralphy/event@1", "feature": s.feature, "at": s.now, "phase": phase_of(decision, s),
+                 "decision": type(decision).__name__, "reason": decision.reason}  # fmt: skip
+        self._output.data("", value)
+
+    def show(self, activity: Activity) -> None:
+        """A line of the agent's activity, a few a second at the most."""
+        now = time.monotonic()
+        if not self._output.progress or self._output.quiet or now - self._last_shown < _EVERY_S:
+            return
+        self._last_shown = now
+        text = " ".join(clean(activity.text).split())[:100]
+        self._output.note(f"           {self._prefix}{activity.kind}: {text}")
+
+    @property
+    def dialogue(self) -> Dialogue:
+        return Dialogue(self._ask, self._take)
+
+    def _ask(self, wait: d.Wait) -> None:
+        self._output.note(f"\nApprove {wait.gate} of {self._workspace.feature.name}? [y/n] ")
+
+    def _take(self, line: str) -> None:
+        """y makes the marker; n, with remarks behind it, sends the artifact back."""
+        answer, _, remarks = line.strip().partition(" ")
+        folder = self._workspace.feature
+        if answer.lower() in ("y", "yes"):
+            replace_file(folder.file("APPROVED"), b"", durable=False)
+        elif answer.lower() in ("n", "no"):
+            replace_file(folder.file("REJECTED"), remarks.encode(), durable=False)
+        else:
+            self._output.note("y approves, n rejects, n and some words send it back with these remarks: [y/n] ")
+
+    def finished(self, rest: d.Rest) -> int:
+        """The end of a run: where things stand, and what to do next."""
+        if not self._output.as_json and self._snapshot:
+            self._summary(self._snapshot)
+        return rest.exit_code
+
+    def _summary(self, s: Snapshot) -> None:
+        done = sum(1 for story in s.prd.stories if story.is_completed)
+        cost = self._workspace.session.cost_usd
+        self._output.note(
+            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {self._workspace.session.runs} agent runs, "
+            f"${cost:.2f}. Look: git log --oneline {s.tree.feature_branch}; ralphy status {s.feature}"
+        )

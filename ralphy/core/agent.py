@@ -1,0 +1,98 @@
+"""What goes to an agent and what comes back, whatever program the agent is.
+
+The protocol is small: a request goes out, events come in, a result ends it. The result says what
+*happened* (structure only, never prose); what the agent *claims* is read by `ralphy.core.report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+
+class Outcome(Enum):
+    """How an agent run or an attempt ended. LIMITED and TRANSIENT use up no attempt."""
+
+    SUCCEEDED = "succeeded"
+    REJECTED = "rejected"
+    NEEDS_INPUT = "needs_input"
+    STALLED = "stalled"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
+    LIMITED = "limited"
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+    TOO_LARGE = "too_large"
+    STOPPED = "stopped"
+
+    @property
+    def costs_an_attempt(self) -> bool:
+        return self not in _FREE
+
+
+_FREE = {Outcome.LIMITED, Outcome.TRANSIENT, Outcome.FATAL, Outcome.STOPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_creation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """One fresh invocation. Paths are absolute; `deadline_s` is monotonic seconds from the start.
+
+    `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment.
+    """
+
+    run: str
+    prompt: str
+    cwd: str
+    run_dir: str
+    model: str
+    deadline_s: float
+    session: str
+    env: Mapping[str, str]
+    tools: tuple[str, ...] = ()
+    max_cost_usd: float | None = None
+    system_prompt_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `complete` says that
+    a result line came and reported success (ruling 6 asks)."""
+
+    outcome: Outcome
+    text: str = ""
+    detail: str = ""
+    complete: bool = False
+    cost_usd: float = 0.0
+    tokens: Tokens = field(default_factory=Tokens)
+    turns: int = 0
+    session: str = ""
+    retry_at: float | None = None
+    duration_s: float = 0.0
+    returncode: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Something worth showing while an agent works: kind is reading, writing, running, thinking, text, …"""
+
+    kind: str
+    text: str
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Agent(Protocol):
+    """A program that does one piece of work in a folder."""
+
+    def run(self, request: AgentRequest, on_activity: Callable[[Activity], None]) -> AgentResult:
+        """Run to the end, the deadline or a stop; never raises for trouble with the work."""
+        ...

@@ -1,0 +1,128 @@
+"""The configuration as frozen values: every name, default and unit in one place.
+
+`ralphy.adapters.settings` fills these from the files, the environment and the flags;
+schemas/config.schema.json describes the same fields for editors, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command that Ralphy runs before a story counts; `run` is split as a shell would, without a shell."""
+
+    name: str
+    run: str
+    timeout_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    name: str = ""
+    features_dir: str = "docs/features"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    language: str = ""
+    test_command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    command: tuple[str, ...] = ("claude",)
+    preset: str = "claude"
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Model per step; implementation is the ladder of attempts (the last one is kept for the rest)."""
+
+    specification: str = "sonnet"
+    implementation: tuple[str, ...] = ("sonnet",)
+    qa: str = "sonnet"
+    pr: str = "haiku"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds of active time; `agent` bounds a single agent run."""
+
+    specification: float = 1800.0
+    implementation: float = 14400.0
+    qa: float = 1800.0
+    pr: float = 600.0
+    agent: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    enabled: bool = True
+    inactivity_timeout: float = 60.0
+    max_repeated_errors: int = 3
+    task_stagnation_timeout: float = 600.0
+    max_output_size: int = 524288
+    max_attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time."""
+
+    max_attempts: int = 5
+    max_iterations: int = 50
+    calls_per_hour: int = 100
+    max_cost_usd: float | None = None
+    max_cost_per_story_usd: float | None = None
+    until: str | None = None
+    max_qa_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """`human` waits for a marker file, `auto` passes by itself."""
+
+    spec: str = "human"
+    qa: str = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class Safety:
+    level: str = "moderate"
+    sandbox: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    branch_prefix: str = "ralph/"
+    commit: str = "squash"
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set. `checks` is None when the stack's own checks are to be used."""
+
+    project: Project = field(default_factory=Project)
+    stack: Stack = field(default_factory=Stack)
+    setup: str = ""
+    checks: tuple[Check, ...] | None = None
+    agent: Agent = field(default_factory=Agent)
+    models: Models = field(default_factory=Models)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    limits: Limits = field(default_factory=Limits)
+    gates: Gates = field(default_factory=Gates)
+    safety: Safety = field(default_factory=Safety)
+    git: Git = field(default_factory=Git)
+    pr: PullRequest = field(default_factory=PullRequest)

@@ -1,0 +1,270 @@
+"""The nouns that decisions are made of: stories, the PRD, artifacts, markers, and the snapshot of a feature.
+
+Everything here is a value. `raw` keeps the document as it was read, so that fields that Ralphy does
+not know survive a rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from ralphy.core.history import History
+
+Document = dict[str, Any]
+
+
+class Status(Enum):
+    """Where a story stands; `blocked` is stored only for an open question."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One user story; `index` is its place in the file."""
+
+    id: str
+    title: str
+    status: Status
+    priority: int
+    depends_on: tuple[str, ...]
+    index: int
+    raw: Document
+
+    @classmethod
+    def of(cls, raw: Document, index: int) -> Story:
+        status = raw.get("status")
+        if status is None:
+            status = "completed" if raw.get("passes") is True else "pending"
+        return cls(
+            raw["id"],
+            raw["title"],
+            _STATUS[status],
+            raw.get("priority", 0),
+            tuple(raw.get("dependsOn", ())),
+            index,
+            raw,
+        )
+
+    @property
+    def is_completed(self) -> bool:
+        return self.status is Status.COMPLETED
+
+    @property
+    def is_open(self) -> bool:
+        """Still to be done by a run; `in_progress` is written for readers and means pending."""
+        return self.status is Status.PENDING or self.status is Status.IN_PROGRESS
+
+    @property
+    def kind(self) -> str:
+        return str(self.raw.get("kind", "code"))
+
+    @property
+    def execution(self) -> Mapping[str, Any]:
+        return self.raw.get("execution") or {}
+
+
+_STATUS = {status.value: status for status in Status}
+
+
+@dataclass(frozen=True, slots=True)
+class Prd:
+    """prd.json as a value; every change gives a new one."""
+
+    raw: Document
+    stories: tuple[Story, ...]
+
+    @classmethod
+    def of(cls, raw: Document) -> Prd:
+        return cls(raw, tuple([Story.of(story, i) for i, story in enumerate(raw.get("userStories", ()))]))
+
+    def story(self, story_id: str) -> Story:
+        """The story of that id; KeyError if there is none."""
+        for story in self.stories:
+            if story.id == story_id:
+                return story
+        raise KeyError(story_id)
+
+    def with_story(self, story_id: str, **changes: Any) -> Prd:
+        """The PRD with some fields of one story replaced, the others as they were."""
+        old = self.story(story_id)
+        new = Story.of({**old.raw, **changes}, old.index)
+        stories = (*self.stories[: old.index], new, *self.stories[old.index + 1 :])
+        return Prd({**self.raw, "userStories": [story.raw for story in stories]}, stories)
+
+    def with_stories(self, stories: list[Document]) -> Prd:
+        return Prd.of({**self.raw, "userStories": stories})
+
+    def with_workflow(self, **changes: Any) -> Prd:
+        return Prd({**self.raw, "workflow": {**self.workflow, **changes}}, self.stories)
+
+    @property
+    def workflow(self) -> Mapping[str, Any]:
+        return self.raw.get("workflow") or {}
+
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        return tuple(Approval.of(entry) for entry in self.workflow.get("approvals", ()))
+
+    def step(self, name: str) -> Mapping[str, Any]:
+        """What was recorded when a step's output was adopted: inputs and outputs, name -> digest."""
+        found = (self.workflow.get("steps") or {}).get(name)
+        return found if isinstance(found, Mapping) else {}
+
+    def with_step(self, name: str, record: Document) -> Prd:
+        return self.with_workflow(steps={**(self.workflow.get("steps") or {}), name: record})
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's word at a gate: verdict is approved, rejected or revise; it binds `digest` (and `code`)."""
+
+    gate: str
+    verdict: str
+    digest: str
+    code: str = ""
+    text: str = ""
+    answered: bool = False
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Approval:
+        return cls(
+            str(raw.get("gate", "")),
+            str(raw.get("verdict", "approved")),
+            str(raw.get("digest", "")),
+            str(raw.get("code", "")),
+            str(raw.get("text", "")),
+            raw.get("answered") is True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file of the feature folder: sha256 of its bytes, and when it last changed (ctime, nanoseconds)."""
+
+    digest: str
+    ctime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is no statement of a person."""
+
+    ctime_ns: int
+    text: str = ""
+    invalid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of the QA report's front matter; severity is critical, major, minor or info."""
+
+    severity: str
+    title: str
+    file: str = ""
+    detail: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        return self.severity in ("critical", "major")
+
+
+@dataclass(frozen=True, slots=True)
+class QaReport:
+    verdict: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer in QUESTIONS.md to a story's question."""
+
+    story: str
+    text: str
+
+    @property
+    def is_yes(self) -> bool:
+        return self.text.strip().lower().rstrip(".!") in ("yes", "y", "oui", "ja", "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The repository as a decision needs it. `code` is the tree id of HEAD without the feature folder.
+
+    `dirty` lists changed code files, `edited` those of the feature folder; `busy` names a merge or rebase
+    in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached.
+    """
+
+    head: str
+    branch: str
+    base: str
+    feature_branch: str
+    code: str
+    dirty: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    busy: str = ""
+    has_feature_branch: bool = False
+    other_feature: str = ""
+
+    @property
+    def is_on_branch(self) -> bool:
+        return self.branch == self.feature_branch
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the checks said about a code tree before anyone worked on it."""
+
+    is_green: bool
+    red: tuple[str, ...] = ()
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it."""
+
+    runs: int = 0
+    cost_usd: float = 0.0
+    until: float | None = None
+    last_step: str = ""
+    stop_asked: bool = False
+    accepts_red: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds."""
+
+    feature: str
+    now: float
+    prd: Prd
+    tree: Tree
+    history: History
+    has_prd_file: bool = True
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)
+    markers: Mapping[str, Marker] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
+    baseline: Baseline | None = None
+    qa: QaReport | None = None
+    unfinished: str = ""
+    session: Session = field(default_factory=Session)
+
+    def digest(self, name: str) -> str:
+        """The digest of an artifact; "" if it is not there."""
+        found = self.artifacts.get(name)
+        return found.digest if found else ""
+
+    def at(self, now: float) -> Snapshot:
+        return replace(self, now=now)

@@ -1,0 +1,194 @@
+"""How an agent run ended, decided from the structure of its stream and its exit, never from prose.
+
+Neither the exit code nor `subtype` alone decides: API failures call themselves "success" with `is_error`, an
+interrupted run can exit with 0 and no result, and a run that is told to end reports success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.core.activity import shorten
+from ralphy.core.agent import Outcome
+from ralphy.core.loose import mapping_of, number_of, text_of
+from ralphy.core.stream import Transcript
+
+Verdict = tuple[Outcome, str, float | None]
+
+AFTER_RESULT = "result"  # why a run is stopped that said its result and did not exit
+REFUSED_KEY = "unauthorized"  # why a run is stopped that only repeats refused requests
+NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once and log in, or set a valid key"
+STOPS = {
+    REFUSED_KEY: (Outcome.FATAL, NO_KEY),
+    "deadline": (Outcome.TIMED_OUT, "the deadline passed"),
+    "stalled": (Outcome.STALLED, "it had stopped making progress"),
+    "output": (Outcome.CRASHED, "it printed more than is allowed"),
+}
+NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once and log in, or set a valid key"
+FATAL_ERRORS = {
+    "authentication_failed": NO_KEY,
+    "oauth_org_not_allowed": "this organisation does not allow Claude Code",
+    "billing_error": "there is a problem with the bill or the credit",
+    "model_not_found": "the model does not exist, or is not available to you",
+}
+FATAL_STATUSES = {
+    401: NO_KEY,
+    402: FATAL_ERRORS["billing_error"],
+    403: NO_KEY,
+    404: FATAL_ERRORS["model_not_found"],
+}
+TRANSIENT_ERRORS = ("server_error", "overloaded")
+TOO_LARGE_REASONS = ("prompt_too_long", "image_error")
+USAGE_EXITS = range(1, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class ExitFacts:
+    """How the process ended: `returncode` is negative for a signal, `stopped` says why we stopped it, if we
+    did, and `stderr` is the end of what it said there, for the detail only."""
+
+    returncode: int | None
+    stopped: str | None = None
+    stderr: str = ""
+
+
+def classify(transcript: Transcript, exit_: ExitFacts) -> Verdict:
+    """The outcome, a sentence for people, and for LIMITED the epoch seconds of the reset if known."""
+    ending = _Ending(transcript, exit_)
+    for rule in RULES:
+        verdict = rule(ending)
+        if verdict:
+            return verdict
+    return _crashed(ending)
+
+
+def reports_success(result: Mapping[str, Any] | None) -> bool:
+    """Whether a result line says that the work came to its normal end."""
+    return (
+        result is not None
+        and result.get("subtype") == "success"
+        and result.get("is_error") is False
+        and result.get("terminal_reason") == "completed"
+    )
+
+
+class _Ending:
+    """The facts that the rules ask for, each read in one place."""
+
+    def __init__(self, transcript: Transcript, exit_: ExitFacts) -> None:
+        result = mapping_of(transcript.result)
+        self.transcript = transcript
+        self.exit = exit_
+        self.result = result
+        self.exited_well = exit_.returncode == 0 or exit_.stopped == AFTER_RESULT
+        # An API failure calls itself a success.
+        self.api_failed = result.get("subtype") == "success" and result.get("is_error") is True
+        self.status = int(number_of(result.get("api_error_status")) or 0) if self.api_failed else 0
+        self.error = transcript.error if self.api_failed else ""
+
+    @property
+    def words(self) -> str:
+        """What the result line itself says about its failure."""
+        errors = self.result.get("errors")
+        said = [text_of(error) for error in errors] if isinstance(errors, list) else []
+        return shorten(text_of(self.result.get("result")) or "; ".join(said))
+
+    @property
+    def how(self) -> str:
+        code = self.exit.returncode
+        if code is None:
+            return "it ended"
+        return f"it was killed by signal {-code}" if code < 0 else f"it exited with {code}"
+
+    def verdict(self, outcome: Outcome, detail: str, retry_at: float | None = None) -> Verdict:
+        return outcome, f"{detail}: {self.words}" if self.words else detail, retry_at
+
+
+def _stopped(ending: _Ending) -> Verdict | None:
+    reason = ending.exit.stopped
+    if reason is None or reason == AFTER_RESULT:
+        return None
+    outcome, detail = STOPS.get(reason, (Outcome.STOPPED, f"stopped: {reason}"))
+    return outcome, detail, None
+
+
+def _succeeded(ending: _Ending) -> Verdict | None:
+    if not (ending.exited_well and reports_success(ending.result) and ending.transcript.turns):
+        return None
+    if not text_of(ending.result.get("result")).strip():
+        return Outcome.TRANSIENT, "the result was empty", None
+    return Outcome.SUCCEEDED, "", None
+
+
+def _limited(ending: _Ending) -> Verdict | None:
+    limit = ending.transcript.limit
+    if limit and limit.status == "rejected" and (ending.api_failed or not ending.result):
+        detail = f"the usage limit ({limit.kind or 'unknown'}) is reached"
+        return ending.verdict(Outcome.LIMITED, detail, limit.resets_at)
+    if ending.status != 429 and (ending.status or ending.error != "rate_limit"):
+        return None
+    if ending.transcript.key_source in (
+        "",
+        "none",
+    ):  # a login, not a key: its 429 is the subscription's limit
+        return ending.verdict(Outcome.LIMITED, "the usage limit is reached")
+    return ending.verdict(Outcome.TRANSIENT, "too many requests")
+
+
+def _too_large(ending: _Ending) -> Verdict | None:
+    if ending.status != 413 and ending.result.get("terminal_reason") not in TOO_LARGE_REASONS:
+        return None
+    return ending.verdict(Outcome.TOO_LARGE, "the prompt is too long")
+
+
+def _fatal(ending: _Ending) -> Verdict | None:
+    detail = FATAL_ERRORS.get(ending.error) or FATAL_STATUSES.get(ending.status)
+    return ending.verdict(Outcome.FATAL, detail) if detail else None
+
+
+def _transient(ending: _Ending) -> Verdict | None:
+    unreachable = not ending.status and ending.error in TRANSIENT_ERRORS
+    if not unreachable and ending.status != 408 and ending.status < 500:
+        return None
+    return ending.verdict(Outcome.TRANSIENT, "the service is unreachable or overloaded")
+
+
+def _misused(ending: _Ending) -> Verdict | None:
+    """Claude Code refuses its command line, or something else answers to its name."""
+    if ending.transcript.came or ending.exit.returncode not in USAGE_EXITS:
+        return None
+    said = shorten(ending.exit.stderr)
+    return Outcome.FATAL, f"{ending.how} before it began" + (f": {said}" if said else ""), None
+
+
+def _crashed(ending: _Ending) -> Verdict:
+    if not ending.result:
+        said = shorten(ending.exit.stderr)
+        return Outcome.CRASHED, f"{ending.how} without a result" + (f": {said}" if said else ""), None
+    if not ending.transcript.turns:
+        return ending.verdict(Outcome.CRASHED, "not a single turn was run")
+    if reports_success(ending.result):
+        return Outcome.CRASHED, f"{ending.how} after a result", None
+    subtype = text_of(ending.result.get("subtype"))
+    reason = text_of(ending.result.get("terminal_reason"))
+    return ending.verdict(Outcome.CRASHED, _cause(subtype, reason, ending.status))
+
+
+def _cause(subtype: str, reason: str, status: int) -> str:
+    """The most telling of what a failed result says about itself."""
+    if status:
+        return f"the request was refused ({status})"
+    return (reason if subtype == "success" and reason != "completed" else subtype) or "the result is not complete"
+
+
+RULES: tuple[Callable[[_Ending], Verdict | None], ...] = (
+    _stopped,
+    _succeeded,
+    _limited,
+    _too_large,
+    _fatal,
+    _transient,
+    _misused,
+)

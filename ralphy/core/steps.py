@@ -1,0 +1,55 @@
+"""The pipeline as a table: who makes what of what, and which gate comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ralphy.core.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A row: `output` is made of `inputs`; `gate` (or "") opens after it; `phase` is S0.8's word for it."""
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    gate: str
+    phase: str
+    waiting_phase: str
+
+
+SPEC = Step("spec", ("PRD.md",), "SPEC.md", "spec", "SPECIFICATION", "AWAITING_SPEC_VALIDATION")
+STORY = Step("story", ("SPEC.md", "prd.json"), "", "", "IMPLEMENTATION", "IMPLEMENTATION")
+QA = Step("qa", ("SPEC.md", "code"), "QA_REPORT.md", "qa", "QA", "AWAITING_QA_VALIDATION")
+PR = Step("pr", ("QA_REPORT.md",), "PR.md", "", "PR", "PR")
+STEPS = (SPEC, STORY, QA, PR)
+BY_NAME = {step.name: step for step in STEPS}
+
+# A draft that does not validate goes back to the step's agent this often.
+MENDS = 3
+
+
+def model_for(config: Config, step: str, attempt: int = 1, wanted: str = "") -> str:
+    """The model of a run: the story's own wish, else the step's; attempts climb the ladder."""
+    if wanted:
+        return wanted
+    ladder: Sequence[str] = {
+        "spec": (config.models.specification,),
+        "story": config.models.implementation,
+        "qa": (config.models.qa,),
+        "pr": (config.models.pr,),
+    }[step]
+    return ladder[min(attempt, len(ladder)) - 1]
+
+
+def active_limit_s(config: Config, step: str) -> float:
+    """How many seconds of active time a step may take in all."""
+    timeouts = config.timeouts
+    return {
+        "spec": timeouts.specification,
+        "story": timeouts.implementation,
+        "qa": timeouts.qa,
+        "pr": timeouts.pr,
+    }[step]

@@ -1,0 +1,250 @@
+"""What the lines of stream-json say: bytes to lines, lines to events, events to a transcript.
+
+Only structure is read, never prose: a file that mentions usage limits must not end the night. Unknown events
+are welcome and ignored, and no input of any kind raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ralphy.core.activity import activity_of, shorten
+from ralphy.core.agent import Activity, Tokens
+from ralphy.core.loose import blocks_of, count_of, mapping_of, number_of, text_of
+
+MAX_LINE = 16 << 20
+UNAUTHORIZED = (401, 403)
+MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
+
+
+class Lines:
+    """Cuts a stream into lines; one over `max_line` bytes is dropped and counted, memory stays flat."""
+
+    def __init__(self, max_line: int = MAX_LINE) -> None:
+        self.max_line = max_line
+        self.dropped = 0
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._too_long = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without their newlines."""
+        first, *rest = data.split(b"\n")
+        self._hold(first)
+        if not rest:
+            return []
+        lines = [*self._release(), *rest[:-1]]
+        self._hold(rest[-1])
+        if len(data) <= self.max_line:
+            return lines
+        kept = [line for line in lines if len(line) <= self.max_line]
+        self.dropped += len(lines) - len(kept)
+        return kept
+
+    def close(self) -> list[bytes]:
+        """The last line, if it came without a newline."""
+        return self._release() if self._held else []
+
+    def _hold(self, piece: bytes) -> None:
+        self._held += len(piece)
+        self._too_long = self._held > self.max_line
+        if self._too_long:
+            self._pieces.clear()
+        elif piece:
+            self._pieces.append(piece)
+
+    def _release(self) -> list[bytes]:
+        line = b"".join(self._pieces)
+        self.dropped += self._too_long
+        whole = [] if self._too_long else [line]
+        self._pieces, self._held, self._too_long = [], 0, False
+        return whole
+
+
+def parse(line: bytes) -> Mapping[str, Any] | None:
+    """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object)."""
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTool:
+    """A tool that was called and has not answered; `since` is on the caller's clock, in seconds."""
+
+    name: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """A `rate_limit_event`. Only `status` decides (allowed, allowed_warning, rejected); `resets_at` is epoch
+    seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1."""
+
+    status: str
+    resets_at: float | None
+    kind: str
+    utilization: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """An announced wait before the next request; `status` is None when there was no HTTP answer."""
+
+    attempt: int
+    delay_s: float
+    status: int | None
+    error: str
+
+
+class Transcript:
+    """Everything that one agent run has said so far, added up event by event.
+
+    After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
+    reports success as well.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.closed = False
+        self.working = True
+        self.session = ""
+        self.key_source = ""
+        self.last_event_at: float | None = None
+        self.results = 0
+        self.result: Mapping[str, Any] | None = None
+        self.cost_usd = 0.0
+        self.tokens = Tokens()
+        self.turns = 0
+        self.last_text = ""
+        self.open_tools: dict[str, OpenTool] = {}
+        self.limit: RateLimit | None = None
+        self.retry: Retry | None = None
+        self.retries = 0
+        self.unauthorized = 0
+        self.error = ""
+        self.denials: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The agent's last message."""
+        result = self.result or {}
+        said = "" if result.get("is_error") else text_of(result.get("result"))
+        return said or self.last_text
+
+    def close(self) -> None:
+        self.closed = True
+
+    def feed(self, event: Mapping[str, Any], now: float) -> Activity | None:
+        """Add an event that came at `now` (seconds on any steady clock); what to show of it."""
+        self.came = True
+        self.last_event_at = now
+        kind = text_of(event.get("type"))
+        if kind == "result":
+            self._count(event)
+        if self.closed:
+            return None
+        self.session = text_of(event.get("session_id")) or self.session
+        match kind:
+            case "assistant":
+                return self._assistant(event, now)
+            case "user":
+                self._close_tools(event)
+            case "result":
+                return self._end(event)
+            case "rate_limit_event":
+                return self._rate_limit(event)
+            case "system":
+                return self._system(event)
+        return None
+
+    def _assistant(self, event: Mapping[str, Any], now: float) -> Activity | None:
+        self.error = text_of(event.get("error"))
+        message = mapping_of(event.get("message"))
+        genuine = not self.error and message.get("model") != SYNTHETIC
+        if genuine:
+            self.retry, self.unauthorized = None, 0
+        shown = None
+        for block in blocks_of(message):
+            if block.get("type") == "tool_use":
+                tool = OpenTool(text_of(block.get("name")), now)
+                self.open_tools[text_of(block.get("id"))] = tool
+            elif genuine and block.get("type") == "text" and not event.get("parent_tool_use_id"):
+                self.last_text = text_of(block.get("text")) or self.last_text
+            shown = activity_of(block, event) or shown
+        return shown
+
+    def _close_tools(self, event: Mapping[str, Any]) -> None:
+        for block in blocks_of(mapping_of(event.get("message"))):
+            if block.get("type") == "tool_result":
+                self.open_tools.pop(text_of(block.get("tool_use_id")), None)
+
+    def _count(self, event: Mapping[str, Any]) -> None:
+        """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
+        self.cost_usd = number_of(event.get("total_cost_usd")) or self.cost_usd
+        per_model = [mapping_of(used) for used in mapping_of(event.get("modelUsage")).values()]
+        if per_model:
+            self.tokens = Tokens(*(sum(count_of(used.get(name)) for used in per_model) for name in MODEL_USAGE))
+        elif segment := mapping_of(event.get("usage")):
+            self.tokens = add(self.tokens, Tokens(*(count_of(segment.get(name)) for name in USAGE)))
+
+    def _end(self, event: Mapping[str, Any]) -> Activity:
+        """The end of a segment; a background task that finishes later may begin another one."""
+        self.working = False
+        self.results += 1
+        self.result = event
+        self.turns += count_of(event.get("num_turns"))
+        self.open_tools.clear()
+        denials = event.get("permission_denials")
+        if isinstance(denials, list):
+            self.denials += tuple(text_of(mapping_of(denial).get("tool_name")) for denial in denials)
+        return Activity("result", shorten(text_of(event.get("result"))), event)
+
+    def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
+        info = mapping_of(event.get("rate_limit_info"))
+        self.limit = RateLimit(
+            status=text_of(info.get("status")),
+            resets_at=number_of(info.get("resetsAt")),
+            kind=text_of(info.get("rateLimitType")),
+            utilization=number_of(info.get("utilization")),
+        )
+        if self.limit.status == "allowed":
+            return None
+        return Activity("limit", f"{self.limit.kind} limit: {self.limit.status}", event)
+
+    def _system(self, event: Mapping[str, Any]) -> Activity | None:
+        match event.get("subtype"):
+            case "init":
+                self.working = True
+                self.key_source = text_of(event.get("apiKeySource"))
+                return Activity("start", text_of(event.get("model")), event)
+            case "api_retry":
+                return self._api_retry(event)
+            case "task_started":
+                return Activity("task", shorten(text_of(event.get("description"))), event)
+        return None
+
+    def _api_retry(self, event: Mapping[str, Any]) -> Activity:
+        status = count_of(event.get("error_status")) or None
+        delay_s = (number_of(event.get("retry_delay_ms")) or 0.0) / 1000
+        self.retry = Retry(count_of(event.get("attempt")), delay_s, status, text_of(event.get("error")))
+        self.retries += 1
+        self.unauthorized = self.unauthorized + 1 if status in UNAUTHORIZED else 0
+        return Activity("retry", f"{self.retry.error} ({status or 'no answer'}), {delay_s:.0f} s", event)
+
+
+def add(one: Tokens, other: Tokens) -> Tokens:
+    return Tokens(
+        one.input + other.input,
+        one.output + other.output,
+        one.cache_read + other.cache_read,
+        one.cache_creation + other.cache_creation,
+    )

@@ -1,0 +1,1 @@
+"""How it runs: observe the feature folder, decide, act once, look again."""

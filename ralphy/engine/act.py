@@ -1,0 +1,47 @@
+"""act: carry out one decision. A table from the kind of decision to the verb that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ralphy.core import decision as d
+from ralphy.core.model import Snapshot
+from ralphy.engine import gate
+from ralphy.engine.attempt import run_story
+from ralphy.engine.authoring import run_step
+from ralphy.engine.baseline import take_baseline
+from ralphy.engine.publish import publish
+from ralphy.engine.recover import recover
+from ralphy.engine.workspace import Workspace
+
+Act = Callable[[Workspace, Any, Snapshot], None]
+
+
+def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace) -> None:
+    """Do what was decided, once."""
+    _ACTS[type(decision)](workspace, decision, snapshot)
+
+
+def _run_agent(w: Workspace, decision: d.RunAgent, s: Snapshot) -> None:
+    run = run_story if decision.step == "story" else run_step
+    run(w, decision, s)
+
+
+_ACTS: dict[type[d.Decision], Act] = {
+    d.Recover: lambda w, _, __: recover(w),
+    d.SetAside: gate.set_marker_aside,
+    d.Stop: gate.stop,
+    d.Adopt: gate.adopt,
+    d.Approve: gate.approve,
+    d.Reject: gate.reject,
+    d.OpenGate: gate.open_gate,
+    d.OpenBranch: gate.open_branch,
+    d.TakeBaseline: lambda w, _, s: take_baseline(w, s),
+    d.AcceptRed: gate.accept_red,
+    d.RunAgent: _run_agent,
+    d.GiveUp: gate.give_up,
+    d.TakeAnswer: gate.take_answer,
+    d.AddFixes: gate.add_fixes,
+    d.Publish: publish,
+}

@@ -1,0 +1,242 @@
+"""One attempt at a story: run the agent, write the candidate tree, judge it, land it or clear it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ralphy.adapters import git, progress
+from ralphy.adapters.files import read_text
+from ralphy.adapters.questions import asked
+from ralphy.core.decision import RunAgent
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Prd, Snapshot, Status, Story
+from ralphy.core.stories import completed, not_passed
+from ralphy.engine import forgery
+from ralphy.engine.candidate import Candidate, note_ignored, prepare_index, reset_to, write_candidate
+from ralphy.engine.land import Landing, land
+from ralphy.engine.running import Ran, agent_run
+from ralphy.engine.verify import Verdict, judge
+from ralphy.engine.waiting import retry_time
+from ralphy.engine.workspace import Workspace
+
+_ERROR_BYTES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Everything that is known when an attempt has been judged."""
+
+    story: Story
+    number: int
+    prd: Prd
+    head: str
+    ran: Ran
+    candidate: Candidate
+    verdict: Verdict
+    agent_tip: str
+
+
+def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+    """Make one attempt at the decision's story; afterwards the tree is at the last green commit, old or new."""
+    prd, head = snapshot.prd, snapshot.tree.head
+    story = prd.story(decision.story or "")
+    prepare_index(w, head)
+    note_ignored(w)
+    green = w.objects.tree_of(head)
+    past = snapshot.history.of("story", story.id)
+    if decision.mode == "heal":
+        reset_to(w, _with_control_of(w, past.tree, green))
+    w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
+    w.milestone("in_progress")
+    with agent_run(w, decision, snapshot, past.feedback) as ran:
+        tip, forged = forgery.repair_head(w, head)
+        candidate = _candidate(w, green, ran)
+        verdict = judge(w, story, ran.result, ran.claim, candidate, forged)
+        w.milestone("judged")
+        settle(w, Attempt(story, decision.attempt, prd, head, ran, candidate, verdict, tip))
+
+
+def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:
+    candidate = write_candidate(w, green)
+    w.milestone("candidate_written")
+    return replace(candidate, tampered=(*ran.tampered, *candidate.tampered))
+
+
+def settle(w: Workspace, attempt: Attempt) -> None:
+    """Land an attempt that passed; keep and clear away any other."""
+    if attempt.verdict.passed:
+        _land_story(w, attempt)
+    else:
+        _keep_attempt(w, attempt)
+
+
+def _with_control_of(w: Workspace, attempt: str, green: str) -> str:
+    """The code of a kept attempt with the control files of the last green tree."""
+    tree = w.objects.tree_of(attempt)
+    entry = w.objects.at(green, w.feature.path)
+    return w.objects.graft(tree, {w.feature.path: entry})
+
+
+def _land_story(w: Workspace, a: Attempt) -> None:
+    """The story's one commit: code, prd.json, progress.txt and its document together."""
+    past = w.history.of("story", a.story.id)
+    cost = past.cost_usd + a.ran.result.cost_usd
+    execution = {
+        "attempts": a.number,
+        "code_test_attempts": past.attempts + 1,
+        "files_modified": list(a.candidate.files[:200]),
+        "completed_at": w.iso_now,
+    }
+    fields = completed(a.story, execution, _evidence(w, a), [f for f in a.candidate.files if _is_test(f)][:100])
+    prd = a.prd.with_story(a.story.id, **fields)
+    trailers = [
+        ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
+        ("Ralphy-Attempt", str(a.number)),
+        ("Ralphy-Run", a.ran.run),
+        ("Ralphy-Cost-USD", f"{cost:.4f}"),
+    ]
+    end = {**_end(w, a), "landed": True, "code": a.candidate.code}
+    subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
+    commit = land(w, Landing(
+        subject, trailers, a.candidate.tree, a.head, a.agent_tip, _files(w, a, prd, "completed"), _agent_refs(w, a), end,
+    ))  # fmt: skip
+    w.say(f"{a.story.id} is verified and committed: {commit[:10]} {a.story.title}")
+
+
+def _keep_attempt(w: Workspace, a: Attempt) -> None:
+    """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
+    v = a.verdict
+    kept = _kept_commit(w, a) if a.candidate.tree != a.candidate.green else ""
+    refs = [*_agent_refs(w, a)]
+    if kept:
+        refs.append((_ref(w, a, f"attempt-{_next_number(w, a)}"), kept, ""))
+    goes_on = v.goes_on and bool(kept) and w.history.of("story", a.story.id).last_mode == "fresh"
+    end = {**_end(w, a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
+    reset_to(w, a.candidate.green)
+    w.milestone("rolled_back")
+    if not v.outcome.costs_an_attempt:
+        _wait_instead(w, a, refs, end)
+        return
+    status = Status.BLOCKED if v.question else Status.PENDING
+    prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
+    files = _files(w, a, prd, "blocked" if v.question else "failed")
+    if v.question:
+        text = read_text(w.feature.file("QUESTIONS.md"))
+        files["QUESTIONS.md"] = asked(text, a.story.id, a.story.title, v.question).encode()
+    event = "question" if v.question else "attempt-failed"
+    subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'did not count'}"
+    trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
+    land(
+        w,
+        Landing(subject, trailers, a.candidate.green, a.head, a.agent_tip, files, refs, end, _short(v.failure)),
+    )
+    w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}")
+
+
+def _wait_instead(w: Workspace, a: Attempt, refs: list[tuple[str, str, str]], end: dict[str, Any]) -> None:
+    """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
+    if a.agent_tip != a.head:
+        refs.append((f"refs/heads/{w.feature_branch}", a.head, a.agent_tip))
+    if refs:
+        git.move_refs(w.repository, refs)
+    git.install_index(w.repository, w.index)
+    w.clean_at = a.head
+    retry_at = retry_time(w, a.verdict.outcome, a.ran.result)
+    w.record("end", **{**end, "retry_at": retry_at, "detail": a.ran.result.detail})
+
+
+def _kept_commit(w: Workspace, a: Attempt) -> str:
+    who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
+    text = (f"tree {a.candidate.tree}\nparent {a.head}\nauthor {who}\ncommitter {who}\n\n"
+            f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}\n\n{_short(a.verdict.failure)}\n")  # fmt: skip
+    return w.objects.write("commit", text.encode("utf-8", "replace"))
+
+
+def _ref(w: Workspace, a: Attempt, name: str) -> str:
+    return f"refs/ralphy/{w.feature.name}/{a.story.id}/{name}"
+
+
+def _next_number(w: Workspace, a: Attempt) -> int:
+    """Attempts are counted anew after a redo, kept ones never overwritten."""
+    rows = w.repository.text("for-each-ref", "--format=%(refname)", _ref(w, a, "").rstrip("/")).split()
+    numbers = [int(row.rsplit("-", 1)[1]) for row in rows if "/attempt-" in row and row.rsplit("-", 1)[1].isdigit()]
+    return max([a.number - 1, *numbers]) + 1
+
+
+def _agent_refs(w: Workspace, a: Attempt) -> list[tuple[str, str, str]]:
+    """The agent's own commits stay reachable."""
+    if not a.agent_tip or a.agent_tip == a.head:
+        return []
+    return [(_ref(w, a, f"agent-{a.ran.run}"), a.agent_tip, "")]
+
+
+def _end(w: Workspace, a: Attempt) -> dict[str, Any]:
+    """The journal's last line of this run."""
+    result = a.ran.result
+    tokens = {k: getattr(result.tokens, k) for k in ("input", "output", "cache_read", "cache_creation")}
+    seconds = result.duration_s + sum(check.seconds for check in a.verdict.checks)
+    return {"run": a.ran.run, "outcome": a.verdict.outcome.value, "cost": result.cost_usd, "tokens": tokens,
+            "seconds": round(seconds, 3), "detail": _short(a.verdict.failure, 300)}  # fmt: skip
+
+
+def _evidence(w: Workspace, a: Attempt) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "tree": a.candidate.code,
+        "base": a.head,
+        "run": a.ran.run,
+        "checks": [{"name": c.name, "exit": c.exit, "seconds": round(c.seconds, 2)} for c in a.verdict.checks],
+    }
+    if a.verdict.warnings:
+        found["warnings"] = list(a.verdict.warnings)
+    return found
+
+
+def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes | None]:
+    """prd.json, progress.txt and the story's document after this attempt."""
+    entry = _entry(w, a, status)
+    document = w.feature.story_document(a.story.id)
+    log = progress.added(read_text(w.feature.file("progress.txt")), entry, w.iso_now)
+    return {
+        "prd.json": dump(prd.raw),
+        "progress.txt": log.encode(),
+        document: progress.story_document(read_text(w.feature.file(document)), a.story, entry).encode(),
+    }
+
+
+def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
+    red = next((check for check in a.verdict.checks if not check.is_green), None)
+    last = red or (a.verdict.checks[-1] if a.verdict.checks else None)
+    return progress.ProgressEntry(
+        at=w.iso_now,
+        story=a.story.id,
+        title=a.story.title,
+        attempt=a.number,
+        max_attempts=w.config.limits.max_attempts,
+        status=status,
+        iteration=w.history.iterations,
+        run=a.ran.run,
+        seconds=a.ran.result.duration_s,
+        files=a.candidate.files,
+        checks=[check.sentence() for check in a.verdict.checks],
+        tail=_tail(last.output) if last else "",
+        error=_short(a.verdict.failure),
+        learnings=(a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace"),
+    )
+
+
+def _tail(output: str, lines: int = 12, width: int = 300) -> str:
+    return "\n".join(line[:width] for line in output.strip().splitlines()[-lines:])
+
+
+def _short(text: str, most: int = _ERROR_BYTES) -> str:
+    """At most so many characters, on lines that cannot pass for a trailer."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    plain = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
+    return plain if len(plain) <= most else plain[:most] + " …"
+
+
+def _is_test(path: str) -> bool:
+    parts: Sequence[str] = path.lower().split("/")
+    return any(p in ("test", "tests", "__tests__", "spec") for p in parts) or "test" in parts[-1]

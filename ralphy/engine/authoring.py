@@ -1,0 +1,219 @@
+"""The steps whose agents write a document: spec, qa and pr. They hand it in through their outbox.
+
+A killed agent's half file is never an artifact: Ralphy validates what was handed in and moves it in. What
+does not validate goes back to the agent with the messages. Code that such a step changed is put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.adapters import git, scaffold
+from ralphy.adapters.documents import check_prd, read_stories_draft
+from ralphy.adapters.feature import Digests
+from ralphy.adapters.files import read_regular, replace_file
+from ralphy.adapters.forge_body import parse_pr_text
+from ralphy.adapters.qa_report import parse_qa_report
+from ralphy.core import stories
+from ralphy.core.agent import Outcome
+from ralphy.core.decide import revision
+from ralphy.core.decision import RunAgent
+from ralphy.core.errors import InvalidInput
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Prd, Snapshot
+from ralphy.core.steps import BY_NAME
+from ralphy.engine.candidate import note_ignored, prepare_index, undo_code_changes
+from ralphy.engine.land import Landing, land
+from ralphy.engine.running import Ran, agent_run
+from ralphy.engine.waiting import retry_time
+from ralphy.engine.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """What was handed in and is valid: files by name, and the PRD that records them."""
+
+    files: Mapping[str, bytes]
+    prd: Prd
+
+
+def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+    """Run the step's agent once and move in what it made, or note why not."""
+    prepare_index(w, snapshot.tree.head)
+    note_ignored(w)
+    remarks = revision(snapshot, decision.step)
+    with agent_run(w, decision, snapshot, remarks.text if remarks else "") as ran:
+        _put_code_back(w, decision, snapshot, ran)
+        why, digest = _why_not(ran)
+        end = _end(ran)
+        try:
+            made = _READERS[decision.step](w, snapshot, ran) if not why else None
+        except InvalidInput as error:
+            made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
+        if made is None:
+            _refuse(w, decision, ran, why, digest, end)
+        else:
+            _move_in(w, decision, snapshot, made, end)
+            w.say(f"{BY_NAME[decision.step].output} is there")
+
+
+def _mistakes(error: InvalidInput) -> str:
+    return f"{error}\n{error.hint}".strip()
+
+
+def _why_not(ran: Ran) -> tuple[str, str]:
+    """(why the run gave nothing, what the next run is told); ("", "") if its documents are to be read."""
+    if ran.result.outcome is not Outcome.SUCCEEDED and not ran.claim.is_complete:
+        detail = ran.result.detail or ran.result.outcome.value
+        return detail, detail
+    return (ran.claim.holds_back, ran.claim.holds_back) if ran.claim.holds_back else ("", "")
+
+
+def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
+    outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
+    if not outcome.costs_an_attempt:
+        end["retry_at"] = retry_time(w, outcome, ran.result)
+    w.record("end", **{**end, "outcome": outcome.value, "failure": digest[:2000], "detail": why[:300]})
+    w.say(f"the {d.step} step did not succeed: {why}")
+
+
+def _end(ran: Ran) -> dict[str, Any]:
+    r = ran.result
+    tokens = {k: getattr(r.tokens, k) for k in ("input", "output", "cache_read", "cache_creation")}
+    return {
+        "run": ran.run,
+        "outcome": r.outcome.value,
+        "cost": r.cost_usd,
+        "tokens": tokens,
+        "seconds": r.duration_s,
+    }
+
+
+def _put_code_back(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> None:
+    """These steps write documents only; what they did to the code is kept under a ref and undone."""
+    branch, head = git.head_of(w.repository)
+    if (branch, head) != (s.tree.branch, s.tree.head):
+        _put_branch_back(w, s, branch, head, ran)
+    tree, files = undo_code_changes(w, w.objects.tree_of(s.tree.head))
+    if tree:
+        who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
+        text = (
+            f"tree {tree}\nparent {s.tree.head}\nauthor {who}\ncommitter {who}\n\ncode changed by the {d.step} step\n"
+        )
+        kept = w.objects.write("commit", text.encode())
+        git.move_refs(w.repository, [(f"refs/ralphy/{w.feature.name}/{d.step}/{ran.run}", kept, "")])
+    if files:
+        w.say(f"the {d.step} agent changed code, which was put back: {files}")
+
+
+def _put_branch_back(w: Workspace, s: Snapshot, branch: str, head: str, ran: Ran) -> None:
+    """An author's agent commits nothing: HEAD and its branch go back, the commits stay reachable."""
+    if s.tree.branch and branch != s.tree.branch:
+        w.repository.run("symbolic-ref", "HEAD", f"refs/heads/{s.tree.branch}")
+    tip = git.resolve(w.repository, f"refs/heads/{s.tree.branch}")
+    moves = [(f"refs/ralphy/{w.feature.name}/agents/{ran.run}", head, "")]
+    if s.tree.branch and tip != s.tree.head:
+        moves.append((f"refs/heads/{s.tree.branch}", s.tree.head, tip))
+    git.move_refs(w.repository, moves)
+    w.say("the agent committed or left the branch; both were put back")
+
+
+def _read_spec(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+    """SPEC.md (unless a person wrote it and only stories were asked for) and the stories' draft."""
+    keeps = bool(s.digest("SPEC.md")) and not s.prd.stories
+    spec = read_regular(w.feature.file("SPEC.md")) if keeps else _wanted(ran, "SPEC.md")
+    draft = ran.handed_in("stories.json")
+    if draft is None and not s.prd.stories:
+        raise InvalidInput("stories.json was not handed in", hint=f"write it to {ran.outbox}")
+    known = [story.id for story in s.prd.stories]
+    new = read_stories_draft(draft, "stories.json", known_ids=known) if draft is not None else []
+    prd = _with_draft(w, s.prd, [stories.trusted(story) for story in new])
+    if not prd.stories:
+        raise InvalidInput("stories.json holds no stories", hint="at least one story is needed")
+    prd = prd.with_step("spec", {"inputs": _digests(s, "PRD.md"), "outputs": {"SPEC.md": Digests.of(spec or b"")}})
+    check_prd(dump(prd.raw), "stories.json")
+    return Artifacts({} if keeps else {"SPEC.md": spec or b""}, prd)
+
+
+def _with_draft(w: Workspace, prd: Prd, draft: list[dict[str, Any]]) -> Prd:
+    root = {
+        "project": w.config.project.name or w.repository.root.name,
+        "branchName": f"{w.config.git.branch_prefix}{w.feature.name}",
+        **{k: v for k, v in prd.raw.items() if k not in ("userStories", "workflow")},
+        "userStories": stories.merged(prd, draft),
+    }
+    workflow = {**prd.workflow, "approvals": _answered(prd, "spec")}
+    return stories.canonical(Prd.of({**root, "workflow": workflow}))
+
+
+def _answered(prd: Prd, gate: str) -> list[dict[str, Any]]:
+    said = prd.workflow.get("approvals", ())
+    return [{**a, "answered": True} if a.get("gate") == gate and a.get("verdict") == "revise" else a for a in said]
+
+
+def _read_qa(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+    report = _wanted(ran, "QA_REPORT.md")
+    parse_qa_report(report.decode("utf-8", "replace"), "QA_REPORT.md")
+    record = {
+        "inputs": {**_digests(s, "SPEC.md"), "code": s.tree.code},
+        "outputs": {"QA_REPORT.md": Digests.of(report)},
+    }
+    prd = s.prd.with_step("qa", record).with_workflow(approvals=_answered(s.prd, "qa"))
+    return Artifacts({"QA_REPORT.md": report}, prd)
+
+
+def _read_pr(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+    text = _wanted(ran, "PR.md")
+    parse_pr_text(text.decode("utf-8", "replace"))
+    record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
+    return Artifacts({"PR.md": text}, s.prd.with_step("pr", record))
+
+
+_READERS: Mapping[str, Callable[[Workspace, Snapshot, Ran], Artifacts]] = {
+    "spec": _read_spec,
+    "qa": _read_qa,
+    "pr": _read_pr,
+}
+
+
+def _wanted(ran: Ran, name: str) -> bytes:
+    data = ran.handed_in(name)
+    if data is None or not data.strip():
+        raise InvalidInput(f"{name} was not handed in", hint=f"write it to {ran.outbox}")
+    return data
+
+
+def _digests(s: Snapshot, *names: str) -> dict[str, str]:
+    return {name: s.digest(name) for name in names if s.digest(name)}
+
+
+def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[str, Any]) -> None:
+    """On the feature's branch as a commit; before there is one, as files, prd.json first."""
+    prd = made.prd.with_workflow(phase=BY_NAME[d.step].waiting_phase)
+    end = {**end, "outcome": Outcome.SUCCEEDED.value}
+    if s.tree.is_on_branch:
+        files = {**made.files, "prd.json": dump(prd.raw)}
+        subject = f"chore({w.feature.name}): {BY_NAME[d.step].output} by the {d.step} step"
+        event = [("Ralphy-Event", f"{d.step} {w.feature.name}"), ("Ralphy-Run", end["run"])]
+        tree = w.objects.tree_of(s.tree.head)
+        land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
+        return
+    ensure_folder_files(w)
+    w.store.save(prd)
+    w.milestone("stories_written")
+    for name, data in made.files.items():
+        replace_file(w.feature.file(name), data)
+    w.milestone("artifact_written")
+    w.record("end", **end)
+
+
+def ensure_folder_files(w: Workspace) -> None:
+    """The feature folder's own .gitignore and .gitattributes, if nobody has written them."""
+    for name, text in (
+        (".gitignore", scaffold.feature_ignore_text()),
+        (".gitattributes", "progress.txt merge=union\n"),
+    ):
+        if not w.feature.file(name).exists():
+            replace_file(w.feature.file(name), text.encode(), durable=False)

@@ -1,0 +1,91 @@
+"""Checks: the project's own commands, run by Ralphy, on the working tree that holds the candidate."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ralphy.adapters.command import Command, NotStarted
+from ralphy.adapters.process import capture
+from ralphy.core.config import Check
+from ralphy.core.failing import failing_tests
+from ralphy.engine.environment import check_environment
+from ralphy.engine.workspace import Workspace
+
+_NO_TESTS = 5  # pytest's exit code when it collected nothing
+_OUTPUT_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time)."""
+
+    name: str
+    exit: int | None
+    seconds: float
+    output: str
+    failing: tuple[str, ...] = ()
+    is_empty: bool = False
+    why: str = ""
+
+    @property
+    def is_green(self) -> bool:
+        return self.exit == 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What failed, as people know it: the tests, or the check itself when it names none."""
+        return self.failing or (self.name,)
+
+    def sentence(self) -> str:
+        said = "passed" if self.is_green else "found no tests" if self.is_empty else self.why or f"exit {self.exit}"
+        return f"{self.name} {said} ({self.seconds:.1f} s)"
+
+
+def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
+    """Run them in order; with `until_red`, the first red one is the last."""
+    results = []
+    env = check_environment(w, run)
+    for check in w.checks:
+        results.append(_run(w, check, env))
+        w.say(f"  check {results[-1].sentence()}")
+        if until_red and not results[-1].is_green and not results[-1].is_empty:
+            break
+    return results
+
+
+def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
+    """Forget Python's caches of changed sources: an edit of equal size within a second would not be seen."""
+    for name in files:
+        path = w.repository.root / name
+        if path.suffix == ".py":
+            for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+                cached.unlink(missing_ok=True)
+
+
+def _run(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
+    command = Command(argv(check), str(w.repository.root), env, check.timeout_s)
+    try:
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES)
+    except NotStarted as error:
+        return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
+    text = output.decode("utf-8", "replace")
+    if end.stopped:
+        return CheckResult(check.name, None, end.duration_s, text, why=f"took more than {check.timeout_s:.0f} s")
+    is_empty = end.returncode == _NO_TESTS and "pytest" in check.run
+    failing = () if end.returncode == 0 else failing_tests(text)
+    return CheckResult(check.name, end.returncode, end.duration_s, text, failing, is_empty)
+
+
+def argv(check: Check) -> tuple[str, ...]:
+    """The words of a check's command; no shell has a part in it."""
+    return tuple(shlex.split(check.run))
+
+
+def failed(results: Sequence[CheckResult], known_red: frozenset[str], is_empty_allowed: bool) -> list[CheckResult]:
+    """The results that speak against a tree: red beyond what was known, or empty where tests had been."""
+    return [
+        r for r in results
+        if not r.is_green and not (r.is_empty and is_empty_allowed) and not set(r.names) <= known_red
+    ]  # fmt: skip

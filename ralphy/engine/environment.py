@@ -1,0 +1,63 @@
+"""The environments that others run in: what an agent may see, and what a check needs (rulings 3 and 18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
+from ralphy.engine.workspace import Workspace, repository_token
+
+_NAMES = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TERM",
+        "TMPDIR",
+        "IS_SANDBOX",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NODE_EXTRA_CA_CERTS",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "VIRTUAL_ENV",
+    ]
+)
+_PREFIXES = ("LC_", "XDG_", "ANTHROPIC_", "CLAUDE_", "RALPHY_")
+# Claude Code's own memory would outlive the run, and its git instructions cost a sixth of the first request.
+_LEAN = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1"}
+_NO_PUSH = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "false", "GIT_ASKPASS": "false"}
+_BENDING = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHONSTARTUP", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "NODE_OPTIONS")
+_SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)$", re.I)
+
+
+def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
+    """An allow-list of the user's environment, the run's marker, and no way to push."""
+    wanted = _NAMES | set(w.config.agent.env)
+    kept = {k: v for k, v in w.env.items() if k in wanted or k.startswith(_PREFIXES)}
+    return {**kept, **_NO_PUSH, **_LEAN, **_markers(w, run), **more}
+
+
+def check_environment(w: Workspace, run: str) -> dict[str, str]:
+    """The user's environment without credentials (but those named in `agent.env`) and without what bends runners."""
+    named = w.config.agent.env
+    kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not _SECRET.search(k))}
+    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1", **_markers(w, run)}
+
+
+def _markers(w: Workspace, run: str) -> dict[str, str]:
+    return {RUN_MARKER: run, REPO_MARKER: repository_token(w.repository)}

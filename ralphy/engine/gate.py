@@ -1,0 +1,183 @@
+"""What people say, taken into the record: approvals, rejections, answers, edits, and the branch they start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ralphy.adapters.files import read_text
+from ralphy.adapters.questions import without
+from ralphy.core import decision as d
+from ralphy.core import stories
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Prd, Snapshot, Status
+from ralphy.core.steps import STEPS
+from ralphy.engine.authoring import ensure_folder_files
+from ralphy.engine.candidate import prepare_index
+from ralphy.engine.control import set_aside
+from ralphy.engine.land import Landing, land, switch
+from ralphy.engine.workspace import Workspace
+
+_ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
+_PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
+
+
+def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
+    """A bookkeeping commit of control files on the feature's branch."""
+    prepare_index(w, s.tree.head)
+    trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
+    tree = w.objects.tree_of(s.tree.head)
+    return land(w, Landing(f"chore({w.feature.name}): {subject}", trailers, tree, s.tree.head, s.tree.head, files))
+
+
+def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
+    """A new PRD: committed where there is a branch, else written."""
+    if s.tree.is_on_branch:
+        commit_files(w, s, event, subject, {"prd.json": dump(prd.raw), **more})
+    else:
+        ensure_folder_files(w)
+        w.store.save(prd)
+
+
+def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
+    """Note since when a marker counts: since the artifact was there as it is now."""
+    shown = s.artifacts[_ARTIFACT[decision.gate]]
+    w.record("gate", gate=decision.gate, digest=shown.digest, ctime_ns=shown.ctime_ns)
+
+
+def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
+    """Bind the approval to the bytes that are there, and consume the marker."""
+    artifact = _ARTIFACT[decision.gate]
+    entry = _entry(w, s, decision.gate, "approved", decision.by)
+    prd = _with_entry(s.prd, entry).with_workflow(phase=_PHASE_AFTER[decision.gate])
+    if decision.gate == "spec" and s.prd.step("spec"):
+        read = {"inputs": {"PRD.md": s.digest("PRD.md")}} if s.digest("PRD.md") else {}
+        prd = prd.with_step("spec", {**s.prd.step("spec"), **read})
+    keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{artifact} approved")
+    w.milestone("approval_written")
+    w.feature.file("APPROVED").unlink(missing_ok=True)
+    w.milestone("marker_consumed")
+    w.say(f"{artifact} is approved ({decision.by})")
+
+
+def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
+    """Text goes back to the step's agent; without text the feature ends here."""
+    artifact = _ARTIFACT[decision.gate]
+    verdict = "revise" if decision.text else "rejected"
+    entry = _entry(w, s, decision.gate, verdict, "REJECTED")
+    if decision.text:
+        entry["text"] = decision.text[:8000]
+    keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
+    w.record("reset", step=decision.gate)
+    set_aside(w, w.feature.file("REJECTED"))
+    w.say(f"{artifact} is rejected" + (" and goes back with the remarks" if decision.text else ""))
+
+
+def _entry(w: Workspace, s: Snapshot, gate: str, verdict: str, by: str) -> dict[str, Any]:
+    artifact = _ARTIFACT[gate]
+    entry = {"gate": gate, "verdict": verdict, "artifact": artifact, "digest": s.digest(artifact), "at": w.iso_now,
+             "by": by}  # fmt: skip
+    return {**entry, "code": s.tree.code} if gate == "qa" else entry
+
+
+def _with_entry(prd: Prd, entry: dict[str, Any]) -> Prd:
+    return prd.with_workflow(approvals=[*prd.workflow.get("approvals", ()), entry])
+
+
+def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
+    """A marker that is no statement is kept where it harms nobody, and said."""
+    path = w.feature.file(decision.marker)
+    moved = set_aside(w, path)
+    w.say(f"{decision.reason}: set aside as {moved.name if moved else 'nothing'}")
+
+
+def stop(w: Workspace, _: d.Stop, __: Snapshot) -> None:
+    """Consume STOP; the session ends."""
+    w.feature.file("STOP").unlink(missing_ok=True)
+    w.session = replace(w.session, stop_asked=True)
+
+
+def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
+    """The feature's branch begins with a commit of the feature folder and of what `ralphy init` wrote."""
+    ensure_folder_files(w)
+    canonical = stories.canonical(s.prd)
+    if canonical is not s.prd or not s.has_prd_file:
+        w.store.save(_with_branch(w, canonical))
+    switch(w, s.tree.head, f"chore({w.feature.name}): start of {s.tree.feature_branch}", _stage(w, s))
+    w.say(f"the work is on branch {s.tree.feature_branch}")
+
+
+def _with_branch(w: Workspace, prd: Prd) -> Prd:
+    return prd if prd.raw.get("branchName") else Prd({**prd.raw, "branchName": w.feature_branch}, prd.stories)
+
+
+def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
+    """Commit what a person changed in the feature folder, prd.json in its canonical form."""
+    canonical = stories.canonical(s.prd)
+    if dump(canonical.raw) != (dump(s.prd.raw) if canonical is s.prd else b""):
+        w.store.save(canonical)
+    tree = _stage(w, s)
+    if tree == w.objects.tree_of(s.tree.head):
+        w.clean_at = s.tree.head
+        return
+    trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
+    subject = f"chore({w.feature.name}): changes by hand"
+    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason))
+    w.say(decision.reason)
+
+
+def _stage(w: Workspace, s: Snapshot) -> str:
+    """The tree of HEAD with the feature folder, `.ralphy/` and the set-up files as they are on the disk."""
+    prepare_index(w, s.tree.head)
+    root = w.repository.root
+    paths = [w.feature.path, *(p for p in (".ralphy", *w.set_up_files()) if (root / p).exists())]
+    w.repository.run_durable("add", "-A", "--", *(f":(top,literal){path}" for path in paths), index=w.index)
+    return w.repository.run_durable("write-tree", index=w.index).decode().strip()
+
+
+def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
+    """The story is failed, with its last error; those that depend on it are blocked by it."""
+    story = s.prd.story(decision.story)
+    past = s.history.of("story", story.id)
+    execution = {**story.execution, "attempts": past.attempts}
+    execution["last_error"] = story.execution.get("last_error") or past.last_failure or "unknown"
+    prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
+    commit_files(w, s, f"failed {story.id}", f"{story.id} failed after {past.attempts} attempts",
+                 {"prd.json": dump(prd.raw)})  # fmt: skip
+    w.say(f"{story.id} has failed: {str(execution['last_error'])[:300]}")
+
+
+def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
+    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt (ruling 1)."""
+    story = s.prd.story(decision.story)
+    answer = next(a for a in s.answers if a.story == story.id)
+    asked_whether_done = "already satisfied" in str(story.execution.get("last_error") or "")
+    if answer.is_yes and asked_whether_done:
+        evidence = {
+            "tree": s.tree.code,
+            "base": s.tree.head,
+            "accepted": "a person said that it is already satisfied",
+        }
+        fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
+    else:
+        fields = stories.reopened(story)
+    text = without(read_text(w.feature.file("QUESTIONS.md")), story.id)
+    files = {"prd.json": dump(s.prd.with_story(story.id, **fields).raw), "QUESTIONS.md": text.encode()}
+    commit_files(w, s, f"answered {story.id}", f"{story.id} answered in QUESTIONS.md", dict(files))
+    w.record("reset", story=story.id, feedback=answer.text[:4000])
+
+
+def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
+    """The review's blocking findings become stories behind the others."""
+    assert s.qa
+    new = stories.fixes(s.prd, s.qa.blocking, max(1, s.history.qa_rounds))
+    prd = s.prd.with_stories(stories.merged(s.prd, new))
+    record = {**s.prd.step("qa"), "fixed": s.digest("QA_REPORT.md")}
+    prd = prd.with_step("qa", record).with_workflow(phase="IMPLEMENTATION")
+    keep_prd(w, s, prd, "fixes", f"{len(new)} findings of the review become stories")
+
+
+def accept_red(w: Workspace, _: d.AcceptRed, s: Snapshot) -> None:
+    """The failing tests are known from now on; their set may only shrink (ruling 16)."""
+    assert s.baseline
+    w.record("accept_red", tests=list(s.baseline.red))

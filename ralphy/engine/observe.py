@@ -1,0 +1,117 @@
+"""observe(workspace) -> Snapshot: everything a decision needs, read at one moment; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ralphy.adapters import git
+from ralphy.adapters.documents import check_prd
+from ralphy.adapters.feature import ARTIFACTS, MARKERS, read_marker
+from ralphy.adapters.files import read_text
+from ralphy.adapters.qa_report import parse_qa_report
+from ralphy.adapters.questions import answers
+from ralphy.core.errors import Conflict
+from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+from ralphy.core.stories import canonical
+from ralphy.engine.baseline import known_baseline
+from ralphy.engine.workspace import Workspace, base_branch, is_private
+
+
+def observe(workspace: Workspace) -> Snapshot:
+    """The feature as it is now. Raises InvalidInput if prd.json or QA_REPORT.md cannot be trusted."""
+    w = workspace
+    w.journal.catch_up(w.history)
+    unfinished = _unfinished(w)
+    prd = committed_prd(w) if unfinished else w.store.load()
+    artifacts = _artifacts(w)
+    tree = _tree(w, prd)
+    return Snapshot(
+        feature=w.feature.name,
+        now=w.clock(),
+        prd=prd,
+        tree=tree,
+        history=w.history,
+        has_prd_file=w.store.exists,
+        artifacts=artifacts,
+        markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
+        answers=answers(read_text(w.feature.file("QUESTIONS.md"))) if "QUESTIONS.md" in artifacts else (),
+        baseline=_baseline(w, tree),
+        qa=None if unfinished else _qa(w, artifacts),
+        unfinished=unfinished,
+        session=w.session,
+    )
+
+
+def _artifacts(w: Workspace) -> dict[str, Artifact]:
+    return {name: found for name in ARTIFACTS if (found := w.digests.artifact(w.feature.file(name)))}
+
+
+def _qa(w: Workspace, artifacts: Mapping[str, Artifact]) -> QaReport | None:
+    if "QA_REPORT.md" not in artifacts:
+        return None
+    shown = w.feature.in_repository("QA_REPORT.md")
+    return parse_qa_report(read_text(w.feature.file("QA_REPORT.md")), shown)
+
+
+def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
+    if not w.checks:
+        return Baseline(is_green=True, detail="no checks are configured or detected")
+    return known_baseline(w.history, tree.code, w.checks)
+
+
+def _unfinished(w: Workspace) -> str:
+    if w.intent.exists():
+        return "the last run ended while a commit was being landed"
+    run = w.history.open_run
+    if run is None:
+        return ""
+    what = run.get("story") or f"the {run.get('step')} step"
+    return f"the last run ({what}) ended without a word: it is cleared first"
+
+
+def _tree(w: Workspace, prd: Prd) -> Tree:
+    branch, head = git.head_of(w.repository)
+    if not head:
+        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
+    base = base_branch(w.repository, w.config)
+    mine = str(prd.raw.get("branchName") or f"{w.config.git.branch_prefix}{w.feature.name}")
+    dirty, edited = changed_files(w, head)
+    prefix = w.config.git.branch_prefix
+    others = branch.removeprefix(prefix) if branch.startswith(prefix) and branch != mine else ""
+    return Tree(
+        head=head,
+        branch=branch,
+        base=base,
+        feature_branch=mine,
+        code=w.code_of(w.objects.tree_of(head)),
+        dirty=dirty,
+        edited=edited,
+        busy=git.operation_in_progress(w.repository),
+        has_feature_branch=branch != mine and bool(git.resolve(w.repository, f"refs/heads/{mine}")),
+        other_feature=others,
+    )
+
+
+def changed_files(w: Workspace, head: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(changed code files, changed files of the feature folder and of `.ralphy/`) against HEAD.
+
+    Straight after Ralphy's own commit nothing can have changed, and git is not asked.
+    """
+    if w.clean_at == head:
+        return (), ()
+    out = w.repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    paths = [row[3:] for row in out.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
+    own = (f"{w.feature.path}/", ".ralphy/")
+    set_up = w.set_up_files()
+    code = tuple(p for p in paths if not p.startswith(own) and p not in set_up and not w.is_other_feature(p))
+    edited = tuple(p for p in paths if (p.startswith(own) and not is_private(w, p)) or p in set_up)
+    return code, edited
+
+
+def committed_prd(w: Workspace) -> Prd:
+    """prd.json as the last commit has it, or no stories: the one to trust while a dead run is not cleared."""
+    head = git.head_of(w.repository)[1]
+    data = w.objects.read(f"{head}:{w.feature.in_repository('prd.json')}")
+    if data is None:
+        return Prd.of({"userStories": []})
+    return canonical(Prd.of(check_prd(data, f"{head[:10]}:{w.feature.in_repository('prd.json')}")))

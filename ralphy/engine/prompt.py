@@ -1,0 +1,97 @@
+"""What a run is told: the values of its prompt, bounded whatever the size of the feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ralphy.adapters import prompts
+from ralphy.adapters.files import read_text
+from ralphy.core.decision import RunAgent
+from ralphy.core.model import Prd, Snapshot, Story
+from ralphy.core.prompt_budget import pick_progress, pick_spec_section
+from ralphy.engine.workspace import Workspace
+
+_MOST_LISTED = 60
+
+
+def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
+    """The prompt of a run; warnings about templates that were not used are said."""
+    values = {
+        **_common(w, run, snapshot, outbox),
+        **_SPECIFIC[run.step](w, run, snapshot),
+        "feedback": feedback,
+    }
+    folders = [w.feature.private / "prompts", w.repository.root / ".ralphy" / "prompts"]
+    rendered = prompts.render(run.step, values, folders)
+    for warning in rendered.warnings:
+        w.say(f"warning: {warning}")
+    return rendered.text
+
+
+def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str, object]:
+    return {
+        "feature": w.feature.name,
+        "feature_dir": w.feature.path,
+        "outbox": str(outbox),
+        "attempt": run.attempt,
+        "project_name": w.config.project.name or w.repository.root.name,
+        "language": w.config.stack.language,
+        "test_command": w.config.stack.test_command or next((c.run for c in w.checks if c.name == "test"), ""),
+        "checks": w.checks,
+        "branch_name": s.tree.feature_branch,
+        "base": s.tree.base,
+        "mistakes": s.history.of(run.step, run.story).last_failure if run.step != "story" else "",
+        "resume_instruction": "" if run.attempt == 1 else f"This is attempt {run.attempt}; earlier ones did not count.",
+    }
+
+
+def _spec(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
+    spec = read_text(w.feature.file("SPEC.md"))
+    return {
+        "prd_content": read_text(w.feature.file("PRD.md")),
+        "spec_content": spec,
+        "keep_spec": bool(spec) and not s.prd.stories,
+        "existing_stories": listed(s.prd),
+    }
+
+
+def _story(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
+    story = s.prd.story(run.story or "")
+    parent = str((story.raw.get("context") or {}).get("parent_spec") or "")
+    progress = read_text(w.feature.file("progress.txt"))
+    return {
+        "story": story.raw,
+        "heal": run.mode == "heal",
+        "spec_section": pick_spec_section(read_text(w.feature.file("SPEC.md")), story.id, parent or None),
+        "failure": s.history.of("story", story.id).last_failure or str(story.execution.get("last_error") or ""),
+        "progress": pick_progress(progress, [story.id, *story.depends_on]),
+        "max_rounds": w.config.limits.max_attempts,
+    }
+
+
+def _qa(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
+    return {
+        "spec_content": read_text(w.feature.file("SPEC.md")),
+        "tasks_content": listed(s.prd),
+        "evidence": "\n".join(_evidence(story) for story in s.prd.stories[:_MOST_LISTED]),
+        "qa_report": read_text(w.feature.file("QA_REPORT.md")),
+    }
+
+
+def _pr(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
+    return _qa(w, run, s)
+
+
+_SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr}
+
+
+def listed(prd: Prd) -> str:
+    """The stories, a line each."""
+    return "\n".join(f"- {s.id} [{s.status.value}] {s.title}" for s in prd.stories)
+
+
+def _evidence(story: Story) -> str:
+    evidence = story.raw.get("evidence") or {}
+    said = ", ".join(f"{c.get('name')} exit {c.get('exit')}" for c in evidence.get("checks", ()))
+    return f"- {story.id}: {story.status.value}; {said or 'no checks'}"

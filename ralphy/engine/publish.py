@@ -1,0 +1,95 @@
+"""Publish: push the feature's branch and open its pull request, or say why that is left to a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ralphy.adapters.files import read_text
+from ralphy.adapters.forge import GitHub, PullRequest
+from ralphy.adapters.forge_body import (
+    PullRequestText,
+    StoryEvidence,
+    evidence_table,
+    parse_pr_text,
+    with_evidence,
+)
+from ralphy.adapters.forge_push import Remote, push, remote
+from ralphy.core import decision as d
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Snapshot, Story
+from ralphy.engine.gate import commit_files
+from ralphy.engine.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    pushed: bool
+    pull_request: PullRequest | None = None
+
+
+def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
+    """Push, open or adopt, and record the URL; the record itself is pushed too, so that both sides agree."""
+    target = _remote(w)
+    if target is None:
+        w.say(f"there is no remote: branch {s.tree.feature_branch} and PR.md are the result")
+        _record(w, s, _Published(pushed=False))
+        return
+    _push(w, s, target, s.tree.head)
+    w.milestone("pushed")
+    found = _open(w, s, target)
+    w.milestone("pull_request_made")
+    commit = _record(w, s, _Published(pushed=True, pull_request=found))
+    _push(w, s, target, commit)
+
+
+def _remote(w: Workspace) -> Remote | None:
+    if not w.repository.text("remote"):
+        return None
+    return remote(w.repository.root, env=w.env)
+
+
+def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:
+    push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.env)
+    w.say(f"pushed {oid[:10]} to {target.name}/{s.tree.feature_branch}")
+
+
+def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
+    forge = GitHub(target, w.env)
+    why_not = forge.available()
+    if why_not:
+        if not target.slug or "not on PATH" in why_not:
+            w.say(f"no pull request was opened: {why_not}. The branch is pushed, the text is in PR.md")
+            return None
+        raise EnvironmentProblem(f"the branch is pushed, the pull request is not open yet: {why_not}",
+                                 hint="then start again: the pull request is opened or adopted")  # fmt: skip
+    options = w.config.pr
+    found = forge.create(s.tree.feature_branch, s.tree.base, _text(w, s), draft=options.draft,
+                         labels=options.labels, reviewers=options.reviewers)  # fmt: skip
+    for warning in found.warnings:
+        w.say(f"warning: {warning}")
+    w.say(f"pull request {'adopted' if found.adopted else 'opened'}: {found.url}")
+    return found
+
+
+def _text(w: Workspace, s: Snapshot) -> PullRequestText:
+    """The agent's words, and below them what Ralphy saw (X10)."""
+    text = parse_pr_text(read_text(w.feature.file("PR.md")))
+    return with_evidence(text, f"## Evidence\n\n{evidence_table([evidence_of(story) for story in s.prd.stories])}")
+
+
+def evidence_of(story: Story) -> StoryEvidence:
+    """A story's row in the evidence table."""
+    evidence, execution = story.raw.get("evidence") or {}, story.execution
+    checks = tuple((str(c.get("name")), float(c.get("seconds", 0))) for c in evidence.get("checks", ()))
+    files = len(execution.get("files_modified") or ())
+    cost = float(evidence.get("cost_usd", 0.0))
+    return StoryEvidence(story.id, story.title, int(execution.get("attempts") or 0), cost, checks, files)
+
+
+def _record(w: Workspace, s: Snapshot, done: _Published) -> str:
+    pr: dict[str, object] = {"branch": s.tree.feature_branch, "code": s.tree.code, "pushed": done.pushed}
+    if done.pull_request:
+        pr |= {"url": done.pull_request.url, "number": done.pull_request.number, "state": "open"}
+    prd = s.prd.with_workflow(phase="COMPLETED", pr=pr)
+    return commit_files(w, s, "published", "published", {"prd.json": dump(prd.raw)})

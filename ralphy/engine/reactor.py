@@ -1,0 +1,184 @@
+"""The reactor: reconcile, and when there is nothing to do, wait for files, for a time, or for a person.
+
+Levels, not edges: whatever the event was, the folder is looked at as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters.feature import Feature, listed
+from ralphy.adapters.files import signature
+from ralphy.adapters.git import Repository
+from ralphy.adapters.lock import Lock
+from ralphy.core.decision import Rest, Wait
+from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.engine.reconcile import Report, reconcile
+from ralphy.engine.wakeups import RESYNC_S, Wakeups
+from ralphy.engine.workspace import Workspace
+
+Ask = Callable[[Wait], None]
+Take = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What is waited for: people at gates, and limits of the provider."""
+
+    gates: bool
+    limits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """How a person at the terminal is asked, and how the typed answer is taken."""
+
+    ask: Ask
+    take: Take
+
+
+def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
+    """Drive one feature until a rest that is not waited for."""
+    rest = reconcile(w, report)
+    if not _is_waited_for(rest, patience):
+        return rest
+    with Wakeups([w.feature.folder]) as wakeups:
+        while True:
+            _hold(w, rest, wakeups, dialogue)
+            rest = reconcile(w, report)
+            if not _is_waited_for(rest, patience):
+                return rest
+
+
+def _is_waited_for(rest: Rest, patience: Patience) -> bool:
+    if not isinstance(rest, Wait):
+        return False
+    if rest.until is not None:
+        return patience.limits
+    return patience.gates
+
+
+def _hold(w: Workspace, rest: Rest, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
+    """Wait until something is different: a file, the time, or a word at the terminal."""
+    assert isinstance(rest, Wait)
+    _get_ready(w)
+    asks = dialogue is not None and bool(rest.gate) and sys.stdin.isatty()
+    if asks and dialogue:
+        dialogue.ask(rest)
+    before = _folder_signature(w.feature)
+    while True:
+        seconds = RESYNC_S if rest.until is None else rest.until - w.clock()
+        _, line = wakeups.wait(seconds, terminal=asks)
+        if line and dialogue:
+            dialogue.take(line)
+        if rest.until is not None and w.clock() >= rest.until:
+            return
+        if _folder_signature(w.feature) != before:
+            return
+
+
+def _get_ready(w: Workspace) -> None:
+    """What the next agent will need is made ready while a person reads: the supervisor is warm."""
+    w.supervisor.warm()
+
+
+def _folder_signature(feature: Feature) -> tuple[object, ...]:
+    """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
+    found = [
+        (entry.name, signature(Path(entry.path)))
+        for entry in os.scandir(feature.folder)
+        if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
+    ]
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+Opened = Callable[[Feature], tuple[Workspace, Report]]
+
+
+def watch_all(repository: Repository, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
+    """Drive all features of a repository until interrupted; one checkout has one owner."""
+    folder = repository.root / features_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    with Lock(repository.checkout_dir / "lock", "watch"), Wakeups([folder]) as wakeups:
+        watching = Watching(repository, features_dir, opened, say)
+        say(f"watching {features_dir}/ ({len(list(listed(repository.root, features_dir)))} features)")
+        changed: set[str] | None = None
+        while True:
+            watching.look(changed)
+            names, _ = wakeups.wait(watching.seconds_to_next())
+            changed = {name for path in names if (name := watching.feature_of(path))} or None
+
+
+class Watching:
+    """What is known of each feature between two looks: where it rested, and what its folder looked like."""
+
+    def __init__(self, repository: Repository, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
+        self._repository = repository
+        self._features_dir = features_dir
+        self._opened = opened
+        self._say = say
+        self._open: dict[str, tuple[Workspace, Report]] = {}
+        self._seen: dict[str, tuple[object, ...]] = {}
+        self._rests: dict[str, Rest | str] = {}
+        self._head: tuple[int, ...] | None = None
+
+    def feature_of(self, path: str) -> str:
+        """The name of the feature that a path belongs to."""
+        try:
+            return Path(path).relative_to(self._repository.root / self._features_dir).parts[0]
+        except (ValueError, IndexError):
+            return ""
+
+    def look(self, names: set[str] | None) -> None:
+        """Reconcile what has changed: the named features, or all when nothing is named."""
+        head = signature(self._repository.git_dir / "HEAD")
+        everything, self._head = head != self._head, head
+        for feature in self._candidates(None if everything else names):
+            now = _folder_signature(feature)
+            if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
+                self._reconcile(feature)
+                self._seen[feature.name] = _folder_signature(feature)
+
+    def _candidates(self, names: set[str] | None) -> Iterator[Feature]:
+        root = self._repository.root
+        if names is None:
+            return listed(root, self._features_dir)
+        return (f for name in sorted(names) if (f := self._one(root, name)))
+
+    def _one(self, root: Path, name: str) -> Feature | None:
+        if name in self._open:
+            return self._open[name][0].feature
+        return next((f for f in listed(root, self._features_dir) if f.name == name), None)
+
+    def _reconcile(self, feature: Feature) -> None:
+        if feature.name not in self._open:
+            self._open[feature.name] = self._opened(feature)
+        workspace, report = self._open[feature.name]
+        try:
+            rest = reconcile(workspace, report)
+        except RalphyError as error:
+            if self._rests.get(feature.name) != str(error):
+                self._say(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+            self._rests[feature.name] = str(error)
+            return
+        self._rests[feature.name] = rest
+        if isinstance(rest, Wait) and rest.gate:
+            workspace.supervisor.warm()
+
+    def _is_due(self, name: str) -> bool:
+        rest = self._rests.get(name)
+        return isinstance(rest, Wait) and rest.until is not None and rest.until <= self._open[name][0].clock()
+
+    def seconds_to_next(self) -> float:
+        """How long until a limit's time has come; RESYNC_S at the most."""
+        waits = [r.until - self._open[n][0].clock() for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
+        return max(0.0, min([RESYNC_S, *waits]))
+
+
+def ended_well(rest: Rest) -> bool:
+    """Did a run come to the end of the feature?"""
+    return rest.exit_code == ExitCode.DONE

@@ -1,0 +1,118 @@
+"""One agent run, whatever the step: the journal's start line, the prompt, the outbox, the program, its end."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters.claude import Claude
+from ralphy.adapters.files import read_regular
+from ralphy.core.agent import AgentRequest, AgentResult
+from ralphy.core.decision import RunAgent
+from ralphy.core.model import Snapshot
+from ralphy.core.report import Claim, read
+from ralphy.core.steps import BY_NAME, active_limit_s
+from ralphy.engine.control import Remembered, set_markers_aside
+from ralphy.engine.environment import agent_environment
+from ralphy.engine.prompt import prompt_for
+from ralphy.engine.workspace import Workspace
+
+_KEPT_RUNS = 200
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run left: its result, its claim, its outbox, and the control files that it had changed."""
+
+    run: str
+    result: AgentResult
+    claim: Claim
+    outbox: Path
+    tampered: tuple[str, ...]
+
+    def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
+        """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
+        return read_regular(self.outbox / name, most)
+
+
+@contextmanager
+def agent_run(w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str = "") -> Iterator[Ran]:
+    """Run the agent once. The control files are put back before the body of the `with` sees anything."""
+    run = w.new_run_id()
+    outbox = w.feature.private / "outbox" / run
+    outbox.mkdir(parents=True, exist_ok=True)
+    prompt = prompt_for(w, decision, snapshot, outbox, feedback)
+    remembered = Remembered()
+    remembered.take(w)
+    w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
+             model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch)  # fmt: skip
+    w.milestone("run_recorded")
+    result = Claude(w.config.agent.command, w.supervisor).run(
+        _request(w, decision, snapshot, run, prompt, outbox), w.show
+    )
+    w.milestone("agent_ended")
+    w.spend(result.cost_usd)
+    tampered = (*set_markers_aside(w), *remembered.put_back(w))
+    if tampered:
+        w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    yield Ran(run, result, read(result.text), outbox, tampered)
+    shutil.rmtree(outbox, ignore_errors=True)
+    _prune(w.feature.private / "runs")
+
+
+def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outbox: Path) -> AgentRequest:
+    story = d.story or ""
+    more = {
+        "RALPHY_STEP": d.step,
+        "RALPHY_FEATURE": w.feature.name,
+        "RALPHY_FEATURE_DIR": str(w.feature.folder),
+        "RALPHY_STORY": story,
+        "RALPHY_ATTEMPT": str(d.attempt),
+        "RALPHY_OUTBOX": str(outbox),
+    }
+    memory = w.repository.root / "CLAUDE.md"
+    return AgentRequest(
+        run=run,
+        prompt=prompt,
+        cwd=str(w.repository.root),
+        run_dir=str(w.feature.private / "runs" / "-".join(part for part in (run, d.step, story) if part)),
+        model=d.model,
+        deadline_s=_deadline(w, d.step, s),
+        session=str(uuid.uuid4()),
+        env=agent_environment(w, run, more),
+        tools=TOOLS,
+        max_cost_usd=_allowance(w, d, s),
+        system_prompt_file=str(memory) if read_regular(memory, 256 * 1024) else "",
+    )
+
+
+def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
+    """Seconds that this run may take: what one run may, and what is left of its step."""
+    left = active_limit_s(w.config, step) - s.history.active_s.get(step, 0.0)
+    return max(1.0, min(w.config.timeouts.agent, left))
+
+
+def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
+    """Dollars that this run may cost: what is left of the night's and of the story's budget."""
+    limits, spent = w.config.limits, s.history.of(d.step, d.story).cost_usd
+    left = [] if limits.max_cost_usd is None else [limits.max_cost_usd - s.session.cost_usd]
+    if limits.max_cost_per_story_usd is not None and d.story:
+        left.append(limits.max_cost_per_story_usd - spent)
+    return round(max(0.01, min(left)), 4) if left else None
+
+
+def _prune(runs: Path) -> None:
+    """Keep the newest runs' streams; their names begin with the time."""
+    names = sorted(path.name for path in runs.iterdir())
+    for name in names[:-_KEPT_RUNS]:
+        shutil.rmtree(runs / name, ignore_errors=True)
+
+
+def phase_of(step: str) -> str:
+    """S0.8's word for a step."""
+    return BY_NAME[step].phase

@@ -1,0 +1,110 @@
+"""Verify: does this candidate tree count? The agent's word can hold it back, never pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ralphy.core.agent import AgentResult, Outcome
+from ralphy.core.model import Story
+from ralphy.core.prompt_budget import digest_failure
+from ralphy.core.report import Claim
+from ralphy.core.substance import why_no_work
+from ralphy.engine.baseline import had_no_tests, record_baseline
+from ralphy.engine.candidate import Candidate, file_changes
+from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
+from ralphy.engine.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
+
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place).
+    """
+
+    outcome: Outcome
+    failure: str = ""
+    digest: str = ""
+    checks: Sequence[CheckResult] = ()
+    warnings: Sequence[str] = field(default_factory=tuple)
+    question: str = ""
+    goes_on: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.SUCCEEDED and not self.failure
+
+
+def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate, forged: str) -> Verdict:
+    """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green?"""
+    if not result.outcome.costs_an_attempt:
+        return Verdict(result.outcome, result.detail)
+    refused = candidate.refused or forged
+    if refused:
+        return Verdict(Outcome.REJECTED, refused, refused)
+    if claim.asks:
+        return Verdict(Outcome.NEEDS_INPUT, f"the agent asks: {claim.asks}", question=claim.asks)
+    why = why_no_work(file_changes(w, candidate.green, candidate.tree))
+    if why and not (story.kind == "docs" and candidate.files):
+        return _no_work(w, result, claim, candidate, why)
+    if claim.holds_back:
+        return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
+    results = _check(w, candidate)
+    red = failed(results, w.history.known_red, had_no_tests(w, w.code_of(candidate.green)))
+    if red:
+        said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
+        digest = digest_failure([r.name for r in red], red[0].output, said)
+        return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
+    record_baseline(w, candidate.code, results)
+    if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
+        why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
+        return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
+    return Verdict(Outcome.SUCCEEDED, checks=results, warnings=_warnings(result, claim, candidate, results))
+
+
+def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:
+    """Nothing that counts changed. "Already satisfied" with green checks is a question to a person (ruling 1)."""
+    if claim.says_satisfied and result.outcome is Outcome.SUCCEEDED and not candidate.files:
+        results = _check(w, candidate)
+        if not failed(results, w.history.known_red, True):
+            question = (f"The agent changed nothing and says: {claim.recommendation}\nThe checks are green. "
+                        "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
+            return Verdict(
+                Outcome.NEEDS_INPUT,
+                f"{why}; the agent says it is already satisfied",
+                "",
+                results,
+                question=question,
+            )
+    if result.outcome is Outcome.SUCCEEDED:
+        return Verdict(Outcome.REJECTED, why, f"{why}: the story asks for a change of the code")
+    detail = result.detail or result.outcome.value
+    return Verdict(result.outcome, f"{detail}; {why}", detail)
+
+
+def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
+    drop_stale_bytecode(w, candidate.files)
+    return run_checks(w, f"check-{candidate.tree[:12]}", until_red=True)
+
+
+def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:
+    """What a reader of the evidence should know although the story counts."""
+    doubts = (
+        (not _is_explicit(claim), "the agent gave no report (EXIT_SIGNAL is missing)"),
+        (
+            bool(candidate.tampered),
+            f"control files were changed and put back: {', '.join(candidate.tampered[:5])}",
+        ),
+        (bool(candidate.set_aside), f"ignored files were set aside: {', '.join(candidate.set_aside[:5])}"),
+        (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
+        (any(c.is_empty for c in results), "no tests ran"),
+        (any(not c.is_green and not c.is_empty for c in results), "known failures are still there"),
+        (not results, "no checks are configured or detected"),
+    )
+    return tuple(text for is_so, text in doubts if is_so)
+
+
+def _is_explicit(claim: Claim) -> bool:
+    """Did the agent say explicitly that it is done?"""
+    return claim.exit_signal is True

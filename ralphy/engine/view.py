@@ -1,0 +1,64 @@
+"""Views for people: TASKS.md, and the words of S0.8 for where a feature stands."""
+
+from __future__ import annotations
+
+from ralphy.adapters.files import read_regular, replace_file
+from ralphy.core import decision as d
+from ralphy.core.errors import ExitCode
+from ralphy.core.model import Prd, Snapshot
+from ralphy.core.steps import BY_NAME
+from ralphy.core.stories import shown_status
+from ralphy.engine.workspace import Workspace
+
+_WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
+_BOX = {"completed": "x", "failed": "!", "blocked": "-"}
+
+
+def render_tasks(w: Workspace, s: Snapshot) -> None:
+    """Write TASKS.md, a view of prd.json that nobody reads back."""
+    if not s.prd.stories:
+        return
+    text = tasks_text(s.prd).encode()
+    if read_regular(w.feature.file("TASKS.md")) != text:
+        replace_file(w.feature.file("TASKS.md"), text, durable=False)
+
+
+def tasks_text(prd: Prd) -> str:
+    """The stories as a checklist."""
+    status = shown_status(prd)
+    done = sum(1 for story in prd.stories if story.is_completed)
+    lines = [
+        f"# Tasks: {done} of {len(prd.stories)} completed",
+        "",
+        "A view of prd.json; edit that file instead.",
+        "",
+    ]
+    for story in prd.stories:
+        after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
+        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {status[story.id]}{after}")
+    return "\n".join(lines) + "\n"
+
+
+def phase_of(decision: d.Decision, s: Snapshot) -> str:
+    """S0.8's state, derived from what comes next."""
+    if isinstance(decision, d.Wait) and decision.gate:
+        return _WAITING[decision.gate]
+    if isinstance(decision, d.RunAgent):
+        return BY_NAME[decision.step].phase
+    if isinstance(decision, d.Done):
+        return "COMPLETED"
+    if isinstance(decision, d.Halt):
+        return _halted(decision, s)
+    if isinstance(decision, d.Publish):
+        return "PR"
+    return str(s.prd.workflow.get("phase") or ("SPECIFICATION" if s.digest("PRD.md") else "IDLE"))
+
+
+def _halted(decision: d.Halt, s: Snapshot) -> str:
+    if decision.exit_code == ExitCode.NOT_FOUND:
+        return "IDLE"
+    if "was rejected" in decision.reason:
+        return "REJECTED"
+    if decision.exit_code == ExitCode.STORIES_OPEN:
+        return "FAILED"
+    return str(s.prd.workflow.get("phase") or "SPECIFICATION")

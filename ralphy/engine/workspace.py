@@ -1,0 +1,188 @@
+"""The workspace: a feature, its repository, and everything outside that acts on them, opened once.
+
+`milestone` is called with a name after every durable step; nothing in production listens to it, and
+tests end the process there to prove that a kill costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ralphy.adapters import git
+from ralphy.adapters.feature import NOT_COMMITTED, Digests, Feature
+from ralphy.adapters.files import read_regular
+from ralphy.adapters.git import Repository
+from ralphy.adapters.journal import Journal
+from ralphy.adapters.objects import Objects
+from ralphy.adapters.prd_store import PrdStore
+from ralphy.core.agent import Activity
+from ralphy.core.config import Check, Config
+from ralphy.core.history import History
+from ralphy.core.model import Session
+
+if TYPE_CHECKING:
+    from ralphy.adapters.process import Supervisor
+
+Say = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    """Nobody listens."""
+
+
+def _unseen(_: Activity) -> None:
+    """Nobody watches."""
+
+
+@dataclass(slots=True)
+class Workspace:
+    """What an act needs. `say` takes sentences for a person, `show` the agent's activity."""
+
+    repository: Repository
+    feature: Feature
+    config: Config
+    checks: tuple[Check, ...]
+    env: Mapping[str, str]
+    journal: Journal
+    history: History
+    store: PrdStore
+    objects: Objects
+    say: Say = _silent
+    show: Callable[[Activity], None] = _unseen
+    milestone: Callable[[str], None] = _silent
+    clock: Callable[[], float] = time.time
+    session: Session = field(default_factory=Session)
+    digests: Digests = field(default_factory=Digests)
+    clean_at: str = ""
+    identity: str = ""
+    index_is_ready: bool = False
+    ignored: frozenset[str] | None = None
+    codes: dict[str, str] = field(default_factory=dict)
+    _supervisor: Supervisor | None = None
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.objects.close()
+        if self._supervisor:
+            self._supervisor.close()
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The warm supervisor, started when first needed."""
+        if self._supervisor is None:
+            from ralphy.adapters.process import Supervisor
+
+            self._supervisor = Supervisor()
+        return self._supervisor
+
+    @property
+    def index(self) -> Path:
+        """Ralphy's own index: it holds HEAD's tree between runs and the candidate during one."""
+        return self.repository.checkout_dir / "index"
+
+    @property
+    def intent(self) -> Path:
+        return self.repository.checkout_dir / f"intent-{self.feature.name}.json"
+
+    @property
+    def feature_branch(self) -> str:
+        return str(self.store.load().raw.get("branchName") or f"{self.config.git.branch_prefix}{self.feature.name}")
+
+    def record(self, event: str, **fields: object) -> None:
+        """Append a line to the journal and fold it in."""
+        entry = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
+        self.journal.append({key: value for key, value in entry.items() if value is not None})
+        self.journal.catch_up(self.history)
+
+    def spend(self, cost_usd: float) -> None:
+        self.session = replace(self.session, runs=self.session.runs + 1, cost_usd=self.session.cost_usd + cost_usd)
+
+    def new_run_id(self) -> str:
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self.clock()))
+        return f"{stamp}-{secrets.token_hex(4)}"
+
+    def code_of(self, tree: str) -> str:
+        """The id of a tree without the feature folder: what is tested, reviewed and compared."""
+        known = self.codes.get(tree)
+        if known is None:
+            known = self.codes[tree] = self.objects.id_without(tree, self.feature.path)
+        return known
+
+    def is_other_feature(self, path: str) -> bool:
+        """Does a path lie in the folder of another feature, which is none of this one's business?"""
+        prefix = f"{self.config.project.features_dir}/"
+        return (
+            path.startswith(prefix)
+            and not path.startswith(f"{self.feature.path}/")
+            and path.count("/") > prefix.count("/")
+        )
+
+    def set_up_files(self) -> frozenset[str]:
+        """What `ralphy init` wrote and nobody changed since: it travels with the feature's first commit."""
+        noted = read_regular(self.repository.state_dir / "setup.json")
+        if not noted:
+            return frozenset()
+        digests: Mapping[str, str] = orjson.loads(noted)
+        root = self.repository.root
+        return frozenset(
+            path for path, digest in digests.items()
+            if hashlib.sha256(read_regular(root / path) or b"").hexdigest() == digest
+        )  # fmt: skip
+
+    @property
+    def iso_now(self) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.clock()))
+
+
+def open_workspace(
+    repository: Repository,
+    feature: Feature,
+    config: Config,
+    checks: tuple[Check, ...],
+    env: Mapping[str, str],
+) -> Workspace:
+    """A workspace on a feature; nothing is written yet."""
+    journal = Journal(repository.state_dir / "journal.jsonl")
+    history = History(feature.name)
+    journal.catch_up(history)
+    base = base_branch(repository, config)
+    store = PrdStore(feature.file("prd.json"), feature.in_repository("prd.json"), (base,) if base else ())
+    return Workspace(repository, feature, config, checks, env, journal, history, store, Objects(repository))
+
+
+def base_branch(repository: Repository, config: Config) -> str:
+    """The branch that the work starts from and the pull request goes to: set, or main, master, or the current."""
+    if config.git.base:
+        return config.git.base
+    for name in ("main", "master"):
+        if git.resolve(repository, f"refs/heads/{name}"):
+            return name
+    return git.head_of(repository)[0]
+
+
+def repository_token(repository: Repository) -> str:
+    """What marks the processes that belong to this checkout, so that a restart can sweep them."""
+    return f"{os.getuid()}:{repository.git_dir}"
+
+
+def is_private(workspace: Workspace, path: str) -> bool:
+    """Is a path of the feature folder (or of `.ralphy/`) one that is never committed?"""
+    folder = f"{workspace.feature.path}/"
+    if not path.startswith(folder):
+        return False
+    name = path.removeprefix(folder)
+    if name in NOT_COMMITTED:
+        return True
+    return name.startswith(".ralphy/") and not name.startswith((".ralphy/config.yaml", ".ralphy/prompts/"))

@@ -1,0 +1,75 @@
+"""The embedded scenario: what an agent would usually do, made from the PRD of any repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ralphy.rehearsal import files
+from ralphy.rehearsal.scene import Scene
+
+FUNCTION = '''
+
+def {name}() -> str:
+    """Name the story that this stands for."""
+    return "{story}"
+'''
+
+
+def usual_act(scene: Scene) -> dict[str, Any]:
+    """The act of this step in a run where everything goes well."""
+    return ACTS[scene.step](scene)
+
+
+def _spec(scene: Scene) -> dict[str, Any]:
+    from ralphy.rehearsal import prd
+
+    path = scene.artifact("PRD.md")
+    wanted = files.read_or_empty(path)
+    stories = prd.existing_stories(scene) or prd.new_stories(wanted, scene)
+    head = f"# {prd.title(wanted, scene)}: specification\n\nWritten by a rehearsal.\n\n"
+    spec = head + "\n".join(prd.section(story) for story in stories)
+    return {
+        "read": [path],
+        "outbox": {"SPEC.md": spec, "stories.json": {"userStories": stories}},
+        "say": f"The specification of {scene.feature} has {len(stories)} stories.",
+    }
+
+
+def _story(scene: Scene) -> dict[str, Any]:
+    """One tiny real function; a file that exists already gets one more, so that there is a diff."""
+    name = f"rehearsal/{scene.slug}.py"
+    before = files.read_or_empty(files.join(scene.cwd, name))
+    again = before.count("\ndef ")
+    function = FUNCTION.format(name=f"{scene.slug}_{again + 1}" if again else scene.slug, story=scene.story)
+    say = {"think": f"{scene.story} needs one small function.", "say": f"{scene.story} is done: see {name}."}
+    if before:
+        return {**say, "append": {name: function}}
+    return {**say, "write": {name: f'"""{scene.story}, as a rehearsal writes it."""\n{function}'}}
+
+
+def _qa(scene: Scene) -> dict[str, Any]:
+    front = "---\nverdict: pass\nfindings: []\n---\n"
+    body = f"# QA report: {scene.feature}\n\nA rehearsal looked at nothing and found nothing.\n"
+    return {"outbox": {"QA_REPORT.md": f"{front}\n{body}"}, "say": "No findings."}
+
+
+def _pr(scene: Scene) -> dict[str, Any]:
+    from ralphy.rehearsal.prd import title
+
+    head = title(files.read_or_empty(scene.artifact("PRD.md")), scene)
+    body = f"# {head}\n\nThe stories of `{scene.feature}`, rehearsed.\n"
+    return {"outbox": {"PR.md": body}, "say": "The text of the pull request is written."}
+
+
+def _other(scene: Scene) -> dict[str, Any]:
+    return {"say": f"Nothing to do for {scene.feature or 'this prompt'}; this is a rehearsal."}
+
+
+ACTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
+    "spec": _spec,
+    "story": _story,
+    "qa": _qa,
+    "pr": _pr,
+    "other": _other,
+}

@@ -1,0 +1,53 @@
+# Make targets for Ralphy: `make ralphy-help` lists them. Written once by `ralphy init`; yours to edit.
+# Safe to include anywhere: your default goal stays, and so does everything that is not named here.
+#
+#   make loop FEATURE=login                 run until done, or until a person is needed
+#   make docs/features/login/SPEC.md        run as far as the specification
+#   make -n loop                            print the command, run nothing
+#
+# Needing a person (exit code 10) is not a failure: `make loop` says so and succeeds.
+# With RALPHY_STRICT_EXIT=1 it fails instead.
+
+ralphy_saved_goal := $(.DEFAULT_GOAL)
+
+RALPHY ?= ralphy
+FEATURES_DIR ?= docs/features
+FEATURE ?=
+# The text of `make reject MESSAGE="the API needs paging"`.
+MESSAGE ?=
+# Leave out the names that your own Makefile defines.
+RALPHY_TARGETS ?= loop status approve reject watch why
+RALPHY_STRICT_EXIT ?=
+
+# Values reach the shell as they are: $(value) keeps make, the quotes keep the shell from reading them.
+ralphy_quote = '$(subst ','\'',$(1))'
+ralphy_feature = $(if $(value FEATURE), $(call ralphy_quote,$(value FEATURE)))
+ralphy_message = $(if $(value MESSAGE), -m $(call ralphy_quote,$(value MESSAGE)))
+ralphy_strict = $(filter-out 0,$(RALPHY_STRICT_EXIT))
+ralphy_waits = { code=$$?; test $$code -eq 10 || exit $$code; echo 'ralphy: waiting for a person: `make why` says for what; then `make approve` or `make reject`.' >&2; $(if $(ralphy_strict),exit 10; )}
+ralphy_absent = ralphy: $@ is not there yet: `$(RALPHY) why $*` says why.
+ralphy_made = test -f $(call ralphy_quote,$@) || { echo $(call ralphy_quote,$(ralphy_absent)) >&2; exit 1; }
+ralphy_up_to = $(RALPHY) loop $(call ralphy_quote,$*) --to $(1) || { code=$$?; test $$code -eq 10 || exit $$code; }; $(ralphy_made)
+
+.PHONY: $(RALPHY_TARGETS) ralphy-help ralphy-force
+
+ralphy-help: ; @echo 'Ralphy: make [$(RALPHY_TARGETS)] FEATURE=name, or make $(FEATURES_DIR)/name/SPEC.md, $(FEATURES_DIR)/name/QA_REPORT.md'
+
+$(filter loop,$(RALPHY_TARGETS)): ; @$(RALPHY) loop$(ralphy_feature) || $(ralphy_waits)
+
+$(filter reject,$(RALPHY_TARGETS)): ; @$(RALPHY) reject$(ralphy_feature)$(ralphy_message)
+
+$(filter-out loop reject,$(RALPHY_TARGETS)): ; @$(RALPHY) $@$(ralphy_feature)
+
+# An artifact is made when it is there, whether or not its gate still waits for a person.
+$(FEATURES_DIR)/%/SPEC.md: $(FEATURES_DIR)/%/PRD.md ; @$(call ralphy_up_to,spec)
+
+# What the report depends on is the code's content, which Ralphy knows by digest and make cannot: always ask.
+$(FEATURES_DIR)/%/QA_REPORT.md: ralphy-force ; @$(call ralphy_up_to,qa)
+
+ralphy-force:
+
+# Interrupted or failed, make deletes a target it believes half made; these are whole, or a person's.
+.PRECIOUS: $(FEATURES_DIR)/%/SPEC.md $(FEATURES_DIR)/%/QA_REPORT.md
+
+.DEFAULT_GOAL := $(ralphy_saved_goal)

@@ -1,0 +1,280 @@
+"""The Claude adapter against small programs that print what the real CLI prints, and end as it ends."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.adapters import claude as adapter
+from ralphy.adapters.capped_file import CappedFile
+from ralphy.adapters.claude import Claude
+from ralphy.adapters.process import Supervisor
+from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.core.errors import EnvironmentProblem
+
+STREAMS = Path(__file__).parents[1] / "streams"
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+# What every stand-in begins with: `say` prints events, `play` a captured stream.
+PRELUDE = f"""
+import json, os, signal, sys, time
+
+def say(*events):
+    for event in events:
+        sys.stdout.write(json.dumps(event) + "\\n")
+    sys.stdout.flush()
+
+def play(name):
+    with open({str(STREAMS)!r} + "/" + name + ".ndjson") as file:
+        sys.stdout.write(file.read())
+    sys.stdout.flush()
+
+INIT = {{"type": "system", "subtype": "init", "session_id": "s", "model": "m"}}
+GOOD = {{"type": "result", "subtype": "success", "is_error": False, "terminal_reason": "completed",
+        "num_turns": 2, "result": "done", "total_cost_usd": 0.5}}
+RETRY = {{"type": "system", "subtype": "api_retry", "retry_delay_ms": 500.0, "error_status": 401}}
+"""
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor() as one:
+        yield one
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> AgentRequest:
+    return AgentRequest(
+        run="run-1",
+        prompt="Make it so: \u2713",
+        cwd=str(tmp_path),
+        run_dir=str(tmp_path / "runs" / "run-1"),
+        model="sonnet",
+        deadline_s=30.0,
+        session=SESSION,
+        env={"PATH": "/usr/bin:/bin", "RALPHY_RUN_ID": "run-1"},
+    )
+
+
+def stand_in(source: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", PRELUDE + textwrap.dedent(source))
+
+
+def run(supervisor: Supervisor, request: AgentRequest, source: str, **options: Any) -> AgentResult:
+    return Claude(stand_in(source), supervisor, **options).run(request, lambda _: None)
+
+
+def kept(request: AgentRequest, name: str) -> bytes:
+    return (Path(request.run_dir) / name).read_bytes()
+
+
+def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, request_: AgentRequest) -> None:
+    assert Claude(("claude",), supervisor).frame(request_) == (
+        "claude",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--dangerously-skip-permissions",
+        "--model",
+        "sonnet",
+        "--tools",
+        "Bash,Read,Edit,Write,Glob,Grep",
+        "--setting-sources",
+        "user",
+        "--strict-mcp-config",
+        "--session-id",
+        SESSION,
+        "--settings",
+        '{"attribution":{"commit":"","pr":""}}',
+    )
+
+
+def test_the_frame_has_what_the_request_adds(supervisor: Supervisor, request_: AgentRequest) -> None:
+    asked = replace(request_, tools=("Read", "Grep"), max_cost_usd=0.00001, system_prompt_file="/r/CLAUDE.md")
+    argv = Claude(("nice", "claude"), supervisor).frame(asked)
+    assert argv[:3] == ("nice", "claude", "-p")
+    assert argv[argv.index("--tools") + 1] == "Read,Grep"
+    assert argv[argv.index("--max-budget-usd") + 1] == "0.0001"
+    assert argv[argv.index("--append-system-prompt-file") + 1] == "/r/CLAUDE.md"
+
+
+def test_a_good_run_tells_everything(supervisor: Supervisor, request_: AgentRequest) -> None:
+    seen: list[Activity] = []
+    source = "play('several_turns'); print('a warning', file=sys.stderr)"
+    result = Claude(stand_in(source), supervisor).run(request_, seen.append)
+    assert result.outcome is Outcome.SUCCEEDED
+    assert result.text == "Fixed and committed. <promise>STORY_DONE</promise>"
+    assert (result.complete, result.turns, result.returncode) == (True, 6, 0)
+    assert result.cost_usd == pytest.approx(0.1868675)
+    assert result.tokens.output > 0
+    assert result.duration_s > 0
+    assert {"start", "thinking", "reading", "writing", "running", "text", "result"} <= {one.kind for one in seen}
+    assert kept(request_, "stream.ndjson") == (STREAMS / "several_turns.ndjson").read_bytes()
+    assert kept(request_, "stderr.log") == b"a warning\n"
+
+
+def test_the_prompt_goes_through_stdin_and_stays_in_a_private_folder(
+    supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    source = "said = sys.stdin.read(); say(INIT, {**GOOD, 'result': said + os.environ['RALPHY_RUN_ID']})"
+    assert run(supervisor, request_, source).text == "Make it so: \u2713run-1"
+    folder = Path(request_.run_dir)
+    assert kept(request_, "prompt.md").decode() == request_.prompt
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+def test_a_run_that_hangs_after_its_result_is_ended_and_counts(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, request_, "say(INIT, GOOD); time.sleep(600)", exit_grace_s=0.3)
+    assert (result.outcome, result.text, result.complete) == (Outcome.SUCCEEDED, "done", True)
+    assert result.returncode != 0
+    assert result.duration_s < 5
+
+
+def test_a_second_segment_is_waited_for(supervisor: Supervisor, request_: AgentRequest) -> None:
+    source = """
+        say(INIT, GOOD, INIT)
+        time.sleep(1.0)
+        say({**GOOD, "result": "later", "total_cost_usd": 0.75})
+        """
+    result = run(supervisor, request_, source, exit_grace_s=0.3)
+    assert (result.outcome, result.text, result.returncode) == (Outcome.SUCCEEDED, "later", 0)
+    assert (result.turns, result.cost_usd) == (4, 0.75)
+
+
+def test_what_is_said_after_the_stop_counts_only_for_the_cost(supervisor: Supervisor, request_: AgentRequest) -> None:
+    """As the real CLI does: told to end, it reports success."""
+    source = """
+        def succeed(*_):
+            say({**GOOD, "total_cost_usd": 3.5})
+            raise SystemExit(143)
+        signal.signal(signal.SIGINT, succeed)
+        say(INIT)
+        time.sleep(600)
+        """
+    result = run(supervisor, replace(request_, deadline_s=1.0), source)
+    assert (result.outcome, result.complete, result.text) == (Outcome.TIMED_OUT, False, "")
+    assert result.cost_usd == 3.5
+
+
+def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, request_, "say(INIT, RETRY); say(RETRY); time.sleep(600)")
+    assert result.outcome is Outcome.FATAL
+    assert "log in" in result.detail
+    assert result.duration_s < 5
+
+
+def test_a_limit_says_until_when(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, request_, "play('error_429_session_limit_oauth'); sys.exit(1)")
+    assert (result.outcome, result.retry_at, result.returncode) == (Outcome.LIMITED, 1795298839.0, 1)
+    assert "session limit" in result.detail
+
+
+def test_a_crash_keeps_what_was_said(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, request_, "play('killed_by_sigkill'); os.kill(os.getpid(), signal.SIGKILL)")
+    assert (result.outcome, result.returncode, result.complete) == (Outcome.CRASHED, -9, False)
+    assert len(result.session) == 36
+
+
+def test_a_refused_command_line_is_fatal(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, request_, "sys.exit('error: Session ID is already in use.')")
+    assert result.outcome is Outcome.FATAL
+    assert "Session ID is already in use." in result.detail
+    assert result.session == SESSION
+
+
+def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = Claude(("no-such-claude",), supervisor).run(request_, lambda _: None)
+    assert result.outcome is Outcome.FATAL
+    assert "no-such-claude cannot be started: No such file" in result.detail
+    assert "PATH" in result.detail
+
+
+def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, request_: AgentRequest) -> None:
+    result = run(supervisor, replace(request_, prompt="x" * 10_000_001), "")
+    assert result.outcome is Outcome.TOO_LARGE
+    assert not Path(request_.run_dir).exists()
+
+
+def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentRequest) -> None:
+    stalled = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "stalled")
+    assert stalled.outcome is Outcome.STALLED
+    stopped = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "abort")
+    assert (stopped.outcome, stopped.detail) == (Outcome.STOPPED, "stopped: abort")
+
+
+def test_garbage_between_the_lines_is_ignored(supervisor: Supervisor, request_: AgentRequest) -> None:
+    source = r"""
+        say(INIT)
+        os.write(1, b"\0\xff garbage\n[]\n{\"type\": 7}\n" + b"x" * 20_000_000 + b"\n")
+        say(GOOD)
+        sys.stdout.write(json.dumps({**GOOD, "result": "without a newline"}))
+        """
+    result = run(supervisor, request_, source)
+    assert (result.outcome, result.text) == (Outcome.SUCCEEDED, "without a newline")
+
+
+def test_a_stream_that_is_too_long_is_cut_and_keeps_its_last_result(
+    supervisor: Supervisor, request_: AgentRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "MAX_STREAM", 10_000)
+    monkeypatch.setattr(adapter, "MAX_STDERR", 100)
+    source = """
+        say(INIT, *({"type": "new", "n": n} for n in range(10_000)), GOOD)
+        sys.stderr.write("word\\n" * 100)
+        """
+    assert run(supervisor, request_, source).outcome is Outcome.SUCCEEDED
+    lines = [json.loads(line) for line in kept(request_, "stream.ndjson").splitlines() if line]
+    assert lines[0]["subtype"] == "init"
+    assert lines[-2]["type"] == "ralphy_cut"
+    assert lines[-2]["bytes_left_out"] > 100_000
+    assert lines[-1]["result"] == "done"
+    assert len(kept(request_, "stream.ndjson")) < 11_000
+    assert kept(request_, "stderr.log") == b"word\n" * 20 + b"\n[400 bytes left out]\n"
+
+
+def test_a_folder_that_cannot_be_made_is_a_problem_of_the_ground(
+    supervisor: Supervisor, request_: AgentRequest, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("in the way")
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        run(supervisor, request_, "")
+
+
+def test_a_link_in_the_place_of_a_log_is_not_followed(
+    supervisor: Supervisor, request_: AgentRequest, tmp_path: Path
+) -> None:
+    Path(request_.run_dir).mkdir(parents=True)
+    (tmp_path / "precious").write_text("mine")
+    (Path(request_.run_dir) / "stream.ndjson").symlink_to(tmp_path / "precious")
+    with pytest.raises(EnvironmentProblem):
+        run(supervisor, request_, "say(GOOD)")
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_an_interrupt_leaves_whole_files(supervisor: Supervisor, request_: AgentRequest) -> None:
+    def interrupt(_: Activity) -> None:
+        raise KeyboardInterrupt
+
+    listener: Callable[[Activity], None] = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        Claude(stand_in("say(INIT); time.sleep(600)"), supervisor).run(request_, listener)
+    assert json.loads(kept(request_, "stream.ndjson"))["subtype"] == "init"
+
+
+def test_a_full_disk_costs_the_log_and_not_the_run() -> None:
+    log = CappedFile(Path("/dev/full"), 100)
+    log.add(b"line\n")
+    log.add(b"another\n")
+    log.close()
+    assert log.trouble == "No space left on device"
+    assert log.tail == b"line\nanother\n"

@@ -1,0 +1,434 @@
+"""prd.json and drafts as they lie on a disk: every trap is a message, and nothing else is raised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ralphy import resources
+from ralphy.adapters.documents import check_prd, read_prd, read_stories_draft
+from ralphy.core.errors import InvalidInput, NotFound
+from ralphy.core.jsontext import dump, parse
+
+SNARKTANK = """{
+  "project": "MyApp",
+  "branchName": "ralph/task-priority",
+  "description": "Task Priority System - Add priority levels to tasks",
+  "userStories": [
+    {
+      "id": "US-001",
+      "title": "Add priority field to database",
+      "description": "As a developer, I need to store task priority so it persists across sessions.",
+      "acceptanceCriteria": [
+        "Add priority column to tasks table: 'high' | 'medium' | 'low' (default 'medium')",
+        "Generate and run migration successfully",
+        "Typecheck passes"
+      ],
+      "priority": 1,
+      "passes": true,
+      "notes": ""
+    },
+    {
+      "id": "US-002",
+      "title": "Display priority indicator on task cards",
+      "description": "As a user, I want to see task priority at a glance.",
+      "acceptanceCriteria": ["Each task card shows colored priority badge", "Typecheck passes"],
+      "priority": 2,
+      "passes": false,
+      "notes": ""
+    }
+  ]
+}
+"""
+
+
+def story(story_id: str = "US-001", **fields: Any) -> dict[str, Any]:
+    return {"id": story_id, "title": "Store users", **fields}
+
+
+def prd(*stories: Any, **fields: Any) -> bytes:
+    return dump({"userStories": list(stories), **fields})
+
+
+def refusal(data: bytes) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        check_prd(data, "prd.json")
+    return caught.value
+
+
+def draft_refusal(data: bytes) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        read_stories_draft(data, "stories.json")
+    return caught.value
+
+
+def test_a_prd_is_read_with_the_digest_of_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(b"\xef\xbb\xbf" + prd(story()).replace(b"\n", b"\r\n"))
+    assert read_prd(path) == ({"userStories": [story()]}, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def test_snarktanks_prd_is_valid_as_it_stands() -> None:
+    assert check_prd(SNARKTANK.encode(), "prd.json") == json.loads(SNARKTANK)
+
+
+def test_the_example_is_valid_and_canonical() -> None:
+    document = check_prd(resources.example(), "prd.json.example")
+    assert len(document["userStories"]) == 3
+    assert dump(document) == resources.example()
+
+
+def test_the_example_finds_its_schema() -> None:
+    root = Path(resources.__file__).parent.parent
+    named = json.loads(resources.example())["$schema"]
+    assert json.loads((root / named).read_text(encoding="utf-8")) == resources.schema("prd")
+
+
+def test_unknown_fields_survive_a_rewrite() -> None:
+    data = prd(story(labels=["x"], zeta={"deep": [1.5, None]}), qualityGates=["npm test"], aaa=2**64 - 1)
+    assert dump(check_prd(data, "prd.json")) == data
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"passes": True},
+        {"status": "completed"},
+        {"passes": True, "status": "completed"},
+        {"passes": False, "status": "blocked"},
+        {"acceptanceCriteria": ["one", {"description": "two", "done": True, "id": 2, "more": 1}]},
+        {"tasks": ["one", {"title": "two", "done": False}]},
+        {"execution": {"attempts": 1, "last_error": None, "completed_at": None, "files_modified": ["a"]}},
+        {"kind": "docs", "model": None, "context": {"parent_spec": "S02.md", "parent_brief": None}},
+        {"priority": 0},
+    ],
+)
+def test_these_stories_are_valid(fields: dict[str, Any]) -> None:
+    assert check_prd(prd(story(**fields)), "prd.json")["userStories"] == [story(**fields)]
+
+
+def test_the_workflow_that_ralphy_writes_is_valid() -> None:
+    steps = {"spec": {"inputs": {"PRD.md": "1f"}, "outputs": {"SPEC.md": "2e"}, "run": "r1"}}
+    approval = {"gate": "spec", "verdict": "approved", "artifact": "SPEC.md", "digest": "2e", "code": "3d"}
+    approval |= {"at": "2026-01-14T18:05:00Z", "by": "maria", "text": "", "answered": True}  # type: ignore[dict-item]
+    pr = {"url": "https://example.org/pull/1", "number": 1, "branch": "ralph/x", "oid": "4c", "state": "open"}
+    workflow = {"phase": "QA", "steps": steps, "approvals": [approval], "pr": pr}
+    assert check_prd(prd(workflow=workflow), "prd.json")["workflow"] == workflow
+
+
+def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(prd(story("a"), story("b"), story("c", priority="high")))
+    with pytest.raises(InvalidInput) as caught:
+        read_prd(path, shown_as="docs/features/login/prd.json")
+    expected = 'docs/features/login/prd.json:14: userStories[2].priority is "high", must be an integer'
+    assert str(caught.value) == expected
+    assert caught.value.hint == "see prd.json.example"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"null", ":1: the document is null, must be an object"),
+        (b"[]", ":1: the document is an array, must be an object"),
+        (b"{}", ":1: userStories is missing"),
+        (b'{"userStories": {}}', ":1: userStories is an object, must be an array"),
+        (prd(None), ":3: userStories[0] is null, must be an object"),
+        (prd({"id": "a"}), ":3: userStories[0].title is missing"),
+        (prd({"title": "a"}), ":3: userStories[0].id is missing"),
+        (prd(story(title="")), ':5: userStories[0].title is "", must not be empty'),
+        (prd(story(title="a\nb")), r':5: userStories[0].title is "a\nb", must match ^[^\r\n]*$'),
+        (prd(story("../x")), ':4: userStories[0].id is "../x", must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+        (prd(story(priority=True)), ":6: userStories[0].priority is true, must be an integer"),
+        (prd(story(priority=-1)), ":6: userStories[0].priority is -1, must be 0 or more"),
+        (prd(story(priority=None)), ":6: userStories[0].priority is null, must be an integer"),
+        (prd(story(passes=1)), ":6: userStories[0].passes is 1, must be true or false"),
+        (prd(story(model=5)), ":6: userStories[0].model is 5, must be a string or null"),
+        (
+            prd(story(status="done")),
+            ':6: userStories[0].status is "done", must be one of "pending", "in_progress", "completed", '
+            '"failed", "blocked"',
+        ),
+        (
+            prd(story(passes=True, status="failed")),
+            ':6: userStories[0].passes is true, but status is "failed"',
+        ),
+        (prd(story(tasks=[1])), ":7: userStories[0].tasks[0] is 1, must be a string or an object"),
+        (prd(story(dependsOn=[1])), ":7: userStories[0].dependsOn[0] is 1, must be a string"),
+        (prd(story(dependsOn=["x"])), ':7: userStories[0].dependsOn[0] is "x", no such story'),
+        (prd(story("a"), story("a")), ':8: userStories[1].id is "a", the same as userStories[0].id'),
+        (
+            prd(story("a"), story("A")),
+            ':8: userStories[1].id is "A", the same as userStories[0].id but for case',
+        ),
+        (prd(branchName="main"), ':3: branchName is "main", which is the base branch'),
+        (prd(branchName=5), ":3: branchName is 5, must be a string"),
+        (prd(workflow={"approvals": [{"gate": "qa"}]}), ":5: workflow.approvals[0].verdict is missing"),
+        (
+            prd(workflow={"steps": {"qa": {"inputs": {"a.md": 1}}}}),
+            ':7: workflow.steps.qa.inputs."a.md" is 1, must be a string',
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_line_and_path(data: bytes, message: str) -> None:
+    assert str(refusal(data)) == "prd.json" + message
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty"),
+        ("{}".encode("utf-16"), "is UTF-16"),
+        (b'{"userStories": [], "a": NaN}', "holds NaN"),
+        (b'{"userStories": [], "a": 1e999}', "too large"),
+        (b'{"userStories": [], "userStories": []}', "twice"),
+        (b"[" * 100_000, "nested deeper"),
+        (b'{"userStories": [], "a": ' + b"9" * 100_000 + b"}", "64 bits"),
+    ],
+)
+def test_what_other_readers_let_pass_is_refused(data: bytes, words: str) -> None:
+    assert words in str(refusal(data))
+
+
+def test_a_circle_of_dependencies_is_named() -> None:
+    error = refusal(prd(story("a", dependsOn=["b"]), story("b", dependsOn=["a"])))
+    assert " is circular: " in str(error)
+
+
+def test_another_tools_list_of_stories_is_recognised() -> None:
+    assert refusal(b'{"stories": []}').hint == "rename stories to userStories"
+
+
+def test_up_to_ten_problems_are_listed_each_with_its_line() -> None:
+    stories = [story(f"s{n}", priority="high") for n in range(12)]
+    lines = str(refusal(prd(*stories))).split("\n")
+    assert lines[9] == 'prd.json:51: userStories[9].priority is "high", must be an integer'
+    assert len(lines) == 10
+
+
+def test_what_is_not_listed_is_counted() -> None:
+    stories = [story("a") for _ in range(31)]
+    assert str(refusal(prd(*stories))).split("\n")[10:] == ["… and 20 more"]
+
+
+def test_misfits_come_first_then_broken_rules_and_nothing_twice() -> None:
+    error = refusal(prd(story("../x", priority="1"), story(dependsOn=["nobody"]), branchName="main"))
+    paths = [line.split(": ", 1)[1].split(" is ")[0] for line in str(error).split("\n")]
+    assert sorted(paths[:2]) == ["userStories[0].id", "userStories[0].priority"]
+    assert paths[2:] == ["branchName", "userStories[1].dependsOn[0]"]
+
+
+def test_a_fault_deep_in_ten_thousand_stories_is_found_at_its_place() -> None:
+    stories = [story(f"s{n}") for n in range(10_000)]
+    stories[9_876]["passes"] = "no"
+    assert "userStories[9876].passes is" in str(refusal(prd(*stories)))
+
+
+def test_a_fault_beyond_what_is_explained_is_refused_all_the_same() -> None:
+    assert refusal(prd(story(tasks=[""] * 5000 + [1]))).what == "the document does not fit its schema"
+
+
+def test_values_reach_no_terminal_unescaped_or_at_length() -> None:
+    wild = "\x1b]0;owned\x07\x9b2J\u202e\x00" + "x" * 5000
+    error = refusal(prd(story(wild, status=wild, title=wild), {wild: 1}, branchName=wild))
+    assert all(line.isprintable() for line in str(error).split("\n"))
+    assert len(str(error)) < 2000
+
+
+def test_the_base_branches_are_the_callers() -> None:
+    data = prd(branchName="develop")
+    assert check_prd(data, "prd.json")
+    with pytest.raises(InvalidInput, match="base branch"):
+        check_prd(data, "prd.json", base_branches=["develop"])
+
+
+def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
+    for path in (tmp_path / "prd.json", tmp_path / "no" / "prd.json"):
+        with pytest.raises(NotFound) as caught:
+            read_prd(path)
+        assert "ralphy init" in caught.value.hint
+        assert "PRD.md" in caught.value.hint
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", ["pipe", "directory", "symbolic link", "device", "socket"])
+def test_what_is_no_plain_file_is_refused_without_waiting(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("prd.json")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "symbolic link":
+        Path("real.json").write_bytes(prd())
+        path.symlink_to("real.json")
+    elif kind == "device":
+        path = Path("/dev/null")
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+    with pytest.raises(InvalidInput, match=f"is an? .*{kind}.*, must be a plain file"):
+        read_prd(path)
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(prd())
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("permissions do not bind this user")
+    with pytest.raises(InvalidInput, match="may not be read"):
+        read_prd(path)
+
+
+def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(b"[]")
+    os.truncate(path, 33 * 1024 * 1024)
+    with pytest.raises(InvalidInput, match="is larger than 32 MB"):
+        read_prd(path)
+
+
+@pytest.mark.parametrize("start", [b"", b'{"userStories": [{"id": "a", "title": "b"', b'{"userStories": ['])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rest=st.binary() | st.text('{}[]",:\\u0truefalsnNI1e.- ').map(str.encode))
+def test_any_bytes_are_a_document_or_invalid_input(tmp_path: Path, start: bytes, rest: bytes) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(start + rest)
+    try:
+        document, _ = read_prd(path, shown_as="prd.json")
+    except InvalidInput as error:
+        assert error.where.startswith("prd.json")
+    else:
+        assert isinstance(document["userStories"], list)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(sorted(resources.schema("prd")["$defs"]["story"]["properties"]))
+STORIES = st.builds(lambda fields: story() | fields, st.dictionaries(FIELDS, JSON, max_size=4))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(STORIES | JSON, max_size=3), st.dictionaries(st.sampled_from(["branchName", "workflow"]), JSON)
+)
+def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fields: dict[str, Any]) -> None:
+    data = prd(*stories, **fields)
+    try:
+        assert dump(check_prd(data, "prd.json")) == data
+    except InvalidInput as error:
+        assert "does not fit" not in str(error)
+        assert all(line.isprintable() for line in str(error).split("\n"))
+
+
+def test_a_draft_gives_its_stories() -> None:
+    stories = [
+        story("a", testing={"removes": ["tests/test_old.py::test_x"]}),
+        story("b", dependsOn=["a"], labels=["x"]),
+    ]
+    assert read_stories_draft(prd(*stories), "stories.json") == stories
+    assert read_stories_draft(prd(*stories, project="x", description="y"), "stories.json") == stories
+
+
+def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
+    claims: dict[str, Any] = {
+        "passes": True,
+        "status": "nearly",
+        "execution": {"attempts": "many"},
+        "evidence": 5,
+    }
+    planned: dict[str, Any] = {
+        "acceptanceCriteria": ["one", {"description": "two"}],
+        "tasks": [{"title": "t"}],
+    }
+    claimed: dict[str, Any] = {
+        "acceptanceCriteria": ["one", {"description": "two", "done": True}],
+        "tasks": [{"title": "t", "done": "yes"}],
+    }
+    assert read_stories_draft(prd(story(**claims, **claimed)), "stories.json") == [story(**planned)]
+
+
+def test_a_draft_may_depend_on_stories_that_exist() -> None:
+    data = prd(story("new", dependsOn=["old"]))
+    assert read_stories_draft(data, "stories.json", known_ids={"old"})
+    assert "no such story" in str(draft_refusal(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (prd(), "userStories is an array, must not be empty"),
+        (dump([story()]), "the document is an array, must be an object"),
+        (b"{}", "userStories is missing"),
+        (b'```json\n{"userStories": []}\n```', "near ```json"),
+        (
+            prd(story(priority="high")),
+            'stories.json:6: userStories[0].priority is "high", must be an integer',
+        ),
+        (prd(story("a"), story("A")), "but for case"),
+        (prd(story("a", dependsOn=["a"])), "is the story itself"),
+        (b" " * (8 * 1024 * 1024 + 1), "is larger than 8 MB"),
+    ],
+)
+def test_a_draft_is_refused_in_words_that_its_agent_can_act_on(data: bytes, words: str) -> None:
+    assert words in str(draft_refusal(data))
+
+
+@settings(deadline=None)
+@given(st.lists(STORIES | JSON, max_size=3))
+def test_any_draft_is_stories_without_claims_or_invalid_input(stories: list[Any]) -> None:
+    try:
+        read = read_stories_draft(prd(*stories), "stories.json")
+    except InvalidInput:
+        return
+    assert all("passes" not in each and "status" not in each for each in read)
+    check_prd(prd(*read), "prd.json")
+
+
+def test_schemas_are_read_once_and_the_same_for_all() -> None:
+    assert resources.schema("prd") is resources.schema("prd")
+    assert parse(dump(resources.schema("prd")), "schema") == resources.schema("prd")
+    assert resources.template_root().is_dir()
+
+
+def test_a_wheel_carries_its_resources_inside_the_package(tmp_path: Path) -> None:
+    package = tmp_path / "ralphy"
+    (package / "_data" / "schemas").mkdir(parents=True)
+    (package / "_data" / "schemas" / "prd.schema.json").write_text('{"inside": true}', encoding="utf-8")
+    (package / "__init__.py").touch()
+    (package / "resources.py").write_bytes(Path(resources.__file__).read_bytes())
+    program = "from ralphy import resources as r; print(r.schema('prd')); r.example()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "{'inside': True}\n"
+    assert "Ralphy was installed without its prd.json.example" in done.stderr
+
+
+def test_a_valid_document_is_read_without_jsonschema(tmp_path: Path) -> None:
+    (tmp_path / "prd.json").write_bytes(SNARKTANK.encode())
+    program = (
+        "import sys; from pathlib import Path; from ralphy.adapters.documents import read_prd; "
+        "read_prd(Path(sys.argv[1])); "
+        "print({'jsonschema', 'referencing', 'orjson', 'importlib.metadata', 'asyncio'} & set(sys.modules))"
+    )
+    root = Path(resources.__file__).parent.parent
+    argv = [sys.executable, "-c", program, str(tmp_path / "prd.json")]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

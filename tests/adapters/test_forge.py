@@ -1,0 +1,407 @@
+"""Pull requests with the real gh against a loopback GitHub, and real pushes to a bare repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.forge import GitHub, PullRequestText, Remote, push, remote
+from ralphy.adapters.forge_push import github_repo
+from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput
+from tests.conftest import RunGit, is_gone
+from tests.doubles.github_api import GitHubApi
+from tests.doubles.github_world import World
+
+ORIGIN = Remote("origin", "https://github.com/acme/widget.git", "github.com", "acme", "widget")
+TEXT = PullRequestText("--Login, at last", "It works.\n\n| a | b |\n")
+BRANCH = "ralphy/login"
+
+
+def find_gh() -> str | None:
+    """The gh of the development environment, else the one on PATH."""
+    beside = Path(sys.executable).parent / "gh"
+    return str(beside) if beside.exists() else shutil.which("gh")
+
+
+real_gh = [
+    pytest.mark.real_gh,
+    pytest.mark.skipif(find_gh() is None, reason="gh is not installed (the dev extra brings it)"),
+]
+
+
+def gh_environment(api: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
+    config = api.path.parent / "gh"
+    api.configure(config)
+    path = f"{Path(find_gh() or '').parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "GH_CONFIG_DIR": str(config), "GH_TOKEN": token}
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    # Not in tmp_path: the path of a unix socket has about a hundred characters at most.
+    with tempfile.TemporaryDirectory(prefix="gh-") as folder, GitHubApi(Path(folder) / "s") as running:
+        yield running
+
+
+@pytest.fixture
+def github(api: GitHubApi) -> GitHub:
+    return GitHub(ORIGIN, gh_environment(api))
+
+
+class TestAPullRequest:
+    pytestmark = real_gh
+
+    def test_it_is_created_with_its_text_labels_and_draft_state(self, github: GitHub, api: GitHubApi) -> None:
+        made = github.create(BRANCH, "main", TEXT, draft=True, labels=["ralphy"], reviewers=["team-lead"])
+
+        (there,) = api.world.prs
+        assert (made.number, made.url) == (1, "https://github.com/acme/widget/pull/1")
+        assert not made.adopted
+        assert made.warnings == ()
+        assert (there["title"], there["body"]) == (TEXT.title, TEXT.body)
+        assert (there["headRefName"], there["baseRefName"]) == (BRANCH, "main")
+        assert (there["isDraft"], there["labels"], there["reviewers"]) == (True, ["ralphy"], ["team-lead"])
+
+    def test_an_open_one_of_the_branch_is_adopted(self, github: GitHub, api: GitHubApi) -> None:
+        api.world.add(BRANCH, oid="a" * 40)
+
+        found = github.create(BRANCH, "main", TEXT)
+
+        assert (found.number, found.head_oid, found.adopted) == (1, "a" * 40, True)
+        assert len(api.world.prs) == 1
+
+    def test_one_onto_another_base_is_adopted_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
+        api.world.add(BRANCH, "develop")
+
+        found = github.create(BRANCH, "main", TEXT)
+
+        assert found.warnings == ("it goes onto develop, not main",)
+        assert len(api.world.prs) == 1
+
+    def test_a_strangers_from_a_fork_is_not_adopted(self, github: GitHub, api: GitHubApi) -> None:
+        api.world.add(BRANCH, from_fork=True)
+
+        assert github.find(BRANCH) is None
+        assert github.create(BRANCH, "main", TEXT).number == 2
+
+    def test_a_closed_one_is_not_adopted(self, github: GitHub, api: GitHubApi) -> None:
+        api.world.add(BRANCH)["state"] = "CLOSED"
+
+        assert github.create(BRANCH, "main", TEXT).number == 2
+
+    def test_a_lost_answer_leaves_exactly_one(self, github: GitHub, api: GitHubApi) -> None:
+        api.fail("createPullRequest", after=True)
+
+        found = github.create(BRANCH, "main", TEXT)
+
+        assert len(api.world.prs) == 1
+        assert (found.number, found.adopted) == (1, True)
+        assert "gh said" in found.warnings[0]
+
+    def test_one_bad_gateway_is_followed_by_a_second_try(self, github: GitHub, api: GitHubApi) -> None:
+        api.fail("createPullRequest", status=502)
+
+        made = github.create(BRANCH, "main", TEXT)
+
+        assert (made.number, made.adopted, len(api.world.prs)) == (1, False, 1)
+
+    def test_two_bad_gateways_are_an_environment_problem(self, github: GitHub, api: GitHubApi) -> None:
+        api.fail("createPullRequest", status=502, times=5)
+
+        with pytest.raises(EnvironmentProblem, match="502"):
+            github.create(BRANCH, "main", TEXT)
+        assert api.world.prs == []
+        assert api.operations().count("PullRequestCreate") == 2
+
+    def test_a_bad_gateway_while_listing_is_tried_again(self, github: GitHub, api: GitHubApi) -> None:
+        api.world.add(BRANCH)
+        api.fail("PullRequestList", status=502)
+
+        assert github.create(BRANCH, "main", TEXT).adopted
+
+    def test_an_unknown_label_is_left_out_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
+        made = github.create(BRANCH, "main", TEXT, labels=["nope", "ralphy"])
+
+        assert api.world.prs[0]["labels"] == ["ralphy"]
+        assert made.warnings == ("left out: could not add label: 'nope' not found",)
+        assert len(api.world.prs) == 1
+
+    def test_an_unknown_reviewer_is_a_warning(self, github: GitHub, api: GitHubApi) -> None:
+        made = github.create(BRANCH, "main", TEXT, reviewers=["nobody"])
+
+        assert (made.number, len(api.world.prs)) == (1, 1)
+        assert "nobody" in made.warnings[0]
+
+    def test_a_rate_limit_is_not_hammered(self, github: GitHub, api: GitHubApi) -> None:
+        limit = {"message": "You have exceeded a secondary rate limit"}
+        api.fail("createPullRequest", status=403, body=limit, headers={"Retry-After": "60"}, times=9)
+
+        with pytest.raises(EnvironmentProblem, match="secondary rate limit") as caught:
+            github.create(BRANCH, "main", TEXT)
+        assert "minutes" in caught.value.hint
+        assert api.operations().count("PullRequestCreate") == 1
+
+    def test_a_silent_forge_is_given_up_after_the_timeout(self, api: GitHubApi) -> None:
+        api.fail("PullRequestList", delay=30, times=9)
+
+        with pytest.raises(EnvironmentProblem, match=r"no answer within 0\.5 s"):
+            GitHub(ORIGIN, gh_environment(api), timeout_s=0.5).create(BRANCH, "main", TEXT)
+
+    def test_a_branch_that_the_forge_lacks_is_a_conflict(self, tmp_path: Path, api: GitHubApi) -> None:
+        subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "remote.git")], check=True)
+        api.world.git_dir = tmp_path / "remote.git"
+
+        with pytest.raises(Conflict, match="Head ref must be a branch"):
+            GitHub(ORIGIN, gh_environment(api)).create(BRANCH, "main", TEXT)
+
+    def test_a_wrong_token_is_an_environment_problem_that_names_the_login(self, api: GitHubApi) -> None:
+        with pytest.raises(EnvironmentProblem) as caught:
+            GitHub(ORIGIN, gh_environment(api, "bad")).create(BRANCH, "main", TEXT)
+        assert caught.value.hint == "gh auth login --hostname github.com"
+        assert api.world.prs == []
+
+
+class TestAvailability:
+    pytestmark = real_gh
+
+    def test_a_login_that_works_is_fine(self, github: GitHub) -> None:
+        assert github.available() is None
+
+    @pytest.mark.parametrize("token", ["bad", ""])
+    def test_a_bad_login_or_none_says_how_to_log_in(self, api: GitHubApi, token: str) -> None:
+        why = GitHub(ORIGIN, gh_environment(api, token)).available()
+
+        assert why is not None
+        assert "not logged in to github.com" in why
+        assert "gh auth login" in why
+
+    def test_a_hiccup_of_the_forge_is_not_called_a_bad_login(self, github: GitHub, api: GitHubApi) -> None:
+        api.fail(" / ", status=502)
+
+        assert "logged in" not in str(github.available())
+
+
+def test_gh_that_is_not_installed_is_said(tmp_path: Path) -> None:
+    why = GitHub(ORIGIN, {"PATH": str(tmp_path)}).available()
+
+    assert why == "gh (the GitHub CLI) is not on PATH"
+
+
+def test_a_local_remote_is_said_not_to_be_a_forge() -> None:
+    assert "not on a forge" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
+
+
+@pytest.fixture
+def bare(tmp_path: Path, git: RunGit) -> Path:
+    """The remote of `git_repo`, with main pushed; to the forge's eye it is acme/widget."""
+    git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    git("remote", "add", "origin", ORIGIN.url)
+    git("config", "remote.origin.pushurl", str(tmp_path / "remote.git"))
+    git("push", "--quiet", "origin", "main")
+    return tmp_path / "remote.git"
+
+
+def commit(git: RunGit, name: str) -> str:
+    git("commit", "--quiet", "--allow-empty", "--message", name)
+    return git("rev-parse", "HEAD")
+
+
+def pushed(repo: Path, oid: str, branch: str = BRANCH) -> str:
+    return push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ).oid
+
+
+class TestAPush:
+    def test_it_makes_the_branch_and_moves_it_forward(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+        for oid in (commit(git, "one"), commit(git, "two")):
+            assert pushed(git_repo, oid) == oid
+            assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == oid
+
+    def test_again_it_has_no_effect(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+        oid = commit(git, "one")
+        pushed(git_repo, oid)
+        # Nothing can be written any more, so a second push would fail.
+        hook = bare / "hooks" / "pre-receive"
+        hook.write_text("#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+
+        assert pushed(git_repo, oid) == oid
+
+    @pytest.mark.parametrize("branch", ["main", "master", "Main", "trunk"])
+    def test_a_base_branch_is_never_pushed(
+        self, git_repo: Path, git: RunGit, bare: Path, branch: str
+    ) -> None:
+        with pytest.raises(Conflict, match="never pushes"):
+            pushed(git_repo, commit(git, "one"), branch)
+        assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
+
+    def test_the_remotes_own_default_branch_is_never_pushed(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        git("push", "--quiet", "origin", "main:stable")
+        git("symbolic-ref", "HEAD", "refs/heads/stable", cwd=bare)
+
+        with pytest.raises(Conflict, match="never pushes to stable"):
+            pushed(git_repo, commit(git, "one"), "stable")
+
+    def test_commits_of_others_are_never_overwritten(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+        theirs = commit(git, "theirs")
+        pushed(git_repo, theirs)
+        git("reset", "--quiet", "--hard", "HEAD~1")
+
+        with pytest.raises(Conflict, match="other commits on the remote"):
+            pushed(git_repo, commit(git, "ours"))
+        assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == theirs
+
+    def test_a_rule_of_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+        hook = bare / "hooks" / "pre-receive"
+        hook.write_text("#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+
+        with pytest.raises(Conflict, match="was refused: pre-receive hook declined"):
+            pushed(git_repo, commit(git, "one"))
+
+    def test_hooks_of_the_checkout_do_not_run(
+        self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
+    ) -> None:
+        hook = git_repo / ".git" / "hooks" / "pre-push"
+        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
+        hook.chmod(0o755)
+
+        pushed(git_repo, commit(git, "one"))
+        assert not (tmp_path / "ran").exists()
+
+    def test_a_remote_that_is_gone_is_an_environment_problem(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        shutil.rmtree(bare)
+
+        with pytest.raises(EnvironmentProblem, match="does not appear to be a git repository"):
+            pushed(git_repo, commit(git, "one"))
+
+    def test_a_remote_that_never_answers_is_given_up(
+        self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
+    ) -> None:
+        ssh = tmp_path / "ssh"
+        ssh.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 60\n")
+        ssh.chmod(0o755)
+        git("config", "remote.origin.pushurl", "git@github.com:acme/widget.git")
+        env = {**os.environ, "GIT_SSH_COMMAND": str(ssh)}
+
+        with pytest.raises(EnvironmentProblem, match="no answer within 1 s"):
+            push(git_repo, ORIGIN, commit(git, "one"), BRANCH, [], env=env, timeout_s=1)
+        assert is_gone(int((tmp_path / "pid").read_text()))
+
+    def test_no_access_says_how_to_log_in_and_keeps_the_password(
+        self, git_repo: Path, git: RunGit, tmp_path: Path
+    ) -> None:
+        git("remote", "add", "origin", "https://github.com/acme/widget.git")
+        git("config", "remote.origin.pushurl", "ssh://me:hunter2@github.com/acme/widget.git")
+        ssh = tmp_path / "ssh"
+        ssh.write_text("#!/bin/sh\necho 'git@github.com: Permission denied (publickey).' >&2\nexit 255\n")
+        ssh.chmod(0o755)
+        env = {**os.environ, "GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "ssh"}
+
+        with pytest.raises(EnvironmentProblem, match="Permission denied") as caught:
+            push(git_repo, ORIGIN, commit(git, "one"), BRANCH, [], env=env)
+        assert "gh auth" in caught.value.hint
+        assert "hunter2" not in str(caught.value)
+
+    @pytest.mark.parametrize("branch", ["-f", "a..b", "a b", "a:main", "", "x.lock"])
+    def test_a_name_that_is_no_branch_is_refused(
+        self, git_repo: Path, git: RunGit, bare: Path, branch: str
+    ) -> None:
+        with pytest.raises(InvalidInput, match="not a name for a branch"):
+            pushed(git_repo, git("rev-parse", "HEAD"), branch)
+
+    def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:
+        with pytest.raises(InvalidInput, match="not a full commit id"):
+            pushed(git_repo, "+HEAD")
+
+
+class TestTheRemote:
+    def test_origin_comes_first(self, git_repo: Path, git: RunGit) -> None:
+        git("remote", "add", "another", "https://example.org/a/b.git")
+        git("remote", "add", "origin", ORIGIN.url)
+
+        assert remote(git_repo, env=os.environ) == ORIGIN
+
+    def test_the_only_one_does_whatever_its_name(self, git_repo: Path, git: RunGit) -> None:
+        git("remote", "add", "hub", "git@github.com:acme/widget.git")
+
+        assert remote(git_repo, env=os.environ).slug == "github.com/acme/widget"
+
+    def test_none_is_an_environment_problem(self, git_repo: Path) -> None:
+        with pytest.raises(EnvironmentProblem, match="there is no remote"):
+            remote(git_repo, env=os.environ)
+
+    def test_no_telling_which_is_an_environment_problem(self, git_repo: Path, git: RunGit) -> None:
+        git("remote", "add", "one", ORIGIN.url)
+        git("remote", "add", "two", ORIGIN.url)
+
+        with pytest.raises(EnvironmentProblem, match="one, two"):
+            remote(git_repo, env=os.environ)
+
+
+@pytest.mark.parametrize(
+    ("url", "repo"),
+    [
+        ("https://github.com/acme/widget.git", ("github.com", "acme", "widget")),
+        ("https://me:token@github.com/acme/widget", ("github.com", "acme", "widget")),
+        ("https://GitHub.com/acme/wid.get.git/", ("github.com", "acme", "wid.get")),
+        ("git@github.com:acme/widget.git", ("github.com", "acme", "widget")),
+        ("ssh://git@ssh.github.com:443/acme/widget.git", ("github.com", "acme", "widget")),
+        ("ssh://git@forge.example.org:2222/acme/widget", ("forge.example.org", "acme", "widget")),
+        ("work:acme/widget.git", ("github.com", "acme", "widget")),
+        ("/srv/git/widget.git", None),
+        ("../widget.git", None),
+        ("file:///srv/acme/widget.git", None),
+        ("https://example.org/one/two/three", None),
+        ("", None),
+    ],
+)
+def test_a_repository_is_read_from_its_url(url: str, repo: tuple[str, str, str] | None) -> None:
+    assert github_repo(url, {}) == repo
+
+
+def test_gh_host_says_what_an_alias_of_ssh_stands_for() -> None:
+    env = {"GH_HOST": "forge.example.org"}
+
+    assert github_repo("work:acme/widget", env) == ("forge.example.org", "acme", "widget")
+    assert github_repo("git@github.com:acme/widget", env) == ("github.com", "acme", "widget")
+
+
+@pytest.mark.parametrize("_", [pytest.param(0, marks=real_gh)])
+def test_from_the_push_to_the_pull_request(
+    git_repo: Path, git: RunGit, bare: Path, api: GitHubApi, _: int
+) -> None:
+    api.world = World(git_dir=bare)
+    oid = commit(git, "feat(login): US-001")
+
+    pushed(git_repo, oid)
+    github = GitHub(remote(git_repo, env=os.environ), gh_environment(api))
+    made = github.create(BRANCH, "main", TEXT)
+
+    found = github.find(BRANCH, "main")
+    assert found is not None
+    assert (found.number, found.head_oid) == (made.number, oid)
+
+
+def test_an_environment_is_all_that_gh_is_given(tmp_path: Path) -> None:
+    """gh sees the caller's environment and the quiet settings, nothing of this process's own."""
+    gh = tmp_path / "gh"
+    gh.write_text(f"#!/bin/sh\nenv > '{tmp_path}/env'\n")
+    gh.chmod(0o755)
+    given: Mapping[str, str] = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GH_DEBUG": "api", "MINE": "1"}
+
+    assert GitHub(ORIGIN, given).available() is None
+    seen = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert (seen["MINE"], seen["GH_PROMPT_DISABLED"], seen["NO_COLOR"]) == ("1", "1", "1")
+    assert "GH_DEBUG" not in seen
+    assert "HOME" not in seen

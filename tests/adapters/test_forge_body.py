@@ -1,0 +1,143 @@
+"""A pull request's text pings nobody, hides nothing and fits; its evidence is a table that holds."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.adapters.forge import (
+    PullRequestText,
+    StoryEvidence,
+    evidence_table,
+    parse_pr_text,
+    with_evidence,
+)
+from ralphy.adapters.forge_body import MAX_BODY, neutralise
+from ralphy.core.errors import InvalidInput
+
+GAP = "\u200b"
+
+
+def evidence(number: int = 1, title: str = "Log in", **changes: object) -> StoryEvidence:
+    fields = {"attempts": 2, "cost_usd": 0.425, "checks": (("test", 3.24), ("lint", 0.4)), "files": 4}
+    return StoryEvidence(f"US-{number:03}", title, **{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title", "body"),
+    [
+        ("# Login with OAuth\n\nIt works.\n", "Login with OAuth", "It works."),
+        ("\n\nPlain words\n\nMore\n", "Plain words", "More"),
+        ("Before\n# The heading #\nAfter", "The heading", "Before\nAfter"),
+        ("```\n# a comment of code\n```\n# Real\n", "Real", "```\n# a comment of code\n```"),
+        ("**Bold words**\r\nrest\r\n", "Bold words", "rest"),
+        ("## Second level\nrest", "Second level", "rest"),
+        ("# Red\x1b[31m \u202etitle\x00\nx", "Red[31m title", "x"),
+        ("# Fixes #12 for @anna\nx", f"F{GAP}ixes #12 for @{GAP}anna", "x"),
+    ],
+)
+def test_the_title_is_the_first_heading_or_the_first_line(markdown: str, title: str, body: str) -> None:
+    assert parse_pr_text(markdown) == PullRequestText(title, body)
+
+
+@pytest.mark.parametrize("markdown", ["", "\n\n", "#  \n", "\x00"])
+def test_a_text_without_a_title_is_invalid(markdown: str) -> None:
+    with pytest.raises(InvalidInput, match="no title"):
+        parse_pr_text(markdown)
+
+
+def test_a_long_title_is_cut_to_120_characters() -> None:
+    title = parse_pr_text("# " + "word " * 100).title
+
+    assert len(title) <= 120
+    assert title.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("prose", "shown"),
+    [
+        ("ask @anna and @acme/team", f"ask @{GAP}anna and @{GAP}acme/team"),
+        ("@everyone", f"@{GAP}everyone"),
+        ("mail a@example.org", "mail a@example.org"),
+        ("an unpaired ` and @anna`", f"an unpaired ` and @{GAP}anna`"),
+        ("an entity &#64;anna &commat;anna", f"an entity @{GAP}anna @{GAP}anna"),
+        ("split @<!-- -->anna", f"split @{GAP}anna"),
+        ("Fixes #12, closes acme/widget#3", f"F{GAP}ixes #12, c{GAP}loses acme/widget#3"),
+        ("resolved: https://example.org/1", f"r{GAP}esolved: https://example.org/1"),
+        ("**Fixes** [#12]", f"**F{GAP}ixes** [#12]"),
+        ("fixes a bug; see #12", "fixes a bug; see #12"),
+        ("a <!-- hidden\nwords --> b", "a  b"),
+        ("a <!<!-- x -->-- hidden --> b", "a &lt;!-- hidden --> b"),
+        ("an open <!-- comment", "an open &lt;!-- comment"),
+        ("```python\n@dataclass\n```\n@anna", f"```python\n@dataclass\n```\n@{GAP}anna"),
+        ("~~~\n```\n@dataclass\n~~~", "~~~\n```\n@dataclass\n~~~"),
+        ("``` a`b\n@anna", f"``` a`b\n@{GAP}anna"),
+        ("<div>\n```\n@anna\n```\n</div>", f"<div>\n```\n@{GAP}anna\n```\n</div>"),
+    ],
+)
+def test_words_that_the_forge_would_act_on_are_broken(prose: str, shown: str) -> None:
+    assert neutralise(prose) == shown
+
+
+@given(st.text(alphabet="@a#1 `~\n<!->xfixes/\\&;:", max_size=80))
+def test_no_comment_and_no_mention_outside_fences_survives(prose: str) -> None:
+    body = parse_pr_text(f"# title\n{prose}").body
+    outside = "" if re.search(r"^ {0,3}(```|~~~)", body, re.MULTILINE) else body
+
+    assert not re.search(r"(?<![A-Za-z0-9])@[A-Za-z0-9]", outside)
+    assert "<!--" not in outside
+
+
+@given(st.text(max_size=300))
+def test_a_text_is_always_valid_unicode_of_one_titled_line(prose: str) -> None:
+    text = parse_pr_text(f"# t {prose}")
+
+    assert (text.title + text.body).encode()
+    assert len(text.title.splitlines()) == 1
+
+
+@pytest.mark.parametrize("piece", ["<!--", "@", "fix ", "` ", "# ", " ", "```\n", "&#64;a "])
+def test_a_hostile_text_takes_no_time(piece: str) -> None:
+    begun = time.monotonic()
+    parse_pr_text("title\n" + piece * (400_000 // len(piece)))
+
+    assert time.monotonic() - begun < 5
+
+
+def test_a_long_body_is_cut_at_a_line_with_a_note_and_its_fence_closed() -> None:
+    body = parse_pr_text("# t\n```\n" + "some code\n" * 10_000).body
+
+    assert len(body) <= MAX_BODY
+    assert body.count("```") == 2
+    assert body.rstrip().endswith("longer than a pull request can hold.*")
+
+
+def test_the_evidence_is_kept_when_the_prose_is_too_long() -> None:
+    table = evidence_table([evidence(number) for number in range(1, 301)])
+
+    whole = with_evidence(parse_pr_text("# t\n" + "words\n" * 20_000), table).body
+
+    assert len(whole) <= MAX_BODY
+    assert whole.endswith(table)
+    assert "Cut:" in whole
+    assert "| … and 100 more |" in whole
+
+
+def test_the_table_has_a_row_for_each_story_and_the_totals() -> None:
+    assert evidence_table([evidence(1), evidence(2, "Log out", attempts=1, checks=(), files=1)]) == (
+        "| Story | Attempts | Cost | Checks | Files |\n"
+        "|---|---:|---:|---|---:|\n"
+        "| US-001 Log in | 2 | $0.42 | test 3.2 s, lint 0.4 s | 4 |\n"
+        "| US-002 Log out | 1 | $0.42 |  | 1 |\n"
+        "| **2 in all** | 3 | $0.85 | | 5 |\n"
+    )
+
+
+def test_a_title_stays_in_its_cell() -> None:
+    row = evidence_table([evidence(title="a|b\\|c\n| d | @anna <!-- x -->")]).splitlines()[2]
+
+    assert row.startswith(f"| US-001 a\\|b\\\\\\|c \\| d \\| @{GAP}anna  | 2 |")

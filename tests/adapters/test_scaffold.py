@@ -1,0 +1,360 @@
+"""What Ralphy writes into a repository: everything that is missing, over nothing that is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from ralphy.adapters import settings
+from ralphy.adapters.feature import NAME
+from ralphy.adapters.prompts import render
+from ralphy.adapters.scaffold import (
+    INCLUDE_LINE,
+    STEP_PROMPTS,
+    ChangeKind,
+    apply,
+    feature_ignore_text,
+    init_prompts,
+    new_feature,
+    next_steps,
+    plan,
+    record,
+    slug,
+    written,
+)
+from ralphy.core.config import Check, Config
+from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.resources import schema, template_root
+from tests.conftest import RunGit
+
+CHECKS = (Check("test", "pytest -q"), Check("lint", 'ruff check "a b"', 60.5))
+MADE = [
+    ".ralphy/.gitignore",
+    ".ralphy/config.yaml",
+    ".ralphy/ralphy.mk",
+    ".ralphy/schemas/config.schema.json",
+    ".ralphy/schemas/prd.schema.json",
+    "Makefile",
+]
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its path."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def set_up(root: Path) -> list[str]:
+    return apply(plan(root, language="python", checks=CHECKS))
+
+
+def kind_of(root: Path, path: str) -> ChangeKind:
+    return next(change.kind for change in plan(root) if change.path == path)
+
+
+def test_a_plan_writes_nothing(tmp_path: Path) -> None:
+    changes = plan(tmp_path, language="python", checks=CHECKS)
+    assert sorted(change.path for change in changes) == MADE
+    assert all(change.kind is ChangeKind.CREATE and change.why for change in changes)
+    assert files(tmp_path) == {}
+
+
+def test_a_bare_folder_is_set_up(tmp_path: Path) -> None:
+    said = set_up(tmp_path)
+    assert sorted(files(tmp_path)) == MADE
+    assert said[0] == "created .ralphy/config.yaml: the settings; checks found: test, lint"
+    assert (tmp_path / ".ralphy/ralphy.mk").read_bytes() == (template_root() / "ralphy.mk").read_bytes()
+
+
+def test_doing_it_again_changes_nothing(tmp_path: Path) -> None:
+    set_up(tmp_path)
+    before = files(tmp_path)
+    said = set_up(tmp_path)
+    assert files(tmp_path) == before
+    assert all(line.startswith("kept ") for line in said)
+
+
+def test_what_is_there_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    (tmp_path / ".ralphy").mkdir()
+    (tmp_path / ".ralphy/config.yaml").write_bytes(b"# mine\r\n")
+    (tmp_path / ".ralphy/ralphy.mk").write_bytes(b"")
+    said = set_up(tmp_path)
+    assert (tmp_path / ".ralphy/config.yaml").read_bytes() == b"# mine\r\n"
+    assert (tmp_path / ".ralphy/ralphy.mk").read_bytes() == b""
+    assert "kept .ralphy/config.yaml: it is there already" in said
+
+
+def test_a_file_that_appears_after_the_plan_is_kept(tmp_path: Path) -> None:
+    changes = plan(tmp_path)
+    (tmp_path / "Makefile").write_text("all: ; true\n", encoding="utf-8")
+    assert apply(changes)[-1] == "kept Makefile: it is there already"
+    assert (tmp_path / "Makefile").read_text(encoding="utf-8") == "all: ; true\n"
+
+
+def test_the_settings_load_without_a_warning_and_say_what_was_found(tmp_path: Path) -> None:
+    set_up(tmp_path)
+    loaded = settings.load(tmp_path, None, env={}, home=tmp_path / "home")
+    assert loaded.warnings == ()
+    assert loaded.config.checks == CHECKS
+    assert loaded.config.stack.language == "python" and loaded.config.stack.test_command == "pytest -q"
+    assert loaded.config.project.name == tmp_path.name
+
+
+def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
+    apply(plan(tmp_path))
+    path = tmp_path / ".ralphy/config.yaml"
+    shown = re.sub(r"^# (?=\w+: [\[{\"])", "", path.read_text(encoding="utf-8"), flags=re.M)
+    path.write_text(re.sub(r"^(stack|project): .*$", "", shown, flags=re.M), encoding="utf-8")
+    loaded = settings.load(tmp_path, None, env={}, home=tmp_path / "home")
+    assert loaded.config == Config()
+    assert {name.split(".")[0] for name, place in loaded.sources.items() if place != "default"} >= {
+        "agent",
+        "models",
+        "timeouts",
+        "circuit_breaker",
+        "limits",
+        "gates",
+        "safety",
+        "git",
+        "pr",
+    }
+
+
+def test_the_settings_fit_the_schema_that_lies_beside_them(tmp_path: Path) -> None:
+    set_up(tmp_path)
+    text = (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=./schemas/config.schema.json\n")
+    beside = json.loads((tmp_path / ".ralphy/schemas/config.schema.json").read_text(encoding="utf-8"))
+    assert beside == schema("config")
+    Draft202012Validator(beside).validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("name", ["my app", "yes", "1.0", "a: b", "ünï", 'q"uote', "#x", "~"])
+def test_a_folder_of_any_name_gives_valid_settings(name: str, tmp_path: Path) -> None:
+    root = tmp_path / name
+    root.mkdir()
+    apply(plan(root))
+    assert yaml.safe_load((root / ".ralphy/config.yaml").read_text(encoding="utf-8"))["project"]["name"] == name
+
+
+def test_the_features_folder_is_the_same_in_settings_and_make_targets(tmp_path: Path) -> None:
+    apply(plan(tmp_path, features_dir="specs/features"))
+    assert "features_dir: specs/features" in (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
+    assert "FEATURES_DIR ?= specs/features\n" in (tmp_path / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["all: ; true\n", "all: ; true", "all: ; true\nX = a \\", ""])
+def test_a_makefile_gets_one_line_at_its_end(text: str, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(text, encoding="utf-8")
+    assert set_up(tmp_path)[-1].startswith("added to Makefile")
+    after = (tmp_path / "Makefile").read_text(encoding="utf-8")
+    assert after.startswith(text) and after.endswith(f"\n{INCLUDE_LINE}\n")
+    shown = subprocess.run(["make", "-n", "loop"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("ralphy loop")
+    assert kind_of(tmp_path, "Makefile") is ChangeKind.KEEP
+
+
+@pytest.mark.parametrize("name", ["GNUmakefile", "makefile"])
+def test_the_makefile_that_make_reads_is_the_one_that_is_changed(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("all: ; true\n", encoding="utf-8")
+    set_up(tmp_path)
+    assert INCLUDE_LINE in (tmp_path / name).read_text(encoding="utf-8")
+    assert not (tmp_path / "Makefile").exists()
+
+
+@pytest.mark.parametrize("rule", ["loop: ; true", "loop::\n\ttrue", "a loop b : x", ".PHONY: loop\nloop:"])
+def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(f"{rule}\n", encoding="utf-8")
+    changes = plan(tmp_path, checks=CHECKS)
+    assert apply(changes)[-1] == "kept Makefile: it has a target `loop` of its own"
+    assert (tmp_path / "Makefile").read_text(encoding="utf-8") == f"{rule}\n"
+    assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in next_steps(changes)
+
+
+@pytest.mark.parametrize("line", ["loop := 1", "# loop: x", "\tloop: x", "loops: ; true", "x: loop"])
+def test_a_makefile_that_only_mentions_loop_is_extended(line: str, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(f"all:\n{line}\n", encoding="utf-8")
+    assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
+
+
+def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("status: ; @echo mine\n", encoding="utf-8")
+    set_up(tmp_path)
+    done = subprocess.run(["make", "status"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("mine\n", "")
+    shown = subprocess.run(["make", "-n", "why"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert shown.stdout == "ralphy why\n"
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    root, outside = tmp_path / "repo", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / ".ralphy").symlink_to(outside)
+    with pytest.raises(Conflict, match="is a link"):
+        set_up(root)
+    assert files(outside) == {}
+
+
+def test_a_makefile_that_is_a_link_is_kept(tmp_path: Path) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    (tmp_path / "theirs.mk").write_text("all:\n", encoding="utf-8")
+    (root / "Makefile").symlink_to(tmp_path / "theirs.mk")
+    assert set_up(root)[-1] == "kept Makefile: it is not a plain file"
+    assert (tmp_path / "theirs.mk").read_text(encoding="utf-8") == "all:\n"
+
+
+def test_a_file_in_the_place_of_a_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / ".ralphy").write_text("", encoding="utf-8")
+    with pytest.raises(EnvironmentProblem, match=r"config\.yaml: cannot be written"):
+        set_up(tmp_path)
+
+
+def test_next_steps_ask_for_a_check_only_where_none_was_found(tmp_path: Path) -> None:
+    assert any("at least one check" in step for step in next_steps(plan(tmp_path)))
+    with_checks = next_steps(plan(tmp_path, checks=CHECKS))
+    assert not any("at least one check" in step for step in with_checks)
+    assert any("ralphy doctor" in step for step in with_checks)
+
+
+def test_what_was_written_is_recorded_with_its_digests(tmp_path: Path) -> None:
+    root, state = tmp_path / "repo", tmp_path / "state" / "written.json"
+    root.mkdir()
+    changes = plan(root, checks=CHECKS)
+    apply(changes)
+    record(changes, state)
+    noted = json.loads(state.read_bytes())
+    assert noted == {path: hashlib.sha256(data).hexdigest() for path, data in files(root).items()}
+    again = plan(root, checks=CHECKS)
+    apply(again)
+    record(again, state)
+    assert json.loads(state.read_bytes()) == noted
+    assert written(again) == {}
+
+
+def test_git_keeps_the_settings_and_not_what_runs_leave(git_repo: Path, git: RunGit) -> None:
+    set_up(git_repo)
+    init_prompts(git_repo)
+    for name in ("streams/r1.ndjson", "written.json"):
+        (git_repo / ".ralphy" / name).parent.mkdir(exist_ok=True)
+        (git_repo / ".ralphy" / name).write_text("x", encoding="utf-8")
+    seen = set(git("status", "--porcelain", "--untracked-files=all").replace("?? ", "").splitlines())
+    assert seen == {*MADE, *(f".ralphy/prompts/{name}" for name in STEP_PROMPTS)}
+
+
+def test_copied_prompts_work_as_they_are_and_are_the_ones_used(tmp_path: Path) -> None:
+    said = init_prompts(tmp_path)
+    folder = tmp_path / ".ralphy/prompts"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(STEP_PROMPTS)
+    assert len(said) == len(STEP_PROMPTS)
+    for name in STEP_PROMPTS:
+        step = name.split(".")[0]
+        given = {"feature": "login", "outbox": "/o", "nonce": "0123456789abcdef"}
+        mine, built_in = render(step, given, [folder]), render(step, given, [])
+        assert mine.warnings == () and mine.template == str(folder / name)
+        assert mine.text == built_in.text
+        assert "TO CUSTOMISE" in (folder / name).read_text(encoding="utf-8")
+
+
+def test_copied_prompts_are_replaced_only_by_force(tmp_path: Path) -> None:
+    init_prompts(tmp_path)
+    mine = tmp_path / ".ralphy/prompts/qa.md.j2"
+    mine.write_text("mine", encoding="utf-8")
+    assert "kept .ralphy/prompts/qa.md.j2: it is there already" in init_prompts(tmp_path)
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert any(line.startswith("replaced .ralphy/prompts/qa.md.j2") for line in init_prompts(tmp_path, force=True))
+    assert mine.read_bytes() == (template_root() / "prompts/qa.md.j2").read_bytes()
+
+
+def test_a_description_becomes_a_feature(tmp_path: Path) -> None:
+    feature = new_feature(tmp_path / "docs/features", "oauth2", "add user authentication with OAuth2.")
+    assert feature == tmp_path / "docs/features/oauth2"
+    assert sorted(files(feature)) == [".gitattributes", ".gitignore", "PRD.md"]
+    prd = (feature / "PRD.md").read_text(encoding="utf-8")
+    assert prd.startswith("# Add user authentication with OAuth2\n\n## Objective\n\nadd user authentication")
+    assert (feature / ".gitattributes").read_text(encoding="utf-8") == "progress.txt merge=union\n"
+
+
+def test_a_long_description_stands_whole_under_a_short_title(tmp_path: Path) -> None:
+    description = "word " * 40 + "\n\nMore \x1b[31mof it."
+    prd = (new_feature(tmp_path, "long", description) / "PRD.md").read_text(encoding="utf-8")
+    title = prd.split("\n", 1)[0]
+    assert len(title) <= 75 and title.endswith("…")
+    assert "word " * 39 in prd and "More  [31mof it." in prd
+
+
+def test_a_feature_that_exists_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "login").mkdir()
+    (tmp_path / "login/PRD.md").write_text("# Mine", encoding="utf-8")
+    with pytest.raises(Conflict, match="exists already"):
+        new_feature(tmp_path, "login", "x")
+    assert files(tmp_path) == {"login/PRD.md": b"# Mine"}
+
+
+@pytest.mark.parametrize("name", ["", "../x", "-x", "a b", "a/b", "é", "x\n", "."])
+def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot name a feature"):
+        new_feature(tmp_path, name, "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: Path, git: RunGit) -> None:
+    feature = new_feature(git_repo / "docs/features", "login", "log in")
+    assert (feature / ".gitignore").read_text(encoding="utf-8") == feature_ignore_text()
+    for name in (
+        "APPROVED",
+        "TASKS.md",
+        "stories/APPROVED",
+        ".ralphy/config.yaml",
+        ".ralphy/r1/stream",
+        ".ralphy/x",
+    ):
+        (feature / name).parent.mkdir(parents=True, exist_ok=True)
+        (feature / name).write_text("x", encoding="utf-8")
+    init = feature / ".ralphy/prompts"
+    init.mkdir()
+    (init / "qa.md").write_text("x", encoding="utf-8")
+    shown = git("status", "--porcelain", "--untracked-files=all", "docs").splitlines()
+    assert {line.removeprefix("?? docs/features/login/") for line in shown} == {
+        ".gitattributes",
+        ".gitignore",
+        "PRD.md",
+        "stories/APPROVED",
+        ".ralphy/config.yaml",
+        ".ralphy/prompts/qa.md",
+    }
+
+
+@pytest.mark.parametrize(
+    ("description", "name"),
+    [
+        ("Add user authentication with OAuth2", "add-user-authentication-with-oauth2"),
+        ("Implement dark mode toggle", "implement-dark-mode-toggle"),
+        ("Don’t lose the user's cart!", "dont-lose-the-users-cart"),
+        ("Größere Übersicht für Çelik & Søren", "grossere-ubersicht-fur-celik-soren"),
+        ("--force ../../etc", "force-etc"),
+        ("one two three four five six seven eight nine ten", "one-two-three-four-five-six-seven-eight"),
+        ("x" * 90, "x" * 40),
+    ],
+)
+def test_a_description_gives_a_readable_name(description: str, name: str) -> None:
+    assert slug(description) == name
+
+
+def test_a_description_without_latin_letters_still_gives_a_name_of_its_own() -> None:
+    assert slug("添加登录") != slug("删除登录")
+    assert slug("添加登录") == slug("添加登录")
+
+
+@given(st.text())
+def test_any_description_gives_a_valid_name(description: str) -> None:
+    assert NAME.match(slug(description)) and len(slug(description)) <= 40

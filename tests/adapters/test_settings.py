@@ -1,0 +1,444 @@
+"""Configuration from files, environment and flags: who wins, and what is refused, with its line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ralphy.adapters.config_fields import all_fields
+from ralphy.adapters.settings import Settings, explain, load, with_stack
+from ralphy.adapters.stack import StackReport
+from ralphy.core.config import Check, Config, Limits, Stack
+from ralphy.core.errors import InvalidInput
+
+ALIAS_BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    file = folder / ".ralphy" / "config.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def loaded(repo: Path, text: str | bytes) -> Settings:
+    write(repo, text)
+    return load(repo, None, env={})
+
+
+def refused(repo: Path, text: str | bytes) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        loaded(repo, text)
+    return caught.value
+
+
+# Levels
+
+
+def test_without_any_file_everything_has_its_default(tmp_path: Path) -> None:
+    found = load(tmp_path, tmp_path / "docs" / "features" / "login", env={}, home=tmp_path)
+    assert found.config == Config()
+    assert found.warnings == ()
+    assert set(found.sources.values()) == {"default"}
+
+
+def test_without_any_file_yaml_is_not_imported_and_loading_takes_no_time(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from ralphy.adapters.settings import load\n"
+        "best = 9.0\n"
+        "for _ in range(20):\n"
+        "    start = time.process_time(); load(Path(sys.argv[1]), None, env={})\n"
+        "    best = min(best, time.process_time() - start)\n"
+        "heavy = {'yaml', 'jsonschema', 'json', 'difflib', 'shlex'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert best < 0.002, best\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_feature_beats_project_beats_user_beats_default_key_by_key(tmp_path: Path) -> None:
+    repo, feature, home = (
+        tmp_path / "repo",
+        tmp_path / "repo" / "docs" / "features" / "login",
+        tmp_path / "home",
+    )
+    user = home / ".config" / "ralphy" / "config.yaml"
+    user.parent.mkdir(parents=True)
+    user.write_text("limits: {max_attempts: 2, max_iterations: 2, calls_per_hour: 2}\n")
+    write(repo, "limits:\n  max_attempts: 3\n  max_iterations: 3\n")
+    write(feature, "limits:\n  max_attempts: 4\n")
+    found = load(repo, feature, env={}, home=home)
+    assert found.config.limits == Limits(max_attempts=4, max_iterations=3, calls_per_hour=2)
+    assert found.sources["limits.max_attempts"] == "docs/features/login/.ralphy/config.yaml:2"
+    assert found.sources["limits.max_iterations"] == ".ralphy/config.yaml:3"
+    assert found.sources["limits.calls_per_hour"] == f"{user}:1"
+    assert found.sources["limits.max_cost_usd"] == "default"
+
+
+def test_environment_beats_files_and_flags_beat_environment(tmp_path: Path) -> None:
+    write(tmp_path, "limits: {max_attempts: 3, max_iterations: 3, calls_per_hour: 3}\n")
+    found = load(
+        tmp_path,
+        None,
+        env={"RALPHY_LIMITS_MAX_ATTEMPTS": "4", "RALPHY_LIMITS_MAX_ITERATIONS": "4"},
+        flags={"limits.max_attempts": 5, "limits.max_cost_usd": None},
+    )
+    assert found.config.limits == Limits(max_attempts=5, max_iterations=4, calls_per_hour=3)
+    assert found.sources["limits.max_attempts"] == "command line"
+    assert found.sources["limits.max_iterations"] == "RALPHY_LIMITS_MAX_ITERATIONS"
+    assert found.sources["limits.max_cost_usd"] == "default"
+
+
+def test_the_users_file_is_looked_for_where_xdg_says(tmp_path: Path) -> None:
+    file = tmp_path / "xdg" / "ralphy" / "config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("setup: make\n")
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "xdg"), "HOME": str(tmp_path / "nowhere")}
+    assert load(tmp_path, None, env=env).config.setup == "make"
+    assert load(tmp_path, None, env={"XDG_CONFIG_HOME": "xdg"}).config.setup == ""
+
+
+def test_a_list_replaces_the_one_below_it_as_a_whole(tmp_path: Path) -> None:
+    feature = tmp_path / "login"
+    write(tmp_path, "checks: [{name: a, run: a}, {name: b, run: b}]\npr: {labels: [x, y]}\n")
+    write(feature, "checks: [{name: c, run: c, timeout_s: 5}]\npr: {labels: []}\n")
+    config = load(tmp_path, feature, env={}).config
+    assert config.checks == (Check("c", "c", 5.0),)
+    assert config.pr.labels == ()
+
+
+def test_null_checks_in_a_feature_bring_the_stacks_own_back(tmp_path: Path) -> None:
+    write(tmp_path, "checks: [{name: a, run: a}]\n")
+    write(tmp_path / "login", "checks: null\n")
+    assert load(tmp_path, tmp_path / "login", env={}).config.checks is None
+
+
+def test_a_section_whose_settings_are_commented_out_sets_nothing(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "limits:\n  # max_attempts: 3\n").config == Config()
+    assert loaded(tmp_path, "# nothing yet\n").config == Config()
+
+
+# Environment
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "dotted", "value"),
+    [
+        ("RALPHY_LIMITS_MAX_ATTEMPTS", "3", "limits.max_attempts", 3),
+        ("RALPHY_LIMITS_MAX_COST_USD", "2.5", "limits.max_cost_usd", 2.5),
+        ("RALPHY_LIMITS_MAX_COST_USD", "", "limits.max_cost_usd", None),
+        ("RALPHY_LIMITS_UNTIL", "07:00", "limits.until", "07:00"),
+        ("RALPHY_LIMITS_UNTIL", "none", "limits.until", None),
+        ("RALPHY_GATES_SPEC", "auto", "gates.spec", "auto"),
+        ("RALPHY_SETUP", "npm ci", "setup", "npm ci"),
+        ("RALPHY_CIRCUIT_BREAKER_ENABLED", "no", "circuit_breaker.enabled", False),
+        ("RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT", "1.5", "circuit_breaker.inactivity_timeout", 1.5),
+        ("RALPHY_MODELS_IMPLEMENTATION", "sonnet, opus", "models.implementation", ("sonnet", "opus")),
+        ("RALPHY_AGENT_COMMAND", "'my agent' --x", "agent.command", ("my agent", "--x")),
+        ("RALPHY_PR_LABELS", "", "pr.labels", ()),
+        ("RALPHY_PROJECT_FEATURES_DIR", "features", "project.features_dir", "features"),
+    ],
+)
+def test_a_variable_is_parsed_by_the_type_of_its_setting(
+    tmp_path: Path, variable: str, text: str, dotted: str, value: object
+) -> None:
+    found = load(tmp_path, None, env={variable: text})
+    assert {name: held for name, held, _ in explain(found)}[dotted] == value
+    assert found.sources[dotted] == variable
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("RALPHY_LIMITS_MAX_ATTEMPTS", "many"),
+        ("RALPHY_LIMITS_MAX_ATTEMPTS", ""),
+        ("RALPHY_LIMITS_MAX_ATTEMPTS", "0"),
+        ("RALPHY_LIMITS_MAX_ATTEMPTS", "9" * 5000),
+        ("RALPHY_LIMITS_MAX_COST_USD", "nan"),
+        ("RALPHY_LIMITS_MAX_COST_USD", "inf"),
+        ("RALPHY_LIMITS_UNTIL", "7pm"),
+        ("RALPHY_GATES_QA", "maybe"),
+        ("RALPHY_PR_DRAFT", "perhaps"),
+        ("RALPHY_AGENT_COMMAND", "'open"),
+        ("RALPHY_AGENT_COMMAND", ""),
+        ("RALPHY_SETUP", "a\nb"),
+    ],
+)
+def test_a_bad_value_is_refused_with_the_name_of_its_variable(
+    tmp_path: Path, variable: str, text: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load(tmp_path, None, env={variable: text})
+    assert caught.value.where == variable
+    assert "must be" in caught.value.what
+    assert len(caught.value.what) < 200
+
+
+def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(tmp_path: Path) -> None:
+    env = {
+        "RALPHY_CHECKS": "x",
+        "RALPHY_LOG": "debug",
+        "RALPHY_AGENT_ID": "7",
+        "RALPHY_LIMITS_MAX_ATTEMPT": "3",
+    }
+    found = load(tmp_path, None, env=env)
+    assert found.config == Config()
+    assert found.warnings == (
+        "RALPHY_LIMITS_MAX_ATTEMPT is not a setting and has no effect; "
+        "did you mean RALPHY_LIMITS_MAX_ATTEMPTS?",
+    )
+
+
+@pytest.mark.parametrize(
+    "flags", [{"limits.max_attempts": "x"}, {"limits.what": 1}, {"limits.max_attempts": 10**400}]
+)
+def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load(tmp_path, None, env={}, flags=flags)
+    assert caught.value.where == "command line"
+    assert next(iter(flags)) in caught.value.what
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what", "hint"),
+    [
+        ("setup: x\nchekcs: []\n", ":2", '"chekcs" is not a setting', 'did you mean "checks"?'),
+        ("limits:\n  max_atempts: 3\n", ":2", '"limits.max_atempts"', 'did you mean "max_attempts"?'),
+        ("max_iterations: 3\n", ":1", '"max_iterations"', 'did you mean "limits.max_iterations"?'),
+        ("retry: {max_attempts: 3}\n", ":1", '"retry"', 'did you mean "limits.max_attempts"?'),
+        ("zzz: 1\n", ":1", '"zzz"', "known here: project, stack, setup"),
+        (
+            "checks:\n- {name: a, run: b, timeout: 3}\n",
+            ":2",
+            '"checks[0].timeout"',
+            'did you mean "timeout_s"?',
+        ),
+        (
+            "limits:\n  max_attempts: many\n",
+            ":2",
+            'limits.max_attempts is "many", must be a whole number',
+            "",
+        ),
+        (
+            "limits: {max_attempts: 0}",
+            ":1",
+            "limits.max_attempts is 0, must be a whole number, 1 or more",
+            "",
+        ),
+        ("limits: {max_attempts: true}", ":1", "is true, must be a whole number", ""),
+        ("limits: {max_attempts: }", ":1", "is null, must be a whole number", ""),
+        ("limits: {max_cost_usd: .nan}", ":1", 'is ".nan", must be an amount in USD', ""),
+        ("limits: {max_cost_usd: 1e999}", ":1", "must be an amount in USD", ""),
+        ("limits: {until: 25:00}", ":1", 'limits.until is "25:00", must be a time as "HH:MM"', ""),
+        ("limits: 3", ":1", "limits is 3, must be a mapping", ""),
+        ("timeouts: {agent: -1}", ":1", "timeouts.agent is -1, must be a number of seconds", ""),
+        ("gates: {spec: true}", ":1", 'gates.spec is true, must be "human" or "auto"', ""),
+        ("safety: {level: paranoid}", ":1", 'must be "minimal", "moderate" or "strict"', ""),
+        ("git: {commit: merge}", ":1", 'must be "squash" or "keep"', ""),
+        ("git: {branch_prefix: -x/}", ":1", "git.branch_prefix", ""),
+        ("git: {base: 'a..b'}", ":1", "git.base", ""),
+        ("project: {features_dir: ../other}", ":1", "must be a folder inside the repository", ""),
+        ("project: {features_dir: .git/x}", ":1", "must be a folder inside the repository", ""),
+        ("project: {name: 7}", ":1", "must be text on one line; put it in quotes", ""),
+        ("agent: {command: claude}", ":1", 'agent.command is "claude", must be a list', ""),
+        ("agent: {command: []}", ":1", "agent.command is a list, must be", ""),
+        ("agent: {env: ['A=b']}", ":1", "must be a list of names of variables", ""),
+        ("models: {implementation: []}", ":1", "models.implementation is a list, must be the name", ""),
+        ("models: {qa: 5}", ":1", "models.qa is 5, must be", ""),
+        ('setup: "npm \'ci"', ":1", "must be a command on one line: no closing quotation", ""),
+        ("checks: pytest", ":1", 'checks is "pytest", must be a list of checks', ""),
+        ("checks:\n- pytest\n", ":2", "checks[0] is", ""),
+        ("checks:\n- {name: a}\n", ":2", "checks[0] has no run", ""),
+        ("checks:\n- {name: a, run: ' '}\n", ":2", "checks[0].run", ""),
+        ("checks:\n- {name: a, run: b}\n- {name: a, run: c}\n", ":3", 'two checks have the name "a"', ""),
+        ("checks:\n- name: a\n  run: b\n  timeout_s: soon\n", ":4", 'checks[0].timeout_s is "soon"', ""),
+        ("setup: a\nsetup: b\n", ":2", 'has the key "setup" twice (first on line 1)', ""),
+        ("- a\n- b\n", ":1", "is a list, must be a mapping", ""),
+        ("text", ":1", 'is "text", must be a mapping', ""),
+        ("setup: a\n---\nsetup: b\n", ":2", "second document", ""),
+        (ALIAS_BOMB, ":1", "anchor or an alias", ""),
+        ("setup: !!python/object/apply:os.system [id]\n", ":1", "uses a tag", ""),
+        ("? [a]\n: b\n", ":1", "list or a mapping as a key", ""),
+        ("limits:\n\tmax_attempts: 3\n", ":2", "cannot start any token", "spaces"),
+        ("setup: 'open\n", ":2", "is not YAML", ""),
+        (b"setup: x\nproject: {name: \xff}\n", ":2", "is not UTF-8", ""),
+        (b"setup: a\x00b\n", ":1", "is not YAML", ""),
+        ("a: " + "[" * 3000, ":1", "nested deeper", ""),
+        ("setup: " + "x" * 300_000, "", "is larger than 256 KB", ""),
+        ("pr: {labels: [" + "a," * 60_000 + "]}", ":1", "far too many values", ""),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_line(
+    tmp_path: Path, text: str | bytes, where: str, what: str, hint: str
+) -> None:
+    error = refused(tmp_path, text)
+    assert error.where == f".ralphy/config.yaml{where}"
+    assert what in error.what
+    assert hint in error.hint
+    assert len(error.what) < 200
+
+
+def test_words_that_yaml_1_1_would_bend_stay_what_was_written(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "limits: {until: 23:30}\nproject: {name: no}\nsetup: |\n  npm ci\n").config
+    assert config.limits.until == "23:30"
+    assert config.project.name == "no"
+    assert config.setup == "npm ci"
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xef\xbb\xbfsetup: a\r\n", b'{"setup": "a"}', b"%YAML 1.2\n---\nsetup: a\n...\n"]
+)
+def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: bytes) -> None:
+    assert loaded(tmp_path, text).config.setup == "a"
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_in_the_files_place_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / ".ralphy").mkdir()
+    os.mkfifo(tmp_path / ".ralphy" / "config.yaml")
+    with pytest.raises(InvalidInput, match="not a regular file"):
+        load(tmp_path, None, env={})
+
+
+def test_a_folder_or_a_device_in_the_files_place_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / ".ralphy" / "config.yaml"
+    file.mkdir(parents=True)
+    with pytest.raises(InvalidInput, match="not a regular file"):
+        load(tmp_path, None, env={})
+    file.rmdir()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(InvalidInput, match="not a regular file"):
+        load(tmp_path, None, env={})
+
+
+def test_a_circle_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".ralphy").mkdir()
+    (tmp_path / ".ralphy" / "config.yaml").symlink_to("config.yaml")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load(tmp_path, None, env={})
+
+
+def test_a_file_where_the_folder_should_be_is_no_configuration(tmp_path: Path) -> None:
+    (tmp_path / ".ralphy").write_text("")
+    assert load(tmp_path, None, env={}).config == Config()
+
+
+# Warnings
+
+
+def test_a_wrong_model_falls_back_to_the_default_with_a_warning(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "models:\n  qa: gpt-9\n  pr: '--help'\n  implementation: [opus, nope]\n")
+    assert found.config.models.qa == "sonnet"
+    assert found.config.models.pr == "haiku"
+    assert found.config.models.implementation == ("opus", "sonnet")
+    assert found.warnings == (
+        '.ralphy/config.yaml:4: models.implementation: "nope" is not a model\'s name; sonnet is used instead',
+        '.ralphy/config.yaml:2: models.qa: "gpt-9" is not a model\'s name; sonnet is used instead',
+        '.ralphy/config.yaml:3: models.pr: "--help" is not a model\'s name; haiku is used instead',
+    )
+
+
+def test_a_wrong_model_that_another_level_replaces_is_not_mentioned(tmp_path: Path) -> None:
+    write(tmp_path, "models: {qa: gpt-9}\n")
+    found = load(tmp_path, None, env={"RALPHY_MODELS_QA": "opus"})
+    assert (found.config.models.qa, found.warnings) == ("opus", ())
+
+
+def test_one_model_may_stand_for_the_whole_ladder(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "models: {implementation: opus}\n").config.models.implementation == ("opus",)
+
+
+def test_the_file_of_the_other_tool_of_this_name_is_named_and_does_not_stop(tmp_path: Path) -> None:
+    found = loaded(
+        tmp_path,
+        "project: {name: app, language: TypeScript}\n"
+        "commands: {test: npm test}\nrules: [be nice]\nboundaries: {never_touch: ['*.lock']}\n",
+    )
+    assert found.config.project.name == "app"
+    (warning,) = found.warnings
+    assert "looks like the file of another tool" in warning
+    assert "ignored: project.language, commands, rules, boundaries (" in warning
+
+
+def test_a_command_that_needs_a_shell_is_doubted(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "checks: [{name: all, run: npm run build && npm test}]\n")
+    assert found.warnings == (
+        "checks.all: && means nothing without a shell; say: sh -c '…', or make it two checks",
+    )
+
+
+def test_an_empty_list_of_checks_is_allowed_and_said(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "checks: []\n")
+    assert found.config.checks == ()
+    assert found.warnings == ("checks is empty: nothing is run before a story counts",)
+
+
+# What is made of it
+
+
+def test_explain_lists_every_setting_with_its_value_and_source(tmp_path: Path) -> None:
+    rows = explain(loaded(tmp_path, "setup: make\n"))
+    assert [name for name, _, _ in rows] == list(all_fields())
+    assert ("setup", "make", ".ralphy/config.yaml:1") in rows
+    assert ("limits.max_attempts", 5, "default") in rows
+
+
+def test_configured_checks_beat_the_test_command_and_that_the_stacks_checks() -> None:
+    stack = StackReport("go", None, None, (Check("test", "go test ./..."),), ())
+    own, command = (Check("a", "b"),), Stack(test_command="make test")
+    assert with_stack(Config(checks=own, stack=command), stack) == own
+    assert with_stack(Config(checks=()), stack) == ()
+    assert with_stack(Config(stack=command), stack) == (Check("test", "make test"),)
+    assert with_stack(Config(), stack) == stack.checks
+    assert with_stack(Config(), None) == ()
+
+
+# Any bytes
+
+WORDS = st.sampled_from(
+    (
+        *(b"checks:", b"limits:", b"max_attempts: 3", b"name: a", b"\n", b"\n  ", b"- ", b": ", b"? ", b"<<"),
+        *(b"{", b"}", b"[", b"]", b"&a ", b"*a", b"!!str ", b"'", b'"', b"|\n", b"\t", b"# ", b"---\n"),
+        *(b"\xff", b"\0", b"%"),
+    )
+)
+ANY_FILE = st.one_of(st.binary(max_size=200), st.lists(WORDS, max_size=30).map(b"".join))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=ANY_FILE)
+def test_any_bytes_give_settings_or_a_typed_error_at_once(tmp_path: Path, data: bytes) -> None:
+    start = time.process_time()
+    try:
+        assert isinstance(loaded(tmp_path, data).config, Config)
+    except InvalidInput as error:
+        assert error.where.startswith(".ralphy/config.yaml")
+        assert error.what.isprintable()
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    "unit", [b"[", b"{a: ", b"- a\n", b"- ", b"? ", b'"\\', b"a: 1\n", b"&a ", b"!", b"|\n", b"# "]
+)
+def test_a_quarter_megabyte_of_anything_is_judged_within_a_second(tmp_path: Path, unit: bytes) -> None:
+    write(tmp_path, (unit * 262_144)[:262_000])
+    start = time.process_time()
+    try:
+        load(tmp_path, None, env={})
+    except InvalidInput as error:
+        assert error.where.startswith(".ralphy/config.yaml")
+    assert time.process_time() - start < 1

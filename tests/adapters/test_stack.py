@@ -1,0 +1,360 @@
+"""What `detect` makes of a repository: languages, managers, frameworks, and the checks to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ralphy.adapters.config_fields import CHECK_KINDS, Field, accept
+from ralphy.adapters.stack import StackReport, detect
+from ralphy.adapters.stack_rules import LANGUAGES
+
+PYTEST_PROJECT = '[project]\nname = "a"\ndependencies = ["pytest>=8"]\n'
+UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
+
+
+def repo(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def package(**fields: object) -> str:
+    return json.dumps({"name": "a", **fields})
+
+
+def runs(report: StackReport) -> dict[str, str]:
+    return {check.name: check.run for check in report.checks}
+
+
+def test_nothing_known_gives_no_checks_and_says_what_was_looked_for(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {"README.md": "hello"}))
+    assert (report.language, report.framework, report.package_manager, report.checks) == ("", None, None, ())
+    assert "pyproject.toml, package.json, go.mod, Cargo.toml" in report.evidence[0]
+    assert "Makefile" in report.evidence[0]
+
+
+def test_a_root_that_is_not_there_is_a_repository_without_anything(tmp_path: Path) -> None:
+    assert detect(tmp_path / "nowhere").checks == ()
+
+
+# Python
+
+
+@pytest.mark.parametrize(
+    ("files", "run"),
+    [
+        ({"pyproject.toml": PYTEST_PROJECT}, "python3 -m pytest -q"),
+        ({"pyproject.toml": '[dependency-groups]\ndev = ["pytest"]\n'}, "python3 -m pytest -q"),
+        ({"pyproject.toml": '[project.optional-dependencies]\nt = ["Pytest[x]"]\n'}, "python3 -m pytest -q"),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest -q"),
+        ({"setup.cfg": "[tool:pytest]\n"}, "python3 -m pytest -q"),
+        ({"setup.py": "", "tox.ini": "[pytest]\n"}, "python3 -m pytest -q"),
+        ({"requirements-dev.txt": "# tools\npytest==8.0 ; python_version > '3'\n"}, "python3 -m pytest -q"),
+        ({"requirements.txt": "flask\n", "tests/test_a.py": ""}, "python3 -m pytest -q"),
+        ({"test_a.py": "def test_a(): pass\n"}, "python3 -m pytest -q"),
+        ({"pyproject.toml": PYTEST_PROJECT, "uv.lock": ""}, "uv run pytest -q"),
+        ({"pyproject.toml": PYTEST_PROJECT, "poetry.lock": ""}, "poetry run pytest -q"),
+        ({"Pipfile": '[dev-packages]\npytest = "*"\n'}, "pipenv run pytest -q"),
+        ({"pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "^8"\n'}, "poetry run pytest -q"),
+        (
+            {"pyproject.toml": PYTEST_PROJECT, "uv.lock": "", ".venv/bin/python": ""},
+            ".venv/bin/python -m pytest -q",
+        ),
+        ({"setup.py": "", "test_a.py": UNITTEST}, "python3 -m unittest discover"),
+        ({"setup.py": "", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
+        (
+            {"setup.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST, "uv.lock": ""},
+            "uv run python -m unittest discover",
+        ),
+        (
+            {"setup.py": "", "tests/test_a.py": UNITTEST, "tests/test_b.py": "import pytest\n"},
+            "python3 -m pytest -q",
+        ),
+        ({"setup.py": "", "tests/test_a.py": "from unittest import mock\n"}, "python3 -m pytest -q"),
+        ({"manage.py": "", "requirements.txt": "Django\n", "app/tests.py": ""}, "python3 manage.py test"),
+    ],
+)
+def test_the_python_test_command(tmp_path: Path, files: dict[str, str], run: str) -> None:
+    report = detect(repo(tmp_path, files))
+    assert report.language == "python"
+    assert runs(report)["test"] == run
+
+
+def test_a_python_project_without_tests_has_no_test_check_and_says_so(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {"pyproject.toml": "[project]\nname = 'a'\n"}))
+    assert report.checks == ()
+    assert "no test command found for python" in report.evidence
+
+
+def test_linters_run_only_where_the_project_configures_them(tmp_path: Path) -> None:
+    listed = '[project]\ndependencies = ["pytest", "ruff", "mypy"]\n'
+    report = detect(repo(tmp_path, {"pyproject.toml": listed}))
+    assert runs(report) == {"test": "python3 -m pytest -q"}
+    report = detect(repo(tmp_path, {"pyproject.toml": listed + "[tool.ruff]\n[tool.mypy]\nstrict = true\n"}))
+    assert runs(report)["lint"] == "python3 -m ruff check ."
+    assert runs(report)["typecheck"] == "python3 -m mypy ."
+    report = detect(repo(tmp_path, {"pyproject.toml": listed, "mypy.ini": "[mypy]\nfiles = a\n"}))
+    assert runs(report)["typecheck"] == "python3 -m mypy"
+
+
+@pytest.mark.parametrize("tests", ["test_a.py", "tests/test_a.py", "tests/__init__.py"])
+def test_the_unittest_command_really_finds_the_tests(tmp_path: Path, tests: str) -> None:
+    repo(tmp_path, {"setup.py": "", tests: "", f"{tests.rpartition('/')[0] or '.'}/test_a.py": UNITTEST})
+    command = shlex.split(runs(detect(tmp_path))["test"])
+    assert command[0] == "python3"
+    done = subprocess.run(
+        [sys.executable, *command[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "Ran 1 test" in done.stderr
+
+
+def test_the_framework_is_a_dependency(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {"pyproject.toml": '[project]\ndependencies = ["FastAPI[all]>=0.1"]\n'}))
+    assert (report.framework, report.package_manager) == ("fastapi", "pip")
+
+
+# Node
+
+
+@pytest.mark.parametrize(
+    ("lock", "manager", "test", "lint"),
+    [
+        ("package-lock.json", "npm", "npm test", "npm run lint"),
+        ("pnpm-lock.yaml", "pnpm", "pnpm test", "pnpm run lint"),
+        ("yarn.lock", "yarn", "yarn test", "yarn run lint"),
+        ("bun.lockb", "bun", "bun run test", "bun run lint"),
+    ],
+)
+def test_node_scripts_run_by_the_manager_that_left_its_lock(
+    tmp_path: Path, lock: str, manager: str, test: str, lint: str
+) -> None:
+    scripts = {"test": "vitest run", "lint": "eslint .", "build": "vite build", "type-check": "tsc"}
+    report = detect(repo(tmp_path, {"package.json": package(scripts=scripts), lock: ""}))
+    assert (report.language, report.package_manager) == ("javascript", manager)
+    assert runs(report) == {
+        "test": test,
+        "lint": lint,
+        "typecheck": lint.replace("lint", "type-check"),
+        "build": lint.replace("lint", "build"),
+    }
+    assert report.checks[-1].name == "build"
+    assert {check.timeout_s for check in report.checks} == {900.0}
+
+
+def test_the_manager_that_package_json_names_beats_a_forgotten_lock(tmp_path: Path) -> None:
+    files = {"package.json": package(scripts={"test": "x"}, packageManager="npm@10.1.0"), "yarn.lock": ""}
+    assert runs(detect(repo(tmp_path, files))) == {"test": "npm test"}
+
+
+def test_npms_placeholder_is_no_test(tmp_path: Path) -> None:
+    placeholder = 'echo "Error: no test specified" && exit 1'
+    report = detect(repo(tmp_path, {"package.json": package(scripts={"test": placeholder})}))
+    assert report.checks == ()
+    assert "no test command found for javascript" in report.evidence
+
+
+def test_a_script_that_never_ends_or_changes_files_is_no_check(tmp_path: Path) -> None:
+    scripts = {"test": "jest --watch", "test:ci": "jest --watchAll=false", "lint": "eslint --fix ."}
+    report = detect(repo(tmp_path, {"package.json": package(scripts=scripts)}))
+    assert runs(report) == {"test": "npm run test:ci"}
+    assert 'script "test" watches and would never end: not a check' in report.evidence
+    assert 'script "lint" changes files: not a check' in report.evidence
+
+
+def test_typescript_and_its_framework_are_seen(tmp_path: Path) -> None:
+    files = {"package.json": package(dependencies={"next": "15", "react": "19"}), "tsconfig.json": "{}"}
+    report = detect(repo(tmp_path, files))
+    assert (report.language, report.framework) == ("typescript", "next")
+
+
+# Others
+
+
+def test_go(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module a\n\nrequire (\n\tgithub.com/labstack/echo/v4 v4.1.0\n)\n",
+        "a.go": "package a\n",
+    }
+    report = detect(repo(tmp_path, files))
+    assert (report.language, report.framework) == ("go", "echo")
+    assert runs(report) == {"test": "go test ./...", "vet": "go vet ./..."}
+
+
+def test_rust_and_clippy_only_when_configured(tmp_path: Path) -> None:
+    cargo = '[package]\nname = "a"\n[dependencies]\naxum = "0.8"\n'
+    report = detect(repo(tmp_path, {"Cargo.toml": cargo}))
+    assert (report.language, report.framework, runs(report)) == ("rust", "axum", {"test": "cargo test"})
+    report = detect(repo(tmp_path, {"Cargo.toml": cargo + '[lints.clippy]\nall = "warn"\n'}))
+    assert runs(report) == {"test": "cargo test", "lint": "cargo clippy --all-targets"}
+
+
+@pytest.mark.parametrize(
+    ("files", "language", "framework", "test"),
+    [
+        ({"Gemfile": 'gem "rails"\ngem "rspec-rails"\n'}, "ruby", "rails", "bundle exec rspec"),
+        ({"Gemfile": 'gem "rails"\n'}, "ruby", "rails", "bundle exec rails test"),
+        ({"composer.json": '{"scripts": {"test": "pest"}}'}, "php", None, "composer test"),
+        (
+            {"pom.xml": "<artifactId>spring-boot-starter</artifactId>"},
+            "java",
+            "spring-boot",
+            "mvn -q -B test",
+        ),
+        ({"build.gradle.kts": "", "gradlew": ""}, "kotlin", None, "./gradlew -q test"),
+        ({"src/App.csproj": "<Project/>"}, "csharp", None, "dotnet test"),
+        ({"mix.exs": '{:phoenix, "~> 1.7"}'}, "elixir", "phoenix", "mix test"),
+        (
+            {"pubspec.yaml": "dependencies:\n  flutter:\n", "test/a.dart": ""},
+            "dart",
+            "flutter",
+            "flutter test",
+        ),
+        ({"Package.swift": ""}, "swift", None, "swift test"),
+        ({"build.sbt": ""}, "scala", None, "sbt test"),
+        ({"a.cabal": ""}, "haskell", None, "cabal test"),
+        ({"CMakeLists.txt": "", "Makefile": "test: all\n\tctest\n"}, "cpp", None, "make test"),
+    ],
+)
+def test_further_stacks(
+    tmp_path: Path, files: dict[str, str], language: str, framework: str | None, test: str
+) -> None:
+    report = detect(repo(tmp_path, files))
+    assert (report.language, report.framework, runs(report)["test"]) == (language, framework, test)
+
+
+def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:
+    for row in LANGUAGES:
+        for command in row.commands:
+            accept(Field("checks[].run", CHECK_KINDS["run"], None), command.run)
+            accept(Field("checks[].name", CHECK_KINDS["name"], None), command.check)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "run"),
+    [
+        ("Makefile", ".PHONY: test\nall:\n\ntest: all\n\t./run\n", "make test"),
+        ("justfile", "build:\n  x\ntest:\n  y\n", "just test"),
+    ],
+)
+def test_a_task_runners_test_target_is_the_last_resort(
+    tmp_path: Path, file: str, text: str, run: str
+) -> None:
+    report = detect(repo(tmp_path, {file: text}))
+    assert runs(report) == {"test": run}
+    assert f"test: {run} ({file} has a target test)" in report.evidence
+
+
+@pytest.mark.parametrize("text", ["test := 1\n", "tests:\n", "\ttest:\n", "# test:\n", "check: test\n"])
+def test_what_only_looks_like_a_target_is_none(tmp_path: Path, text: str) -> None:
+    assert detect(repo(tmp_path, {"Makefile": text})).checks == ()
+
+
+def test_the_makefile_steps_back_where_the_language_has_a_test_command(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {"go.mod": "module a\n", "Makefile": "test:\n\tgo test\n"}))
+    assert runs(report)["test"] == "go test ./..."
+
+
+# Several, hostile, large
+
+
+def test_of_several_languages_the_strongest_wins_and_the_others_are_named(tmp_path: Path) -> None:
+    files = {"package.json": package(devDependencies={"prettier": "3"}), "pyproject.toml": PYTEST_PROJECT}
+    report = detect(repo(tmp_path, files))
+    assert report.language == "python"
+    assert "also here: javascript (package.json)" in report.evidence
+    assert detect(tmp_path, prefer="JavaScript").language == "javascript"
+
+
+def test_a_few_scripts_do_not_make_a_go_project_python(tmp_path: Path) -> None:
+    assert (
+        detect(repo(tmp_path, {"go.mod": "module a\n", "tools/gen.py": "", "tools/b.py": ""})).language
+        == "go"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        ("package.json", "{", "package.json cannot be read as JSON"),
+        ("package.json", "[1]", "package.json cannot be read as JSON"),
+        ("package.json", "[" * 100_000, "package.json cannot be read as JSON"),
+        (
+            "package.json",
+            '{"scripts": 3, "dependencies": [1], "packageManager": {}}',
+            "no test command found",
+        ),
+        ("package.json", '{"scripts": {"test": 5}}', "no test command found"),
+        ("package.json", " " * 300_000, "too large"),
+        ("pyproject.toml", "= 3", "pyproject.toml cannot be read as TOML"),
+        ("pyproject.toml", "a." * 120_000 + "a = 1", "pyproject.toml cannot be read as TOML"),
+        ("pyproject.toml", "project = 1\ntool = [1]\n", "no test command found"),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = [1]\n[tool.poetry]\ngroup = {a = 1}\n",
+            "no test command",
+        ),
+        ("Cargo.toml", "dependencies = 1\n", "rust: Cargo.toml"),
+        ("composer.json", "{]", "composer.json cannot be read as JSON"),
+    ],
+)
+def test_a_broken_manifest_is_a_line_of_evidence(tmp_path: Path, name: str, text: str, note: str) -> None:
+    start = time.process_time()
+    report = detect(repo(tmp_path, {name: text}))
+    assert any(note in line for line in report.evidence)
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.timeout(10)
+def test_pipes_folders_and_links_in_the_place_of_manifests_are_survived(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "package.json")
+    (tmp_path / "pyproject.toml").mkdir()
+    (tmp_path / "Cargo.toml").symlink_to("/dev/zero")
+    (tmp_path / "src").symlink_to(tmp_path)
+    assert any("not a file" in line for line in detect(tmp_path).evidence)
+
+
+def test_installed_packages_are_never_looked_at(tmp_path: Path) -> None:
+    repo(tmp_path, {"node_modules/a.py": "", ".hidden/b.py": "", "vendor/c.go": "", "README": ""})
+    assert detect(tmp_path).language == ""
+
+
+def test_in_a_very_full_folder_the_manifest_is_still_found_at_once(tmp_path: Path) -> None:
+    for number in range(3000):
+        (tmp_path / f"a{number}.txt").touch()
+    repo(tmp_path, {"go.mod": "module a\n"})
+    start = time.process_time()
+    assert detect(tmp_path).language == "go"
+    assert time.process_time() - start < 1
+
+
+MANIFESTS = (
+    "package.json",
+    "pyproject.toml",
+    "Cargo.toml",
+    "composer.json",
+    "setup.cfg",
+    "Gemfile",
+    "Makefile",
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(MANIFESTS), data=st.binary(max_size=200))
+def test_any_bytes_as_a_manifest_give_a_report(tmp_path: Path, name: str, data: bytes) -> None:
+    file = tmp_path / name
+    file.write_bytes(data)
+    try:
+        assert detect(tmp_path).evidence
+    finally:
+        file.unlink()

@@ -1,0 +1,492 @@
+"""Real programs under the warm supervisor: how they end, what they leave behind, what they print."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.excerpt import Excerpt
+from ralphy.adapters.process import (
+    Command,
+    Exit,
+    NotStarted,
+    StopGrace,
+    Supervisor,
+    capture,
+    is_alive,
+    start_time,
+    sweep,
+)
+from ralphy.core.errors import EnvironmentProblem
+
+ROOT = Path(__file__).parents[2]
+QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
+
+# Descendants as agents leave them: plain, its own session, forked twice and deaf to everything but KILL, and
+# the same with stdout still open. Each writes its pid to a file of its own before the main program goes on.
+LEAVER = """
+import os, signal, sys, time
+
+def leave(name, session, twice, deaf, hold):
+    if os.fork():
+        while not os.path.exists(name + ".pid"):
+            time.sleep(0.005)
+        return
+    if session:
+        os.setsid()
+    if twice and os.fork():
+        os._exit(0)
+    if deaf:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    if not hold:
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+        os.dup2(1, 2)
+    with open(name + ".tmp", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(name + ".tmp", name + ".pid")
+    time.sleep(600)
+    os._exit(0)
+
+leave("plain", False, False, False, False)
+leave("session", True, False, False, False)
+leave("twice", True, True, True, False)
+leave("holder", True, True, True, True)
+"""
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor() as one:
+        yield one
+
+
+def ignore(_: bytes) -> None:
+    return
+
+
+def python(source: str, folder: Path, deadline_s: float = 30.0, **env: str) -> Command:
+    argv = (sys.executable, "-I", "-S", "-c", textwrap.dedent(source))
+    return Command(argv, str(folder), {"PATH": os.defpath, **env}, deadline_s)
+
+
+def run(supervisor: Supervisor, command: Command, grace: StopGrace = QUICK) -> tuple[Exit, bytes, bytes]:
+    out, err = bytearray(), bytearray()
+    ended = supervisor.run(command, out.extend, err.extend, grace=grace)
+    return ended, bytes(out), bytes(err)
+
+
+def pids_in(folder: Path) -> list[int]:
+    return [int(path.read_text()) for path in folder.glob("*.pid")]
+
+
+def lives(pid: int) -> bool:
+    started = start_time(pid)
+    return started is not None and is_alive(pid, started)
+
+
+def wait_until(claim: Callable[[], bool], within_s: float = 5.0) -> bool:
+    end = time.monotonic() + within_s
+    while not claim():
+        if time.monotonic() > end:
+            return False
+        select.select([], [], [], 0.005)
+    return True
+
+
+def test_the_exit_code_and_both_outputs_come_through(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    ended, out, err = run(supervisor, python(source, tmp_path))
+    assert (ended.returncode, ended.stopped, ended.leftovers) == (3, None, 0)
+    assert (out, err) == (b"out\n", b"err\n")
+
+
+def test_a_signal_is_a_negative_exit_code(supervisor: Supervisor, tmp_path: Path) -> None:
+    ended, _, _ = run(supervisor, python("import os; os.kill(os.getpid(), 11)", tmp_path))
+    assert ended.returncode == -11
+
+
+def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
+    """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
+    source = """
+        import os, resource, signal
+        assert os.getsid(0) == os.getpid()
+        assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        print(int(status["SigBlk"], 16), resource.getrlimit(resource.RLIMIT_CORE)[0])
+        names = sorted(set(os.environ) - {"LC_CTYPE"})  # Python's own
+        print(sorted(os.listdir("/proc/self/fd"), key=int)[:-1], names, os.getcwd())
+        """
+    ended, out, err = run(supervisor, python(source, tmp_path, ONE="1", TWO="\udcff"))
+    assert ended.returncode == 0, err
+    limits, rest = out.decode().splitlines()
+    assert limits == "0 0"
+    assert rest == f"['0', '1', '2'] ['ONE', 'PATH', 'TWO'] {tmp_path}"
+
+
+def test_a_broken_pipe_ends_a_program_as_in_any_shell(supervisor: Supervisor, tmp_path: Path) -> None:
+    command = Command(("sh", "-c", "kill -PIPE $$; exit 7"), str(tmp_path), {"PATH": os.defpath}, 10.0)
+    assert run(supervisor, command)[0].returncode == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("name", ["no-such-program", "/no/such/program"])
+def test_a_missing_program_is_not_started(supervisor: Supervisor, tmp_path: Path, name: str) -> None:
+    with pytest.raises(NotStarted, match=f"{name} cannot be started: No such file"):
+        run(supervisor, Command((name,), str(tmp_path), {"PATH": os.defpath}, 5.0))
+    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+
+
+def test_a_program_that_is_not_executable_is_not_started(supervisor: Supervisor, tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    with pytest.raises(NotStarted, match="Permission denied"):
+        run(supervisor, Command(("./script",), str(tmp_path), {}, 5.0))
+
+
+def test_a_missing_folder_is_named(supervisor: Supervisor, tmp_path: Path) -> None:
+    with pytest.raises(NotStarted, match="gone: cannot work there"):
+        run(supervisor, python("", tmp_path / "gone"))
+
+
+def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_bytes(b"x" * 1_000_000)
+    source = "import sys; print(len(sys.stdin.buffer.read()))"
+    command = python(source, tmp_path)
+    assert run(supervisor, command)[1] == b"0\n"
+    given = Command(command.argv, command.cwd, command.env, 30.0, str(tmp_path / "prompt.md"))
+    assert run(supervisor, given)[1] == b"1000000\n"
+
+
+def test_programs_run_one_after_the_other_under_one_supervisor(supervisor: Supervisor, tmp_path: Path) -> None:
+    parents = {run(supervisor, python("import os; print(os.getppid())", tmp_path))[1] for _ in range(3)}
+    assert len(parents) == 1
+    descriptors = len(os.listdir("/proc/self/fd"))
+    for number in range(20):
+        assert run(supervisor, python(f"raise SystemExit({number})", tmp_path))[0].returncode == number
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_the_supervisor_outlives_the_thread_that_started_it(supervisor: Supervisor, tmp_path: Path) -> None:
+    parents: list[bytes] = []
+
+    def ask() -> None:
+        parents.append(run(supervisor, python("import os; print(os.getppid())", tmp_path))[1])
+
+    for _ in range(2):
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+    ask()
+    assert len(parents) == 3
+    assert len(set(parents)) == 1
+
+
+def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
+    ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
+    assert ended.returncode == 5, err
+    assert ended.leftovers == 4
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+
+
+def test_nothing_survives_a_deadline(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = LEAVER + "\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"
+    ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=1.0))
+    assert ended.stopped == "deadline"
+    assert ended.returncode == -signal.SIGTERM
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+
+
+def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    """A process that is no descendant of the program takes its stdout (by opening it through /proc)."""
+    holder = subprocess.Popen(
+        ["sh", "-c", "read pid; exec 3>/proc/$pid/fd/1; echo held; read gone"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdin
+    assert holder.stdout
+
+    def introduce(data: bytes) -> None:
+        assert holder.stdin
+        assert holder.stdout
+        if b"pid" in data:
+            holder.stdin.write(data.split()[1] + b"\n")
+            holder.stdin.flush()
+            holder.stdout.readline()
+            (tmp_path / "go").touch()
+
+    source = """
+        import os, time
+        print("pid", os.getpid(), flush=True)
+        while not os.path.exists("go"):
+            time.sleep(0.005)
+        """
+    began = time.monotonic()
+    ended = supervisor.run(python(source, tmp_path), introduce, ignore)
+    drained_s = time.monotonic() - began - ended.duration_s
+    with holder:
+        holder.kill()
+    assert ended.returncode == 0
+    assert 0.9 < drained_s < 3
+
+
+@pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
+def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
+    supervisor: Supervisor, tmp_path: Path, deaf: str, returncode: int
+) -> None:
+    trap = f"trap '' {deaf};" if deaf else ""
+    argv = ("sh", "-c", f"{trap} echo up; while :; do sleep 600 & wait; done")
+    command = Command(argv, str(tmp_path), {"PATH": os.defpath}, 0.5)
+    ended, _, _ = run(supervisor, command)
+    assert (ended.returncode, ended.stopped) == (returncode, "deadline")
+
+
+def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+    began = time.monotonic()
+    ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=0.3))
+    assert ended.stopped == "deadline"
+    assert ended.returncode in (-signal.SIGTERM, -signal.SIGINT)
+    assert time.monotonic() - began < 3
+
+
+def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    heard, reasons = bytearray(), []
+    source = """
+        import os, signal, time
+        def leave(*_):
+            os.write(1, b"interrupted\\n")
+            raise SystemExit(4)
+        signal.signal(signal.SIGINT, leave)
+        print("ready", flush=True)
+        time.sleep(600)
+        """
+    ended = supervisor.run(
+        python(source, tmp_path),
+        heard.extend,
+        ignore,
+        should_stop=lambda: "output" if heard else None,
+        on_stop=lambda reason: reasons.append((reason, bytes(heard))),
+    )
+    assert (ended.returncode, ended.stopped) == (4, "output")
+    assert reasons == [("output", b"ready\n")]
+    assert bytes(heard) == b"ready\ninterrupted\n"
+
+
+def test_the_question_is_asked_while_nothing_is_printed(supervisor: Supervisor, tmp_path: Path) -> None:
+    asked = [None, None, "stalled"]
+    command = python("import time; time.sleep(600)", tmp_path)
+    ended = supervisor.run(command, ignore, ignore, should_stop=lambda: asked.pop(0), grace=QUICK)
+    assert ended.stopped == "stalled"
+    assert ended.duration_s < 3
+
+
+def test_an_interrupt_of_the_caller_ends_the_tree_and_goes_on(supervisor: Supervisor, tmp_path: Path) -> None:
+    def interrupt_when_ready() -> None:
+        wait_until(lambda: len(pids_in(tmp_path)) == 4)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    friend = threading.Thread(target=interrupt_when_ready)
+    friend.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(supervisor, python(LEAVER + "\ntime.sleep(600)", tmp_path))
+    friend.join()
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+
+
+def test_an_error_of_a_listener_ends_the_tree_and_goes_on(supervisor: Supervisor, tmp_path: Path) -> None:
+    def refuse(_: bytes) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        supervisor.run(python(LEAVER + "\nprint('x', flush=True); time.sleep(600)", tmp_path), refuse, ignore)
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+
+
+def test_an_impatient_second_interrupt_kills_at_once(supervisor: Supervisor, tmp_path: Path) -> None:
+    def interrupt_twice() -> None:
+        wait_until((tmp_path / "ready").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+        wait_until((tmp_path / "interrupted").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    deaf = """
+def note(*_):
+    open("interrupted", "w").close()
+signal.signal(signal.SIGINT, note)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("ready", "w").close()
+while True:
+    time.sleep(600)
+"""
+    friend = threading.Thread(target=interrupt_twice)
+    friend.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(supervisor, python(LEAVER + deaf, tmp_path))
+    friend.join()
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+
+
+def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
+    source = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from ralphy.adapters.process import Command, Supervisor
+argv = (sys.executable, "-I", "-S", "-c", {LEAVER + "time.sleep(600)"!r})
+Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+"""
+    ralphy = subprocess.Popen([sys.executable, "-c", source])
+    assert wait_until(lambda: len(pids_in(tmp_path)) == 4, within_s=20)
+    ralphy.kill()
+    ralphy.wait()
+    assert wait_until(lambda: not any(lives(pid) for pid in pids_in(tmp_path)))
+
+
+def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
+    with pytest.raises(EnvironmentProblem, match="supervisor"):
+        supervisor.run(python(source, tmp_path), lambda data: os.kill(int(data), signal.SIGTERM), ignore)
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+
+
+def test_after_a_killed_supervisor_the_marker_finds_what_is_left_and_the_next_run_works(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
+    marked = python(source, tmp_path, RALPHY_RUN_ID=f"run-{tmp_path}")
+    with pytest.raises(EnvironmentProblem, match="supervisor"):
+        supervisor.run(marked, lambda data: os.kill(int(data), signal.SIGKILL), ignore)
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
+    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+
+
+def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
+    marked = python(source, tmp_path, 0.3, RALPHY_RUN_ID=f"run-{tmp_path}")
+    with pytest.raises(EnvironmentProblem, match="did not end its processes"):
+        run(supervisor, marked, StopGrace(0.1, 0.1, 0.1))
+    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+
+
+def test_closing_ends_the_supervisor_process(tmp_path: Path) -> None:
+    with Supervisor() as supervisor:
+        pid = int(run(supervisor, python("import os; print(os.getppid())", tmp_path))[1])
+        assert lives(pid)
+    assert not lives(pid)
+
+
+def test_a_line_of_ten_megabytes_comes_through(supervisor: Supervisor, tmp_path: Path) -> None:
+    _, out, _ = run(supervisor, python("print('x' * 10_000_000)", tmp_path))
+    assert out == b"x" * 10_000_000 + b"\n"
+
+
+def test_200_megabytes_pass_in_flat_memory(supervisor: Supervisor, tmp_path: Path) -> None:
+    total = 0
+
+    def count(data: bytes) -> None:
+        nonlocal total
+        total += len(data)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    command = Command(("head", "-c", "200000000", "/dev/zero"), str(tmp_path), {"PATH": os.defpath}, 60.0)
+    assert supervisor.run(command, count, ignore).returncode == 0
+    assert total == 200_000_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+
+
+def test_the_end_is_noticed_within_milliseconds(supervisor: Supervisor, tmp_path: Path) -> None:
+    """Median of the time between the program's last words and the return: no timed wait is on that way."""
+    source = "import time; print(time.monotonic(), flush=True)"
+    late = []
+    for _ in range(11):
+        _, out, _ = run(supervisor, python(source, tmp_path))
+        late.append(time.monotonic() - float(out))
+    assert sorted(late)[5] < 0.05
+
+
+def test_capture_keeps_the_order_of_both_outputs(supervisor: Supervisor, tmp_path: Path) -> None:
+    command = Command(("sh", "-c", "for n in 1 2 3; do echo o$n; echo e$n >&2; done; exit 1"), str(tmp_path), {}, 9.0)
+    ended, printed = capture(supervisor, command)
+    assert ended.returncode == 1
+    assert printed == b"o1\ne1\no2\ne2\no3\ne3\n"
+
+
+def test_capture_keeps_head_and_tail_of_too_much(supervisor: Supervisor, tmp_path: Path) -> None:
+    source = "print('head'); print('x' * 5_000_000); print('tail')"
+    _, printed = capture(supervisor, python(source, tmp_path), limit_bytes=1000)
+    assert printed.startswith(b"head\n")
+    assert printed.endswith(b"\ntail\n")
+    assert len(printed) <= 1000
+    assert b" bytes left out" in printed
+
+
+@pytest.mark.parametrize("limit", [0, 1, 63, 64, 65, 100, 1000])
+@pytest.mark.parametrize("piece", [1, 7, 5000])
+def test_an_excerpt_is_whole_or_says_how_much_is_missing(limit: int, piece: int) -> None:
+    data = bytes(range(256)) * 10
+    for size in (0, limit, limit + 1, len(data)):
+        excerpt = Excerpt(limit)
+        for at in range(0, min(size, len(data)), piece):
+            excerpt.add(data[at : min(at + piece, size)])
+        whole = data[:size]
+        assert excerpt.value() == whole if len(whole) <= limit else b" bytes left out" in excerpt.value()
+        assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
+
+
+def test_a_sweep_kills_what_carries_the_marker_and_nothing_else(tmp_path: Path) -> None:
+    def start(value: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sleep", "600"], env={**os.environ, "RALPHY_REPO": value})
+
+    with start(f"{tmp_path}") as ours, start(f"{tmp_path}-other") as other:
+        assert sweep("RALPHY_REPO", str(tmp_path)) == 1
+        assert ours.wait() == -signal.SIGKILL
+        assert lives(other.pid)
+        other.kill()
+    assert sweep("RALPHY_REPO", "") == 0
+
+
+def test_a_sweep_spares_itself_and_its_ancestors(tmp_path: Path) -> None:
+    source = f"""
+import os, subprocess, sys
+sys.path.insert(0, {str(ROOT)!r})
+from ralphy.adapters.process import sweep
+child = subprocess.Popen(["sleep", "600"])
+print(sweep("RALPHY_REPO", {str(tmp_path)!r}), child.wait())
+"""
+    argv = ["sh", "-c", '"$0" -c "$1"; echo parent lives', sys.executable, source]
+    env = {**os.environ, "RALPHY_REPO": str(tmp_path)}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "1 -9\nparent lives\n"
+
+
+def test_a_process_is_its_pid_and_its_start() -> None:
+    with subprocess.Popen(["sleep", "600"]) as child:
+        started = start_time(child.pid)
+        assert started is not None
+        assert is_alive(child.pid, started)
+        assert not is_alive(child.pid, started + 1)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(child.pid, started)  # a zombie by now
+    assert start_time(child.pid) is None

@@ -1,0 +1,111 @@
+"""What every test starts from: a private home, a bare environment, and a small real repository."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+# Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
+FOREIGN = ("RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+
+GIT_CONFIG = """\
+[user]
+	name = Test Person
+	email = person@example.org
+[init]
+	defaultBranch = main
+[commit]
+	gpgSign = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+"""
+
+CALC = '''\
+"""Sums for people in a hurry."""
+
+
+def add(left: int, right: int) -> int:
+    return left + right
+'''
+
+TEST_CALC = """\
+from calc import add
+
+
+def test_two_and_three_make_five() -> None:
+    assert add(2, 3) == 5
+"""
+
+
+class RunGit(Protocol):
+    """`git("log", "--oneline")` returns stdout without its last line ending; raises when git fails."""
+
+    def __call__(self, *args: str, cwd: Path | None = None) -> str: ...
+
+
+@pytest.fixture(autouse=True)
+def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home of the test's own; git knows a person, and nothing else is configured."""
+    home = tmp_path_factory.mktemp("home")
+    for name in os.environ:
+        if name.startswith(FOREIGN):
+            monkeypatch.delenv(name)
+    (home / "gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    yield home
+
+
+@pytest.fixture
+def git_repo(tmp_path: Path) -> Path:
+    """A repository with one commit on main: `calc.py` and a passing pytest in `tests/test_calc.py`.
+
+    `python -m pytest` in it is green; plain `pytest` too, thanks to its conftest.py.
+    """
+    repo = tmp_path / "repo"
+    (repo / "tests").mkdir(parents=True)
+    (repo / "calc.py").write_text(CALC, encoding="utf-8")
+    (repo / "conftest.py").write_text("", encoding="utf-8")
+    (repo / "tests" / "test_calc.py").write_text(TEST_CALC, encoding="utf-8")
+    (repo / ".gitignore").write_text("__pycache__/\n.pytest_cache/\n", encoding="utf-8")
+    _git("init", "--quiet", cwd=repo)
+    _git("add", "--all", cwd=repo)
+    _git("commit", "--quiet", "--message", "chore: begin", cwd=repo)
+    return repo
+
+
+@pytest.fixture
+def git(git_repo: Path) -> RunGit:
+    """Run git in `git_repo`, or in `cwd`."""
+
+    def run(*args: str, cwd: Path | None = None) -> str:
+        return _git(*args, cwd=cwd or git_repo)
+
+    return run
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, or ends within five seconds."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    with os.fdopen(process):
+        return bool(select.select([process], [], [], 5)[0])
+
+
+def _git(*args: str, cwd: Path) -> str:
+    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
+    return done.stdout.removesuffix("\n")

@@ -1,0 +1,255 @@
+"""Strict JSON in, canonical JSON out, and where things stand."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ralphy.core.errors import InvalidInput
+from ralphy.core.jsontext import MAX_DEPTH, dump, locate, locate_all, parse, shown
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXTS
+VALUES = st.recursive(SCALARS, lambda each: st.lists(each) | st.dictionaries(TEXTS, each), max_leaves=20)
+
+
+def refusal(data: bytes, **options: Any) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        parse(data, "prd.json", **options)
+    return caught.value
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+def test_the_order_of_keys_is_kept() -> None:
+    assert list(parse(b'{"b": 1, "a": {"d": 2, "c": 3}}', "prd.json")) == ["b", "a"]
+
+
+def test_a_byte_order_mark_and_crlf_are_accepted() -> None:
+    assert parse(b'\xef\xbb\xbf{\r\n  "a": "\xc3\xa9"\r\n}\r\n', "prd.json") == {"a": "é"}
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_refused(data: bytes) -> None:
+    assert str(refusal(data)) == "prd.json: is empty"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_other_encodings_are_refused_by_name(encoding: str) -> None:
+    error = refusal('{"a": 1}'.encode(encoding))
+    assert error.what == f"is {encoding[:6].upper()}, must be UTF-8"
+    assert error.hint == "save it as UTF-8"
+
+
+def test_bytes_that_are_not_utf8_are_refused_with_their_line() -> None:
+    assert str(refusal(b'{\n"a": "\xe9"}')) == "prd.json:2: is not UTF-8"
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_parsed() -> None:
+    error = refusal(b'"' + b"x" * 1024 * 1024 + b'"', max_bytes=1024 * 1024)
+    assert str(error) == "prd.json: is larger than 1 MB"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ('{"a": 1, "a": 2}', 1, "a"),
+        ('{"a": {},\n"b": [{"c": 1},\n{"c": 1,\n"c": 2}]}', 4, "c"),
+        ('{"a": 1,\n"b": {"a": 1},\n"\\u0061": 3}', 3, "a"),
+        ('{"x": "}{,\\"",\n"y\\n": 1,\n"y\\n": 1}', 3, "y\\n"),
+    ],
+)
+def test_a_key_given_twice_is_refused_at_its_second_place(text: str, line: int, key: str) -> None:
+    error = refusal(text.encode())
+    assert str(error) == f'prd.json:{line}: has the key "{key}" twice in one object'
+    assert error.hint
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
+def test_what_json_has_no_number_for_is_refused(literal: str) -> None:
+    error = refusal(f'{{"text": "{literal}",\n"b": {literal}}}'.encode())
+    assert str(error) == f"prd.json:2: holds {literal}, which is not JSON"
+
+
+@pytest.mark.parametrize("literal", ["1e999", "-1e999", "1" * 400 + ".0"])
+def test_numbers_that_overflow_are_refused(literal: str) -> None:
+    error = refusal(f"[1.5,\n{literal}]".encode())
+    assert error.where == "prd.json:2"
+    assert error.what.startswith("holds a number that is too large, ")
+
+
+@pytest.mark.parametrize("literal", [str(2**64), str(-(2**63) - 1), "9" * 100_000])
+def test_integers_of_more_than_64_bits_are_refused(literal: str) -> None:
+    error = refusal(f"[1,\n\n{literal}]".encode())
+    assert error.where == "prd.json:3"
+    assert error.what.startswith("holds an integer of more than 64 bits, ")
+    assert len(error.what) < 100
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 0])
+def test_integers_of_64_bits_survive(number: int) -> None:
+    assert parse(dump([number]), "prd.json") == [number]
+
+
+def test_nesting_is_bounded() -> None:
+    assert parse(nested(MAX_DEPTH), "prd.json")
+    assert str(refusal(nested(MAX_DEPTH + 1))) == f"prd.json: is nested deeper than {MAX_DEPTH} levels"
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'[{"a":'])
+def test_a_hundred_thousand_levels_are_refused_like_a_hundred_and_one(opening: bytes) -> None:
+    assert "nested deeper" in refusal(opening * 100_000).what
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '"\\uDC00 x"', '"\\ud83d\\ud83d"', '{"\\ude00": 1}'])
+def test_half_a_surrogate_pair_is_refused_with_its_line(text: str) -> None:
+    error = refusal(f'["\\ud83d\\ude00", "\\\\ud800",\n{text}]'.encode())
+    assert str(error) == "prd.json:2: holds half of a surrogate pair, which is no character"
+
+
+def test_whole_surrogate_pairs_are_characters() -> None:
+    assert parse(b'"\\ud83d\\ude00"', "prd.json") == "😀"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "hint"),
+    [
+        ('{"a": 1} x', 1, ""),
+        ('{"a": 1,\n}', 2, "remove the comma before it"),
+        ('["a",\n"b",\n]', 3, "remove the comma before it"),
+        ("{'a': 1}", 1, 'JSON wants double quotes: "'),
+        ('```json\n{"a": 1}\n```', 1, "write the JSON alone, without a Markdown fence"),
+        ('{\n<<<<<<< HEAD\n"a": 1\n=======', 2, "resolve the merge conflict in it"),
+        ('{"a": 1 // one\n}', 1, "JSON has no comments: remove it"),
+        ('{"a": True}', 1, "write true"),
+        ('{"a": "x\ny"}', 1, ""),
+        ('{"a', 1, ""),
+        ('{"a": 1\0}', 1, ""),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_line_and_a_hint(text: str, line: int, hint: str) -> None:
+    error = refusal(text.encode())
+    assert error.where == f"prd.json:{line}"
+    assert error.what.startswith("is not JSON: ")
+    assert error.what.isprintable()
+    assert error.hint == hint
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(is_on: bool) -> None:
+    try:
+        if not is_on:
+            gc.disable()
+        parse(b"{}", "prd.json")
+        refusal(b"{")
+        assert gc.isenabled() is is_on
+    finally:
+        gc.enable()
+
+
+def test_dump_is_indented_keeps_the_order_and_ends_with_a_newline() -> None:
+    assert dump({"b": ["é"], "a": {}}) == '{\n  "b": [\n    "é"\n  ],\n  "a": {}\n}\n'.encode()
+
+
+@pytest.mark.parametrize("value", [{1: "one"}, ["\ud800"], [2**64]])
+def test_dump_refuses_what_parse_could_not_have_given(value: Any) -> None:
+    with pytest.raises(TypeError):
+        dump(value)
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_what_is_dumped_is_parsed_to_the_same(value: Any) -> None:
+    data = dump(value)
+    assert parse(data, "prd.json") == value
+    assert dump(parse(data, "prd.json")) == data
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_parse_reads_what_other_writers_write(value: Any) -> None:
+    assert parse(json.dumps(value).encode(), "prd.json") == value
+
+
+@settings(deadline=None)
+@given(st.binary() | st.text('{}[]",:\\u1eE.-dNa \n').map(str.encode))
+def test_any_bytes_are_a_value_or_invalid_input(data: bytes) -> None:
+    try:
+        value = parse(data, "prd.json")
+    except InvalidInput as error:
+        assert str(error).isprintable()
+        assert error.where.startswith("prd.json")
+    else:
+        assert parse(dump(value), "prd.json") == value
+
+
+TEXT = '{\n"a": [\n1,\n{"b": "]},",\n"c": {}\n}],\n\n"d": [],\n"e": [[\n2]]}'
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ((), 1),
+        (("a",), 2),
+        (("a", 0), 3),
+        (("a", 1), 4),
+        (("a", 1, "b"), 4),
+        (("a", 1, "c"), 5),
+        (("a", 1, "missing"), 4),
+        (("a", 7, "b"), 2),
+        (("d", 0), 8),
+        (("e", 0, 0), 10),
+        (("nowhere", 3), 1),
+    ],
+)
+def test_a_value_is_located_by_its_path(path: tuple[str | int, ...], line: int) -> None:
+    assert locate(TEXT, path) == line
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_every_value_is_located_where_the_writer_put_it(value: Any) -> None:
+    places = list(paths(value))
+    text = json.dumps(value, indent=1)
+    for path, line in zip(places, locate_all(text, places), strict=True):
+        assert text.split("\n")[line - 1].startswith(" " * len(path))
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Any:
+    yield path
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for step, child in children:
+        yield from paths(child, (*path, step))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("high", '"high"'),
+        (True, "true"),
+        (None, "null"),
+        (1.5, "1.5"),
+        ([1], "an array"),
+        ({"a": 1}, "an object"),
+        ("\x1b[31m\x9b\u202e", '"\\u001b[31m\\u009b\\u202e"'),
+    ],
+)
+def test_a_value_is_shown_harmlessly(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(5, 80))
+def test_a_shown_text_is_short_and_prints(text: str, limit: int) -> None:
+    assert len(shown(text, limit)) <= limit
+    assert shown(text, limit).isprintable()

@@ -1,0 +1,229 @@
+"""Every captured stream of the real CLI, and cases that none of them shows, with the outcome they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.agent import Outcome
+from ralphy.core.outcome import ExitFacts, classify, reports_success
+from ralphy.core.stream import Lines, Transcript, parse
+
+STREAMS = Path(__file__).parents[1] / "streams"
+RESET = 1795298839.0
+
+# stream: how the process ended, outcome, a part of the detail
+CAPTURED: dict[str, tuple[int, Outcome, str]] = {
+    "background_bash": (0, Outcome.SUCCEEDED, ""),
+    "dropped_connection_after_tool_block": (0, Outcome.SUCCEEDED, ""),
+    "dropped_connection_before_bytes": (1, Outcome.TRANSIENT, "ECONNRESET"),
+    "dropped_connection_mid_stream": (0, Outcome.SUCCEEDED, ""),
+    "empty_answer": (0, Outcome.SUCCEEDED, ""),
+    "error_400": (1, Outcome.CRASHED, "refused (400)"),
+    "error_400_prompt_too_long": (1, Outcome.TOO_LARGE, "too long"),
+    "error_401": (1, Outcome.FATAL, "log in"),
+    "error_401_oauth_token": (1, Outcome.FATAL, "log in"),
+    "error_403": (1, Outcome.FATAL, "log in"),
+    "error_404_model": (1, Outcome.FATAL, "claude-nope"),
+    "error_429_no_retry_after": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_retry_after_3600": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_retry_after_7": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_session_limit_after_two_turns": (1, Outcome.LIMITED, "five_hour"),
+    "error_429_session_limit_api_key": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_session_limit_oauth": (1, Outcome.LIMITED, "five_hour"),
+    "error_500": (1, Outcome.TRANSIENT, "500"),
+    "error_529_after_two_turns": (1, Outcome.TRANSIENT, "529"),
+    "error_529_max_retries_2": (1, Outcome.TRANSIENT, "529"),
+    "error_529_overloaded": (1, Outcome.TRANSIENT, "529"),
+    "error_connection_refused": (1, Outcome.TRANSIENT, "ConnectionRefused"),
+    "error_max_budget": (1, Outcome.CRASHED, "error_max_budget_usd: Reached maximum budget ($0.05)"),
+    "error_max_turns": (1, Outcome.CRASHED, "error_max_turns: Reached maximum number of turns (2)"),
+    "fallback_model_on_404": (0, Outcome.SUCCEEDED, ""),
+    "hang_no_bytes": (-9, Outcome.CRASHED, "killed by signal 9 without a result"),
+    "hang_no_bytes_api_timeout_4s": (1, Outcome.TRANSIENT, "timed out"),
+    "hook_continue_false": (0, Outcome.CRASHED, "hook_stopped"),
+    "hook_events": (0, Outcome.SUCCEEDED, ""),
+    "input_format_stream_json": (0, Outcome.SUCCEEDED, ""),
+    "json_schema": (0, Outcome.SUCCEEDED, ""),
+    "json_schema_invalid": (0, Outcome.SUCCEEDED, ""),
+    "json_schema_never_called": (0, Outcome.SUCCEEDED, ""),
+    "json_schema_retries_exhausted": (1, Outcome.CRASHED, "error_max_structured_output_retries"),
+    "killed_by_sigint": (1, Outcome.CRASHED, "error_during_execution"),
+    "killed_by_sigkill": (-9, Outcome.CRASHED, "killed by signal 9"),
+    "killed_by_sigterm": (143, Outcome.CRASHED, "exited with 143"),
+    "manual_compact": (0, Outcome.CRASHED, "not a single turn"),
+    "not_logged_in": (1, Outcome.FATAL, "log in"),
+    "output_format_json": (0, Outcome.SUCCEEDED, ""),
+    "partial_messages": (0, Outcome.SUCCEEDED, ""),
+    "permission_denied": (0, Outcome.SUCCEEDED, ""),
+    "pretooluse_hook_denied": (0, Outcome.SUCCEEDED, ""),
+    "prompt_too_long_mid_run": (1, Outcome.TOO_LARGE, "too long"),
+    "sandbox": (0, Outcome.SUCCEEDED, ""),
+    "several_turns": (0, Outcome.SUCCEEDED, ""),
+    "sse_error_overloaded_mid_stream": (0, Outcome.SUCCEEDED, ""),
+    "stall_mid_stream": (-9, Outcome.CRASHED, "killed by signal 9"),
+    "stop_hook_always_blocks": (0, Outcome.TRANSIENT, "empty"),
+    "stop_hook_blocked": (0, Outcome.SUCCEEDED, ""),
+    "stop_reason_max_tokens": (0, Outcome.SUCCEEDED, ""),
+    "subagent": (0, Outcome.SUCCEEDED, ""),
+    "subagent_foreground": (0, Outcome.SUCCEEDED, ""),
+    "success_tool_use": (0, Outcome.SUCCEEDED, ""),
+}
+
+
+def read(name: str) -> Transcript:
+    """The transcript of a captured stream, which arrives in small pieces."""
+    data = (STREAMS / f"{name}.ndjson").read_bytes()
+    lines, transcript = Lines(), Transcript()
+    pieces = [data[at : at + 1000] for at in range(0, len(data), 1000)]
+    whole = [line for piece in pieces for line in lines.feed(piece)] + lines.close()
+    for number, line in enumerate(whole):
+        event = parse(line)
+        assert event is not None
+        transcript.feed(event, float(number))
+    return transcript
+
+
+def heard(*events: dict[str, Any]) -> Transcript:
+    transcript = Transcript()
+    for number, event in enumerate(events):
+        transcript.feed(event, float(number))
+    return transcript
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    good = {"type": "result", "subtype": "success", "is_error": False, "terminal_reason": "completed"}
+    return {**good, "num_turns": 2, "result": "done", "total_cost_usd": 0.5, **changes}
+
+
+def outcome(transcript: Transcript, returncode: int | None = 0, stopped: str | None = None) -> Outcome:
+    return classify(transcript, ExitFacts(returncode, stopped))[0]
+
+
+def test_every_captured_stream_is_in_the_table() -> None:
+    assert sorted(CAPTURED) == sorted(path.stem for path in STREAMS.glob("*.ndjson"))
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_a_captured_stream_gives_its_outcome(name: str) -> None:
+    returncode, expected, part = CAPTURED[name]
+    found, detail, _ = classify(read(name), ExitFacts(returncode))
+    assert found is expected
+    assert part in detail
+    assert bool(detail) == (expected is not Outcome.SUCCEEDED)
+
+
+def test_only_a_rejected_event_tells_when_the_limit_resets() -> None:
+    facts = ExitFacts(1)
+    assert classify(read("error_429_session_limit_oauth"), facts)[2] == RESET
+    assert classify(read("error_429_session_limit_api_key"), facts)[2] is None
+
+
+@pytest.mark.parametrize("status", ["allowed", "allowed_warning"])
+def test_a_warning_of_a_limit_and_refused_overage_are_no_limit(status: str) -> None:
+    info = {"status": status, "resetsAt": RESET, "overageStatus": "rejected"}
+    transcript = heard({"type": "rate_limit_event", "rate_limit_info": info}, result())
+    assert outcome(transcript) is Outcome.SUCCEEDED
+    assert outcome(heard({"type": "rate_limit_event", "rate_limit_info": info}), -9) is Outcome.CRASHED
+
+
+def test_a_429_of_a_login_is_a_limit_without_a_known_end() -> None:
+    init = {"type": "system", "subtype": "init", "apiKeySource": "none"}
+    transcript = heard(init, result(is_error=True, api_error_status=429))
+    assert classify(transcript, ExitFacts(1)) == (Outcome.LIMITED, "the usage limit is reached: done", None)
+
+
+def test_a_tool_that_prints_a_limit_changes_nothing() -> None:
+    words = '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}} 5-hour limit reached'
+    block = {"type": "tool_result", "tool_use_id": "t1", "content": words}
+    transcript = heard({"type": "user", "message": {"content": [block]}}, result(result=words))
+    assert outcome(transcript) is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("stopped", "expected"),
+    [
+        ("deadline", Outcome.TIMED_OUT),
+        ("stalled", Outcome.STALLED),
+        ("output", Outcome.CRASHED),
+        ("unauthorized", Outcome.FATAL),
+        ("abort", Outcome.STOPPED),
+    ],
+)
+def test_a_stopped_run_is_judged_by_the_reason_whatever_it_says_afterwards(stopped: str, expected: Outcome) -> None:
+    transcript = heard({"type": "system", "subtype": "init"})
+    transcript.close()
+    transcript.feed(result(), 2.0)
+    assert outcome(transcript, 143, stopped) is expected
+    assert transcript.cost_usd == 0.5
+    assert not reports_success(transcript.result)
+
+
+def test_a_run_that_does_not_exit_after_its_result_counts_as_completed() -> None:
+    assert outcome(heard(result()), 143, "result") is Outcome.SUCCEEDED
+    assert outcome(heard(result()), -9, "result") is Outcome.SUCCEEDED
+    assert outcome(heard(result(is_error=True, api_error_status=529)), -9, "result") is Outcome.TRANSIENT
+
+
+def test_a_result_followed_by_a_bad_exit_is_a_crash() -> None:
+    transcript = heard(result())
+    assert outcome(transcript, 143) is Outcome.CRASHED
+    assert reports_success(transcript.result)
+
+
+def test_the_last_of_several_results_decides() -> None:
+    assert outcome(heard(result(), result(subtype="error_during_execution", is_error=True))) is Outcome.CRASHED
+    assert outcome(heard(result(subtype="error_during_execution", is_error=True), result())) is Outcome.SUCCEEDED
+
+
+def test_a_run_without_turns_did_nothing() -> None:
+    assert outcome(heard(result(num_turns=0, result="Unknown command: /x"))) is Outcome.CRASHED
+
+
+def test_an_empty_result_is_no_answer() -> None:
+    assert outcome(heard(result(result=" \n"))) is Outcome.TRANSIENT
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("billing_error", Outcome.FATAL),
+        ("oauth_org_not_allowed", Outcome.FATAL),
+        ("overloaded", Outcome.TRANSIENT),
+        ("server_error", Outcome.TRANSIENT),
+        ("unknown", Outcome.CRASHED),
+        ("max_output_tokens", Outcome.CRASHED),
+    ],
+)
+def test_without_a_status_the_kind_of_error_decides(error: str, expected: Outcome) -> None:
+    spoken = {"type": "assistant", "error": error, "message": {"model": "<synthetic>", "content": []}}
+    assert outcome(heard(spoken, result(is_error=True, api_error_status=None)), 1) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, Outcome.CRASHED),
+        (402, Outcome.FATAL),
+        (408, Outcome.TRANSIENT),
+        (413, Outcome.TOO_LARGE),
+        (503, Outcome.TRANSIENT),
+        (529, Outcome.TRANSIENT),
+    ],
+)
+def test_a_status_decides(status: int, expected: Outcome) -> None:
+    assert outcome(heard(result(is_error=True, api_error_status=status)), 1) is expected
+
+
+def test_a_command_line_that_is_refused_is_fatal_and_says_what_stderr_says() -> None:
+    found, detail, _ = classify(Transcript(), ExitFacts(1, None, "error: unknown option '--nope'\n"))
+    assert found is Outcome.FATAL
+    assert detail == "it exited with 1 before it began: error: unknown option '--nope'"
+
+
+def test_silence_and_a_signal_or_exit_0_is_a_crash() -> None:
+    assert outcome(Transcript(), -11) is Outcome.CRASHED
+    assert outcome(Transcript(), 143) is Outcome.CRASHED
+    assert outcome(Transcript(), 0) is Outcome.CRASHED

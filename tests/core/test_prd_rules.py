@@ -1,0 +1,227 @@
+"""What must hold for a prd.json beyond its schema."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from ralphy.core.prd_rules import Problem, problems, rendered, why_no_branch
+
+
+def story(story_id: str = "US-001", **fields: Any) -> dict[str, Any]:
+    return {"id": story_id, "title": "Store users", **fields}
+
+
+def prd(*stories: Any, **fields: Any) -> dict[str, Any]:
+    return {"userStories": list(stories), **fields}
+
+
+def the_problem(document: dict[str, Any], **options: Any) -> Problem:
+    found = problems(document, **options)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_sound_document_has_no_problems() -> None:
+    stories = [
+        story("US-001", passes=True, status="completed"),
+        story("US-002", dependsOn=["US-001"], status="pending", passes=False),
+        story("US-003", dependsOn=["US-002", "US-001"], title="Überschrift 👩‍🚀 für — alle"),
+    ]
+    assert problems(prd(*stories, branchName="ralph/login"), {"main"}) == []
+
+
+def test_dependencies_may_name_stories_further_down() -> None:
+    assert problems(prd(story("a", dependsOn=["b"]), story("b"))) == []
+
+
+def test_an_id_given_twice_names_the_first() -> None:
+    problem = the_problem(prd(story("a"), story("b"), story("a")))
+    assert problem.path == ("userStories", 2, "id")
+    assert str(problem) == 'userStories[2].id is "a", the same as userStories[0].id'
+
+
+def test_ids_that_differ_in_case_alone_are_the_same() -> None:
+    problem = the_problem(prd(story("US-001"), story("us-001")))
+    assert str(problem) == 'userStories[1].id is "us-001", the same as userStories[0].id but for case'
+
+
+@pytest.mark.parametrize("story_id", ["a..b", "a.", "a.lock", "a\n", "a\x1b"])
+def test_an_id_that_git_cannot_name_a_ref_after_is_refused(story_id: str) -> None:
+    problem = the_problem(prd(story(story_id)))
+    assert problem.path == ("userStories", 0, "id")
+    assert problem.message.isprintable()
+
+
+def test_a_dependency_on_no_story_is_named() -> None:
+    problem = the_problem(prd(story("a", dependsOn=["nobody"])))
+    assert str(problem) == 'userStories[0].dependsOn[0] is "nobody", no such story'
+    assert problem.hint == "name the id of a story, or remove it"
+
+
+@pytest.mark.parametrize("written", ["us-001", " US-001"])
+def test_a_dependency_that_is_nearly_an_id_is_guessed(written: str) -> None:
+    problem = the_problem(prd(story("US-001"), story("US-002", dependsOn=[written])))
+    assert problem.hint == 'did you mean "US-001"?'
+
+
+def test_a_draft_may_depend_on_stories_that_exist_already() -> None:
+    draft = prd(story("new", dependsOn=["old"]))
+    assert problems(draft, known_ids=["old"]) == []
+    assert problems(draft, known_ids=["older"])
+
+
+def test_a_story_may_not_depend_on_itself() -> None:
+    problem = the_problem(prd(story("a", dependsOn=["b", "a"]), story("b")))
+    assert str(problem) == "userStories[0].dependsOn[1] is the story itself"
+
+
+def test_a_circle_is_named_in_the_order_of_the_needs() -> None:
+    stories = [
+        story("a"),
+        story("b", dependsOn=["a", "d"]),
+        story("c", dependsOn=["b"]),
+        story("d", dependsOn=["c"]),
+    ]
+    problem = the_problem(prd(*stories))
+    assert problem.path[2] == "dependsOn"
+    ring = problem.message.removeprefix("is circular: ").split(" → ")
+    assert ring[0] == ring[-1] == stories[int(problem.path[1])]["id"]
+    assert all(needed in needs(stories, one) for one, needed in pairwise(ring))
+
+
+def needs(stories: list[dict[str, Any]], story_id: str) -> list[str]:
+    return next(list(s.get("dependsOn", [])) for s in stories if s["id"] == story_id)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 5), max_size=2), min_size=6, max_size=6))
+def test_a_circle_is_found_exactly_when_there_is_one(edges: list[list[int]]) -> None:
+    stories = [story(f"s{n}", dependsOn=[f"s{m}" for m in to if m != n]) for n, to in enumerate(edges)]
+    left = {each["id"]: set(each["dependsOn"]) for each in stories}
+    while free := [story_id for story_id, needed in left.items() if not needed & left.keys()]:
+        for story_id in free:
+            del left[story_id]
+    assert bool(problems(prd(*stories))) is bool(left)
+
+
+def test_a_long_circle_is_named_shortly() -> None:
+    ring = [story(f"s{n}", dependsOn=[f"s{(n + 1) % 5000}"]) for n in range(5000)]
+    assert len(the_problem(prd(*ring)).message) < 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_wrong"),
+    [
+        ({"passes": True, "status": "completed"}, False),
+        ({"passes": False, "status": "failed"}, False),
+        ({"passes": True}, False),
+        ({"status": "completed"}, False),
+        ({"passes": True, "status": "pending"}, True),
+        ({"passes": False, "status": "completed"}, True),
+    ],
+)
+def test_passes_and_status_agree_where_both_are_there(fields: dict[str, Any], is_wrong: bool) -> None:
+    found = problems(prd(story(**fields)))
+    assert [problem.path for problem in found] == [("userStories", 0, "passes")] * is_wrong
+
+
+@pytest.mark.parametrize(
+    "title", ["a\nb", "a\x00", "\x1b]52;c;AAAA\x07", "a\x9b31m", "a\u2028b", "a\u202eb", "a\x7f"]
+)
+def test_a_title_with_control_characters_is_refused_and_shown_harmlessly(title: str) -> None:
+    problem = the_problem(prd(story(title=title)))
+    assert problem.path == ("userStories", 0, "title")
+    assert problem.message.isprintable()
+
+
+def test_a_blank_title_is_refused() -> None:
+    assert str(the_problem(prd(story(title=" \u00a0")))) == "userStories[0].title is blank"
+
+
+def test_the_base_branch_is_refused_as_branch_name() -> None:
+    problem = the_problem(prd(branchName="develop"), base_branches=["main", "develop"])
+    assert str(problem) == 'branchName is "develop", which is the base branch'
+
+
+@pytest.mark.parametrize(
+    "name", ["a..b", "-a", "/a", "a/", "a//b", "a b", "a~1", "a.lock", ".a", "a/.b", "HEAD", "@{1}", ""]
+)
+def test_what_git_does_not_take_as_a_branch_is_refused(name: str) -> None:
+    problem = the_problem(prd(branchName=name))
+    assert problem.path == ("branchName",)
+    assert "which is no branch name: " in problem.message
+
+
+ODD_NAMES = st.lists(
+    st.sampled_from(
+        ["a", "B", ".", "..", "/", "-", "@", "@{", "{", "}", ".lock", " ", "~", "^", ":", "?", "*", "[", "]"]
+    )
+    | st.sampled_from(["\\", "\x7f", "\t", "\x01", "é", "HEAD", "refs", "heads", "#", "!", "$", "'", '"']),
+    min_size=1,
+    max_size=5,
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=ODD_NAMES)
+@example(name="ralph/login")
+@example(name="a/HEAD")
+def test_branch_names_are_judged_as_git_judges_them(tmp_path: Path, name: str) -> None:
+    assume(name != "@")  # git takes it as the current branch, whatever that is
+    argv = ["git", "check-ref-format", "--branch", name]
+    git = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
+    assert (why_no_branch(name) == "") is (git.returncode == 0)
+
+
+def test_a_part_of_a_branch_fits_in_a_file_name() -> None:
+    assert why_no_branch("a" * 250 + "/" + "b" * 250) == ""
+    assert why_no_branch("é" * 126) == "a part of it is longer than 250 bytes"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda each: (
+        st.lists(each, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "title", "dependsOn", "passes", "status", "x"]), each)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(JSON | st.fixed_dictionaries({"userStories": JSON, "branchName": JSON}))
+def test_any_value_is_judged_and_every_problem_prints(document: Any) -> None:
+    for problem in problems(document, ["main"]):
+        assert str(problem).isprintable()
+
+
+def test_the_branch_comes_before_the_ids_and_these_before_the_rest() -> None:
+    document = prd(story("a", title=" ", dependsOn=["no"]), story("A"), branchName="main")
+    paths = [problem.path for problem in problems(document, ["main"])]
+    assert paths == [
+        ("branchName",),
+        ("userStories", 1, "id"),
+        ("userStories", 0, "dependsOn", 0),
+        ("userStories", 0, "title"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ((), "the document"),
+        (("userStories", 2, "priority"), "userStories[2].priority"),
+        (("workflow", "steps", "spec", "inputs", "PRD.md"), 'workflow.steps.spec.inputs."PRD.md"'),
+        (("$schema",), "$schema"),
+        (("\x1b",), '"\\u001b"'),
+    ],
+)
+def test_paths_are_written_as_people_write_them(path: tuple[str | int, ...], text: str) -> None:
+    assert rendered(path) == text

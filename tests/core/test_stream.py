@@ -1,0 +1,263 @@
+"""Bytes to lines, lines to events, events to a transcript: what is read, and that nothing ever raises."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.agent import Activity, Tokens
+from ralphy.core.outcome import ExitFacts, classify
+from ralphy.core.stream import Lines, OpenTool, RateLimit, Transcript, parse
+
+STREAMS = Path(__file__).parents[1] / "streams"
+
+TYPES = ["assistant", "user", "result", "rate_limit_event", "system", "stream_event", "new"]
+NAMES = [
+    "type", "subtype", "message", "content", "id", "name", "input", "text", "tool_use_id", "error",
+    "session_id", "rate_limit_info", "status", "resetsAt", "total_cost_usd", "modelUsage", "usage",
+    "num_turns", "result", "is_error", "api_error_status", "permission_denials", "errors",
+    "attempt", "error_status", "retry_delay_ms", "inputTokens", "input_tokens", "terminal_reason",
+]  # fmt: skip
+WORDS = st.sampled_from(
+    [*TYPES, "init", "api_retry", "success", "text", "tool_use", "tool_result", "completed", "rejected", ""]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | WORDS | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
+    max_leaves=12,
+)
+
+
+def transcript_of(name: str) -> Transcript:
+    transcript = Transcript()
+    for number, line in enumerate((STREAMS / f"{name}.ndjson").read_bytes().splitlines()):
+        transcript.feed(parse(line) or {}, float(number))
+    return transcript
+
+
+def spoken(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"model": "m", "content": list(blocks)}, **more}
+
+
+@given(st.binary(), st.integers(1, 50))
+def test_any_bytes_give_lines_that_can_be_parsed_without_raising(data: bytes, size: int) -> None:
+    lines, transcript = Lines(max_line=20), Transcript()
+    found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close()
+    assert found == [line for line in split(data) if len(line) <= 20]
+    assert lines.dropped == sum(len(line) > 20 for line in split(data))
+    for line in found:
+        event = parse(line)
+        if event is not None:
+            transcript.feed(event, 0.0)
+    classify(transcript, ExitFacts(0))
+
+
+def split(data: bytes) -> list[bytes]:
+    lines = data.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES), max_size=6), st.sampled_from(TYPES))
+def test_events_with_the_right_names_and_any_values_never_raise(events: list[dict[str, Any]], kind: str) -> None:
+    transcript = Transcript()
+    for event in events:
+        read = parse(orjson.dumps({"type": kind, **event}))
+        assert read is not None
+        activity = transcript.feed(read, 0.0)
+        assert activity is None or "\n" not in activity.text
+    classify(transcript, ExitFacts(1))
+    assert isinstance(transcript.text, str)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b" ",
+        b"null",
+        b"[]",
+        b"7",
+        b"\0",
+        b'{"a":"\0"}',
+        b'{"a":"\xff"}',
+        b'{"a":1',
+        b"Error: no",
+        b"[" * 99999,
+    ],
+)
+def test_what_is_no_object_is_nothing(line: bytes) -> None:
+    assert parse(line) is None
+
+
+def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
+    lines = Lines(max_line=1000)
+    assert [line for _ in range(100) for line in lines.feed(b"x" * 100)] == []
+    assert lines.feed(b"\nnext\n") == [b"next"]
+    assert lines.feed(b"y" * 1001 + b"\n" + b"z" * 1000 + b"\n") == [b"z" * 1000]
+    assert lines.dropped == 2
+
+
+def test_a_line_of_ten_megabytes_is_read() -> None:
+    line = orjson.dumps({"type": "assistant", "text": "x" * 10_000_000})
+    lines = Lines()
+    whole = [found for at in range(0, len(line), 65536) for found in lines.feed(line[at : at + 65536])]
+    assert whole == []
+    assert lines.feed(b"\n") == [line]
+    assert parse(line) is not None
+
+
+def test_reading_costs_little_more_than_parsing() -> None:
+    """A ratio, since machines differ: 80 MB/s where parsing alone does 400."""
+    data = (STREAMS / "several_turns.ndjson").read_bytes() * 2000
+    assert min(seconds_to_read(data) for _ in range(3)) < 5 * min(seconds_to_parse(data) for _ in range(3))
+
+
+def seconds_to_parse(data: bytes) -> float:
+    began = time.process_time()
+    for line in data.splitlines():
+        orjson.loads(line)
+    return time.process_time() - began
+
+
+def seconds_to_read(data: bytes) -> float:
+    began = time.process_time()
+    lines, transcript = Lines(), Transcript()
+    for at in range(0, len(data), 1 << 20):
+        for line in lines.feed(data[at : at + (1 << 20)]):
+            transcript.feed(parse(line) or {}, 0.0)
+    assert transcript.results == 2000
+    return time.process_time() - began
+
+
+def test_a_run_adds_up() -> None:
+    transcript = transcript_of("several_turns")
+    assert transcript.came
+    assert transcript.results == 1
+    assert transcript.turns == 6
+    assert transcript.cost_usd == pytest.approx(0.1868675)
+    assert transcript.tokens.output > 0
+    assert transcript.text == "Fixed and committed. <promise>STORY_DONE</promise>"
+    assert transcript.open_tools == {}
+    assert len(transcript.session) == 36
+
+
+def test_cost_is_cumulative_and_turns_are_of_a_segment() -> None:
+    transcript = transcript_of("input_format_stream_json")
+    assert transcript.results == 2
+    assert transcript.turns == 2
+    assert transcript.cost_usd == pytest.approx(0.037)
+    assert transcript.text == "second"
+
+
+def test_tokens_are_those_of_all_models() -> None:
+    used = {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 4}
+    transcript = Transcript()
+    transcript.feed({"type": "result", "modelUsage": {"a": used, "b": used}}, 0.0)
+    assert transcript.tokens == Tokens(2, 4, 6, 8)
+
+
+def test_without_totals_by_model_the_segments_are_added() -> None:
+    transcript = Transcript()
+    for _ in range(2):
+        transcript.feed({"type": "result", "usage": {"input_tokens": 5, "output_tokens": 1}}, 0.0)
+    assert transcript.tokens == Tokens(input=10, output=2)
+
+
+def test_a_tool_is_open_until_it_answers() -> None:
+    transcript = Transcript()
+    transcript.feed(spoken({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}), 7.0)
+    assert transcript.open_tools == {"t1": OpenTool("Bash", 7.0)}
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+    transcript.feed({"type": "user", "message": {"content": [answer]}}, 9.0)
+    assert transcript.open_tools == {}
+
+
+def test_the_killed_run_still_has_its_tool_open() -> None:
+    assert [tool.name for tool in transcript_of("killed_by_sigkill").open_tools.values()] == ["Bash"]
+
+
+def test_the_last_text_is_the_main_agents_own() -> None:
+    transcript = Transcript()
+    transcript.feed(spoken({"type": "text", "text": "mine"}), 0.0)
+    transcript.feed(spoken({"type": "text", "text": "a subagent's"}, parent_tool_use_id="t1"), 1.0)
+    transcript.feed(spoken({"type": "text", "text": "API Error"}, error="server_error"), 2.0)
+    transcript.feed({"type": "result", "is_error": True, "result": "API Error"}, 3.0)
+    assert transcript.text == "mine"
+    assert transcript.error == "server_error"
+
+
+def test_a_limit_is_kept_as_it_was_said() -> None:
+    transcript = transcript_of("error_429_session_limit_after_two_turns")
+    assert transcript.limit == RateLimit("rejected", 1795298902.0, "five_hour", None)
+    transcript.feed({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed"}}, 0.0)
+    assert transcript.limit == RateLimit("allowed", None, "", None)
+
+
+def test_refused_requests_count_in_a_row() -> None:
+    refused = {
+        "type": "system",
+        "subtype": "api_retry",
+        "error_status": 401,
+        "retry_delay_ms": 512.5,
+        "attempt": 1,
+    }
+    transcript = Transcript()
+    transcript.feed(refused, 0.0)
+    assert transcript.retry is not None
+    assert transcript.retry.delay_s == pytest.approx(0.5125)
+    transcript.feed(spoken({"type": "text", "text": "on again"}), 1.0)
+    assert transcript.unauthorized == 0
+    assert [transcript.retry] == [None]
+    transcript.feed(refused, 2.0)
+    transcript.feed({**refused, "error_status": 403}, 3.0)
+    assert transcript.unauthorized == 2
+    assert transcript.retries == 3
+
+
+def test_a_refused_tool_is_listed_by_name() -> None:
+    assert set(transcript_of("permission_denied").denials) >= {"Write", "Bash"}
+
+
+def test_after_the_decision_to_stop_only_the_cost_counts() -> None:
+    transcript = Transcript()
+    transcript.feed(spoken({"type": "text", "text": "before"}), 0.0)
+    transcript.close()
+    shown = transcript.feed({"type": "result", "total_cost_usd": 2.5, "num_turns": 9, "result": "after"}, 1.0)
+    assert shown is None
+    assert (transcript.cost_usd, transcript.turns, transcript.results) == (2.5, 0, 0)
+    assert transcript.text == "before"
+
+
+def test_a_second_segment_is_work_again() -> None:
+    transcript = Transcript()
+    transcript.feed({"type": "result"}, 0.0)
+    assert not transcript.working
+    transcript.feed({"type": "system", "subtype": "init"}, 1.0)
+    assert transcript.working
+
+
+@pytest.mark.parametrize(
+    ("name", "given_", "kind", "text"),
+    [
+        ("Read", {"file_path": "/repo/a.py"}, "reading", "/repo/a.py"),
+        ("Edit", {"file_path": "/repo/a.py"}, "writing", "/repo/a.py"),
+        ("Bash", {"command": "make\n  check"}, "running", "make check"),
+        ("Skill", {}, "tool", "Skill"),
+    ],
+)
+def test_a_tool_shows_what_it_is_about(name: str, given_: dict[str, Any], kind: str, text: str) -> None:
+    event = spoken({"type": "tool_use", "id": "t1", "name": name, "input": given_})
+    assert Transcript().feed(event, 0.0) == Activity(kind, text, event)
+
+
+def test_a_long_text_is_shown_shortened_in_one_line() -> None:
+    shown = Transcript().feed(spoken({"type": "text", "text": "one\ntwo " * 1000}), 0.0)
+    assert shown is not None
+    assert len(shown.text) == 200
+    assert "\n" not in shown.text

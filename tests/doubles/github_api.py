@@ -1,0 +1,262 @@
+"""A loopback stand-in for GitHub's API, as far as `gh` needs it.
+
+In a test:
+
+    with GitHubApi(tmp_path / "gh.sock") as github:
+        github.configure(config_dir)            # GH_CONFIG_DIR: gh then talks to the socket
+        github.fail("createPullRequest", status=502)
+        ...
+        assert len(github.world.prs) == 1
+
+As a program, `python -m tests.doubles.github_api --socket gh.sock --state state.json`; then
+`POST /_fault` takes a fault and `GET`/`POST /_state` shows or sets the world. The token `bad` is
+answered 401. The host stays github.com: gh sends every request through the socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import socket
+import socketserver
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.doubles import graphql
+from tests.doubles.github_world import World
+
+GH_CONFIG = 'version: "1"\nprompt: disabled\nhttp_unix_socket: {socket}\n'
+
+
+@dataclass(slots=True)
+class Fault:
+    """What goes wrong with the next `times` requests whose operation, path or query holds `match`.
+
+    `drop` hangs up before the work, `after` does the work and then hangs up (a lost answer); otherwise
+    the answer is `status` with `body`, after `delay` seconds.
+    """
+
+    match: str
+    status: int = 502
+    times: int = 1
+    delay: float = 0.0
+    body: Any = field(default_factory=lambda: {"message": "injected"})
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drop: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, without its credentials."""
+
+    method: str
+    path: str
+    operation: str
+    variables: Mapping[str, Any]
+
+
+class GitHubApi:
+    """The server on a unix socket; a context manager. `requests` lists what it was asked."""
+
+    def __init__(self, path: Path, world: World | None = None, *, state_file: Path | None = None) -> None:
+        self.path = path
+        self.world = world or World()
+        self.requests: list[Asked] = []
+        self.faults: list[Fault] = []
+        self.stopping = threading.Event()
+        self.lock = threading.RLock()
+        self._state_file = state_file
+        if state_file:
+            self.world.load(state_file)
+        path.unlink(missing_ok=True)
+        self._server = _Server(str(path), type("Answer", (_Answer,), {"api": self}))
+
+    def __enter__(self) -> GitHubApi:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self.path.unlink(missing_ok=True)
+
+    def configure(self, config_dir: Path) -> None:
+        """Make `config_dir` a GH_CONFIG_DIR whose gh talks to this socket."""
+        config_dir.mkdir(parents=True, exist_ok=True)
+        (config_dir / "config.yml").write_text(GH_CONFIG.format(socket=self.path), encoding="utf-8")
+
+    def fail(self, match: str, **how: Any) -> None:
+        """Inject a fault; `how` are the fields of `Fault`."""
+        with self.lock:
+            self.faults.append(Fault(match, **how))
+
+    def operations(self) -> list[str]:
+        return [asked.operation for asked in self.requests if asked.operation]
+
+    def fault_for(self, asked: Asked, query: str) -> Fault | None:
+        """The fault that this request meets, used up by one."""
+        for fault in self.faults:
+            if fault.match in f"{asked.operation} {asked.path} {query}":
+                fault.times -= 1
+                if fault.times <= 0:
+                    self.faults.remove(fault)
+                return fault
+        return None
+
+    def save(self) -> None:
+        if self._state_file:
+            text = json.dumps(self.world.state(), indent=1)
+            self._state_file.write_text(text, encoding="utf-8")
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is an ordinary event here."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class _Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    api: GitHubApi
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Say nothing: a test's output is its own."""
+
+    def address_string(self) -> str:
+        return "local"
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        given = _json(raw)
+        path = self.path.split("?")[0]
+        if path in ("/_fault", "/_state"):
+            return self._control(path, given)
+        query = str(given.get("query") or "")
+        named = re.search(r"\b(?:query|mutation)\s+(\w+)", query)
+        asked = Asked(self.command, path, named.group(1) if named else "", given.get("variables") or {})
+        with self.api.lock:
+            self.api.requests.append(asked)
+            fault = self.api.fault_for(asked, query)
+        if fault and not self._survives(fault):
+            return None
+        with self.api.lock:
+            status, answer = self._work(path, given)
+            self.api.save()
+        return self._hang_up() if fault and fault.after else self._reply(status, answer)
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def _survives(self, fault: Fault) -> bool:
+        self.api.stopping.wait(fault.delay)
+        if fault.after:
+            return True
+        if fault.drop:
+            self._hang_up()
+        else:
+            self._reply(fault.status, fault.body, fault.headers)
+        return False
+
+    def _control(self, path: str, given: Mapping[str, Any]) -> None:
+        with self.api.lock:
+            if path == "/_fault":
+                self.api.faults.append(Fault(**given))
+            elif self.command == "POST":
+                self.api.world.change(given)
+                self.api.save()
+            self._reply(200, self.api.world.state())
+
+    def _work(self, path: str, given: Mapping[str, Any]) -> tuple[int, Any]:
+        if self.headers.get("Authorization", "").split(" ")[-1] in ("", "bad"):
+            return 401, {"message": "Bad credentials"}
+        if path == "/graphql":
+            return 200, _answer(self.api.world, given)
+        world = self.api.world
+        if path == "/":
+            return 200, {"current_user_url": f"https://api.{world.server}/user"}
+        if path == "/user":
+            return 200, {"login": world.viewer, "id": 1, "type": "User"}
+        if path == f"/repos/{world.owner}/{world.name}":
+            return 200, {"id": 1, "name": world.name, "default_branch": "main", "permissions": {"push": True}}
+        return 404, {"message": "Not Found"}
+
+    def _reply(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-OAuth-Scopes", "repo, read:org, workflow, gist")
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _json(raw: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(raw or b"{}")
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _answer(world: World, given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        document = graphql.parse(str(given.get("query")))
+        roots = world.query() if document.kind == "query" else world.mutation()
+        data = graphql.execute(roots, document, given.get("variables") or {})
+    except graphql.RefusedError as refused:
+        error = {"type": refused.kind, "path": [refused.path], "message": str(refused)}
+        return {"data": None, "errors": [error]}
+    except (ValueError, KeyError, TypeError) as problem:
+        return {
+            "data": None,
+            "errors": [{"type": "DOUBLE", "message": f"{type(problem).__name__}: {problem}"}],
+        }
+    if "repository" in data and data["repository"] is None:
+        error = {"type": "NOT_FOUND", "path": ["repository"], "message": "Could not resolve to a Repository"}
+        return {"data": data, "errors": [error]}
+    return {"data": data}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="A loopback stand-in for GitHub's API")
+    parser.add_argument("--socket", type=Path, required=True, help="unix socket to listen on")
+    parser.add_argument("--state", type=Path, help="file that keeps the pull requests")
+    parser.add_argument("--git-dir", type=Path, help="bare repository whose branches are the heads")
+    parser.add_argument("--owner", default="acme")
+    parser.add_argument("--name", default="widget")
+    chosen = parser.parse_args(arguments)
+    world = World(owner=chosen.owner, name=chosen.name, git_dir=chosen.git_dir)
+    with GitHubApi(chosen.socket, world, state_file=chosen.state) as github:
+        sys.stdout.write(f"listening on {github.path}\n")
+        sys.stdout.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""What Ralphy relies on in the real Claude Code CLI, driven against a loopback Messages API."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import is_gone
+from tests.doubles.messages_api import Asked, MessagesApi
+from tests.e2e.claude_cli import (
+    LEAN,
+    PLAIN,
+    environment,
+    finish,
+    frame,
+    real_claude,
+    run,
+    start,
+    with_subscription,
+)
+
+pytestmark = real_claude
+
+BASH = {"tool": "Bash", "input": {"command": "echo made > made.txt", "description": "Make a file"}}
+SESSION_LIMIT = {
+    "status": 429,
+    "repeat": "forever",
+    "headers": {
+        "anthropic-ratelimit-unified-status": "rejected",
+        "anthropic-ratelimit-unified-reset": "@+5400",
+        "anthropic-ratelimit-unified-representative-claim": "five_hour",
+    },
+}
+
+
+@pytest.fixture
+def api() -> Iterator[MessagesApi]:
+    with MessagesApi(keep_bodies=True) as running:
+        yield running
+
+
+def answering(*steps: Any) -> MessagesApi:
+    return MessagesApi({"steps": list(steps)}, keep_bodies=True)
+
+
+def hostile(repo: Path, canaries: Path) -> None:
+    """A repository that would start programs of its own: a SessionStart hook and an MCP server."""
+    (repo / ".claude").mkdir()
+    hook = {"hooks": [{"type": "command", "command": f"touch '{canaries}/hook'"}]}
+    settings = {"hooks": {"SessionStart": [hook]}, "disableAllHooks": False}
+    (repo / ".claude" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    server = {"command": "touch", "args": [str(canaries / "mcp")]}
+    (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"canary": server}}), encoding="utf-8")
+    canaries.mkdir()
+
+
+def test_the_frame_runs_a_tool_and_reports_a_result(
+    git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
+    session = str(uuid.uuid4())
+    with answering({"blocks": ["Working.", BASH]}, "All done.") as api:
+        ended = run(
+            frame(tmp_path, session=session),
+            "Story: café\n",
+            cwd=git_repo,
+            env=environment(private_home, api.url),
+        )
+        first = api.messages()[0]
+
+    assert (git_repo / "made.txt").read_text() == "made\n"
+    assert ended.returncode == 0
+    assert {key: ended.result[key] for key in ("subtype", "is_error", "terminal_reason", "result")} == {
+        "subtype": "success",
+        "is_error": False,
+        "terminal_reason": "completed",
+        "result": "All done.",
+    }
+    assert ended.result["session_id"] == session
+    assert ended.result["total_cost_usd"] > 0
+    assert ended.of("system", "init")[0]["permissionMode"] == "bypassPermissions"
+    assert first.model.startswith("claude-sonnet")
+    assert "Story: café" in json.dumps(first.body, ensure_ascii=False)
+    assert "You work for Ralphy" in json.dumps(first.body and first.body["system"])
+    assert sorted(tool["name"] for tool in (first.body or {})["tools"]) == [
+        "Bash", "Edit", "Glob", "Grep", "Read", "Write",
+    ]  # fmt: skip
+
+
+def first_request(flags: list[str], repo: Path, env: dict[str, str], api: MessagesApi) -> Asked:
+    seen = len(api.messages())
+    run(flags, "hello", cwd=repo, env=env)
+    return api.messages()[seen]
+
+
+def test_the_lean_frames_first_request_is_at_most_a_third_of_the_default(
+    git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
+) -> None:
+    env = environment(private_home, api.url)
+
+    default = first_request([*PLAIN], git_repo, env, api)
+    lean = first_request(frame(tmp_path), git_repo, env | LEAN, api)
+
+    assert lean.model == default.model
+    assert lean.bytes * 3 <= default.bytes
+
+
+def test_the_flags_alone_save_half_and_leave_a_memory_that_outlives_the_run(
+    git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
+) -> None:
+    env = environment(private_home, api.url)
+
+    default = first_request([*PLAIN], git_repo, env, api)
+    flags_alone = first_request(frame(tmp_path), git_repo, env, api)
+    lean = first_request(frame(tmp_path), git_repo, env | LEAN, api)
+
+    assert flags_alone.bytes * 2 <= default.bytes
+    assert "# auto memory" in json.dumps(flags_alone.body)
+    assert "# auto memory" not in json.dumps(lean.body)
+
+
+def test_programs_of_a_hostile_repository_are_not_started(
+    git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
+) -> None:
+    canaries = tmp_path / "canaries"
+    hostile(git_repo, canaries)
+
+    ended = run(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
+
+    assert ended.result["result"] == "done"
+    assert list(canaries.iterdir()) == []
+
+
+def test_without_the_frame_the_same_repository_does_start_a_program(
+    git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
+) -> None:
+    canaries = tmp_path / "canaries"
+    hostile(git_repo, canaries)
+
+    run([*PLAIN], "hello", cwd=git_repo, env=environment(private_home, api.url))
+
+    assert (canaries / "hook").exists()
+
+
+def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
+    now = time.time()
+    with answering({"blocks": [BASH]}, SESSION_LIMIT) as api:
+        env = with_subscription(environment(private_home, api.url))
+        ended = run(frame(tmp_path), "hello", cwd=git_repo, env=env)
+
+    rejected = [line["rate_limit_info"] for line in ended.of("rate_limit_event")][-1]
+    assert rejected["status"] == "rejected"
+    assert rejected["rateLimitType"] == "five_hour"
+    assert now + 5400 - 1 <= rejected["resetsAt"] <= time.time() + 5400
+    assert ended.returncode == 1
+    assert (ended.result["is_error"], ended.result["api_error_status"]) == (True, 429)
+
+
+def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pid")
+    call = {"tool": "Bash", "input": {"command": f"echo $$ > '{tmp_path}/pid'; exec sleep 60"}}
+    with answering({"blocks": [call]}) as api:
+        process = start(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
+        pid = int(first_words(tmp_path / "pid", timeout_s=30))
+        process.send_signal(signal.SIGINT)
+        ended = finish(process)
+
+    # The exit code says nothing here: 0 when the signal comes early in the call, else 1.
+    assert {key: ended.result[key] for key in ("subtype", "is_error", "terminal_reason")} == {
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "terminal_reason": "aborted_tools",
+    }
+    assert ended.result["total_cost_usd"] > 0
+    assert len(api.messages()) == 1
+    assert is_gone(pid)
+
+
+def first_words(fifo: Path, *, timeout_s: float) -> str:
+    """What is written to a pipe, once it is."""
+    with os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)) as reading:
+        assert select.select([reading], [], [], timeout_s)[0], "nothing was written"
+        return reading.read()

@@ -1,0 +1,245 @@
+"""The Make targets that `ralphy init` brings, run by the real make with a stand-in for `ralphy`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ralphy.resources import template_root
+
+# Notes its arguments, writes what it is told to write, and ends with the code it is told to end with.
+STAND_IN = """\
+#!/usr/bin/env python3
+import json, os, pathlib, signal, sys
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + "\\n")
+if os.environ.get("WRITES"):
+    pathlib.Path(os.environ["WRITES"]).write_text("made")
+if os.environ.get("INTERRUPTED"):
+    os.kill(0, signal.SIGINT)  # as Ctrl-C does: the whole process group
+sys.exit(int(os.environ.get("CODE", "0")))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder with the include and nothing else."""
+
+    root: Path
+
+    def make(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        env = {
+            "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}",
+            "CALLS": str(self.root / "calls"),
+            "LC_ALL": "C",
+            **environment,
+        }
+        return subprocess.run(
+            ["make", *arguments],
+            cwd=self.root,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            start_new_session=True,
+        )
+
+    def calls(self) -> list[list[str]]:
+        path = self.root / "calls"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def write(self, path: str, text: str = "x") -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    repository = Repository(tmp_path)
+    repository.write("bin/ralphy", STAND_IN).chmod(0o755)
+    repository.write(".ralphy/ralphy.mk", (template_root() / "ralphy.mk").read_text(encoding="utf-8"))
+    repository.write("Makefile", "-include .ralphy/ralphy.mk\n")
+    return repository
+
+
+def test_make_loop_runs_the_feature(repo: Repository) -> None:
+    done = repo.make("loop", "FEATURE=login")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert repo.calls() == [["loop", "login"]]
+
+
+def test_make_loop_without_a_feature_leaves_the_choice_to_ralphy(repo: Repository) -> None:
+    assert repo.make("loop").returncode == 0
+    assert repo.calls() == [["loop"]]
+
+
+def test_make_n_prints_the_command_and_runs_nothing(repo: Repository) -> None:
+    prd = repo.write("docs/features/login/PRD.md")
+    done = repo.make("-n", "loop", prd.with_name("SPEC.md").relative_to(repo.root).as_posix(), "FEATURE=login")
+    assert done.returncode == 0
+    assert "ralphy loop 'login' ||" in done.stdout and "ralphy loop 'login' --to spec" in done.stdout
+    assert repo.calls() == []
+
+
+@pytest.mark.parametrize("target", ["status", "approve", "reject", "watch", "why"])
+def test_the_other_targets_pass_through(target: str, repo: Repository) -> None:
+    assert repo.make(target, "FEATURE=login").returncode == 0
+    assert repo.make(target, CODE="3").returncode == 2
+    assert repo.calls() == [[target, "login"], [target]]
+
+
+def test_a_rejection_carries_its_reason(repo: Repository) -> None:
+    repo.make("reject", "FEATURE=login", 'MESSAGE=it\'s too large; split $(no) `this`, "please"')
+    assert repo.calls() == [["reject", "login", "-m", 'it\'s too large; split $(no) `this`, "please"']]
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "$(touch x)", "a;touch x", "a,b", '"q"', "*", "a#b"])
+def test_odd_names_reach_ralphy_as_they_are(name: str, repo: Repository) -> None:
+    repo.make("loop", f"FEATURE={name}")
+    assert repo.calls() == [["loop", name]]
+    assert not (repo.root / "x").exists()
+
+
+def test_waiting_for_a_person_is_said_and_is_no_failure(repo: Repository) -> None:
+    done = repo.make("loop", "FEATURE=login", CODE="10")
+    assert done.returncode == 0
+    assert "waiting for a person" in done.stderr and "make approve" in done.stderr
+
+
+@pytest.mark.parametrize("strict", [{"RALPHY_STRICT_EXIT": "1"}, {}])
+def test_waiting_fails_when_strictness_is_wanted(strict: dict[str, str], repo: Repository) -> None:
+    arguments = [] if strict else ["RALPHY_STRICT_EXIT=1"]
+    done = repo.make("loop", *arguments, CODE="10", **strict)
+    assert done.returncode == 2
+    assert "waiting for a person" in done.stderr and "Error 10" in done.stderr
+
+
+def test_strictness_can_be_switched_off(repo: Repository) -> None:
+    assert repo.make("loop", CODE="10", RALPHY_STRICT_EXIT="0").returncode == 0
+
+
+@pytest.mark.parametrize("code", ["1", "3", "11", "130"])
+def test_every_other_code_fails_and_is_shown(code: str, repo: Repository) -> None:
+    done = repo.make("loop", CODE=code)
+    assert done.returncode == 2
+    assert f"Error {code}" in done.stderr and "waiting" not in done.stderr
+
+
+@pytest.mark.parametrize("code", ["0", "10"])
+def test_the_specification_is_a_target(code: str, repo: Repository) -> None:
+    spec = repo.write("docs/features/login/PRD.md").with_name("SPEC.md")
+    for strict in ("", "1"):
+        spec.unlink(missing_ok=True)
+        done = repo.make("docs/features/login/SPEC.md", WRITES=str(spec), CODE=code, RALPHY_STRICT_EXIT=strict)
+        assert done.returncode == 0, done.stderr
+        assert spec.read_text() == "made"
+    assert repo.calls() == [["loop", "login", "--to", "spec"]] * 2
+
+
+def test_a_specification_newer_than_its_requirements_is_up_to_date(repo: Repository) -> None:
+    prd = repo.write("docs/features/login/PRD.md")
+    spec = repo.write("docs/features/login/SPEC.md")
+    os.utime(prd, (1, 1))
+    assert "up to date" in repo.make("docs/features/login/SPEC.md").stdout
+    os.utime(spec, (0, 0))
+    assert repo.make("docs/features/login/SPEC.md").returncode == 0
+    assert len(repo.calls()) == 1
+
+
+@pytest.mark.parametrize("code", ["0", "10"])
+def test_a_target_that_was_not_made_fails_and_says_whom_to_ask(code: str, repo: Repository) -> None:
+    repo.write("docs/features/login/PRD.md")
+    done = repo.make("docs/features/login/SPEC.md", CODE=code)
+    assert done.returncode == 2
+    assert "docs/features/login/SPEC.md is not there yet: `ralphy why login`" in done.stderr
+
+
+def test_without_requirements_there_is_no_rule(repo: Repository) -> None:
+    assert repo.make("docs/features/nope/SPEC.md").returncode == 2
+    assert repo.calls() == []
+
+
+def test_the_report_is_always_asked_for(repo: Repository) -> None:
+    report = repo.write("docs/features/login/QA_REPORT.md")
+    os.utime(report, (2**31, 2**31))
+    assert repo.make("docs/features/login/QA_REPORT.md", CODE="10").returncode == 0
+    assert repo.calls() == [["loop", "login", "--to", "qa"]]
+
+
+@pytest.mark.parametrize("file", ["SPEC.md", "QA_REPORT.md"])
+def test_a_rule_that_fails_leaves_its_file_alone(file: str, repo: Repository) -> None:
+    repo.write("Makefile", ".DELETE_ON_ERROR:\n-include .ralphy/ralphy.mk\n")
+    repo.write("docs/features/login/PRD.md")
+    path = repo.root / "docs/features/login" / file
+    done = repo.make(f"docs/features/login/{file}", WRITES=str(path), CODE="11")
+    assert done.returncode == 2 and "Error 11" in done.stderr
+    assert path.read_text() == "made"
+
+
+@pytest.mark.parametrize("file", ["SPEC.md", "QA_REPORT.md"])
+def test_an_interrupted_rule_leaves_its_file_alone(file: str, repo: Repository) -> None:
+    repo.write("docs/features/login/PRD.md")
+    path = repo.root / "docs/features/login" / file
+    done = repo.make(f"docs/features/login/{file}", WRITES=str(path), INTERRUPTED="1")
+    assert done.returncode != 0
+    assert "Deleting" not in done.stderr
+    assert path.read_text() == "made"
+
+
+def test_the_default_goal_stays_the_persons(repo: Repository) -> None:
+    for makefile in (
+        "mine: ; @echo mine\n-include .ralphy/ralphy.mk\n",
+        "-include .ralphy/ralphy.mk\nmine: ; @echo mine\n",
+    ):
+        repo.write("Makefile", makefile)
+        assert repo.make().stdout == "mine\n"
+    assert repo.calls() == []
+
+
+def test_the_include_alone_has_no_default_goal(repo: Repository) -> None:
+    assert "No targets" in repo.make().stderr
+
+
+def test_targets_can_be_left_out(repo: Repository) -> None:
+    repo.write("Makefile", "status: ; @echo mine\nRALPHY_TARGETS := loop why\n-include .ralphy/ralphy.mk\n")
+    assert (repo.make("status").stdout, repo.make("status").stderr) == ("mine\n", "")
+    assert repo.make("why").returncode == 0
+    assert repo.make("approve").returncode == 2
+    assert repo.calls() == [["why"]]
+
+
+def test_the_features_may_lie_elsewhere_and_the_command_be_another(repo: Repository) -> None:
+    repo.write("bin/other", STAND_IN).chmod(0o755)
+    repo.write("specs/login/PRD.md")
+    path = repo.root / "specs/login/SPEC.md"
+    done = repo.make("specs/login/SPEC.md", "FEATURES_DIR=specs", "RALPHY=other -q", WRITES=str(path))
+    assert done.returncode == 0, done.stderr
+    assert repo.calls() == [["-q", "loop", "login", "--to", "spec"]]
+
+
+def test_a_makefile_with_another_recipe_prefix_and_one_shell_includes_it_too(repo: Repository) -> None:
+    repo.write("Makefile", ".RECIPEPREFIX = >\n.ONESHELL:\nmine:\n>@echo mine\n-include .ralphy/ralphy.mk\n")
+    assert repo.make("mine").stdout == "mine\n"
+    assert repo.make("loop", CODE="10").returncode == 0
+    assert repo.calls() == [["loop"]]
+
+
+def test_nothing_in_it_is_undefined_or_needs_a_newer_make(repo: Repository) -> None:
+    done = repo.make("--warn-undefined-variables", "-n", "loop", "reject", "status", "ralphy-help")
+    assert done.stderr == ""
+    text = (repo.root / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
+    newer = ("!=", "::=", ".ONESHELL", "$(file", "undefine ", "private ", "endef")  # than 3.81
+    assert not any(word in text for word in newer)
+
+
+def test_help_lists_the_targets(repo: Repository) -> None:
+    said = repo.make("ralphy-help").stdout
+    assert "loop status approve reject watch why" in said and "docs/features/name/SPEC.md" in said

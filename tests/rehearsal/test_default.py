@@ -1,0 +1,155 @@
+"""The embedded scenario plays a whole night on a repository that knows nothing of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import referencing
+import yaml
+
+from ralphy.rehearsal.default import usual_act
+from ralphy.rehearsal.scene import Scene
+from tests.conftest import RunGit
+from tests.rehearsal.conftest import ROOT, Rehearse
+
+PRD = """\
+# PRD: Sign in with a password
+
+## Objective
+
+People come back and are known.
+
+## Stories
+
+- **US-001**: store people with [hashed](x) passwords
+- [ ] show a sign-in form
+* a wrong password says so
+  - nested detail
+
+```
+- not a wish
+```
+
+## Out of scope
+
+- two-factor sign-in
+"""
+
+
+@pytest.fixture
+def folder(rehearse: Rehearse) -> Path:
+    folder = rehearse.cwd / "docs" / "features" / "login"
+    folder.mkdir(parents=True)
+    (folder / "PRD.md").write_text(PRD)
+    return folder
+
+
+def specify(prd: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """The stories that the spec act makes of a PRD."""
+    (tmp_path / "PRD.md").write_text(prd)
+    scene = Scene("spec", "login", "", 1, "", "out", str(tmp_path), str(tmp_path))
+    stories: list[dict[str, Any]] = usual_act(scene)["outbox"]["stories.json"]["userStories"]
+    return stories
+
+
+def test_the_spec_step_makes_stories_of_the_bullet_points(rehearse: Rehearse, folder: Path) -> None:
+    rehearse.step = "spec"
+    assert rehearse().code == 0
+    stories = json.loads((rehearse.outbox / "stories.json").read_text())["userStories"]
+    assert [story["id"] for story in stories] == ["US-001", "US-002", "US-003"]
+    assert [story["title"] for story in stories] == [
+        "store people with hashed passwords",
+        "show a sign-in form",
+        "a wrong password says so",
+    ]
+    assert [story["dependsOn"] for story in stories] == [[], [], ["US-001"]]
+    spec = (rehearse.outbox / "SPEC.md").read_text()
+    assert spec.startswith("# Sign in with a password: specification\n")
+    assert spec.count("\n## US-00") == 3
+    assert stories[1]["context"] == {"parent_spec": "SPEC.md#us-002-show-a-sign-in-form"}
+
+
+def test_the_drafted_stories_are_valid(folder: Path, tmp_path: Path) -> None:
+    names = ("stories", "prd")
+    texts = {name: json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text()) for name in names}
+    pairs = [(text["$id"], referencing.Resource.from_contents(text)) for text in texts.values()]
+    registry: referencing.Registry[Any] = referencing.Registry().with_resources(pairs)
+    checker = jsonschema.Draft202012Validator(texts["stories"], registry=registry)
+    checker.validate({"userStories": specify(PRD, tmp_path)})
+
+
+def test_a_feature_folder_can_stand_elsewhere(rehearse: Rehearse, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "PRD.md").write_text("# Elsewhere\n")
+    rehearse.step = "spec"
+    rehearse.env["RALPHY_FEATURE_DIR"] = str(tmp_path / "tasks")
+    rehearse()
+    assert (rehearse.outbox / "SPEC.md").read_text().startswith("# Elsewhere: specification")
+
+
+def test_stories_that_exist_keep_their_ids(rehearse: Rehearse, folder: Path) -> None:
+    kept = {"id": "PAY-7", "title": "Pay", "acceptanceCriteria": [{"description": "money moves", "done": False}]}
+    (folder / "prd.json").write_text(json.dumps({"userStories": [{**kept, "passes": False, "status": "pending"}]}))
+    rehearse.step = "spec"
+    rehearse()
+    stories = json.loads((rehearse.outbox / "stories.json").read_text())["userStories"]
+    assert stories == [{**kept, "context": {"parent_spec": "SPEC.md#pay-7-pay"}}]
+    assert "## PAY-7 Pay\n\n\n\nAcceptance:\n\n- money moves" in (rehearse.outbox / "SPEC.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("prd", "titles"),
+    [
+        ("", ["First slice of login", "Rehearse login (2)"]),
+        ("# Just a title\n\nText.", ["First slice of Just a title", "Rehearse Just a title (2)"]),
+        ("# T\n\n- only one", ["only one", "Rehearse T (2)"]),
+        ("# T\n\n## Search\n\n## Filter\n\n## Risks", ["Search", "Filter"]),
+        ("1. one\n2. two\n3. three\n4. four\n5. five\n6. six\n", ["one", "two", "three", "four", "five"]),
+        ("- a\x1b[31m red\n- b\n- b\n", ["a[31m red", "b"]),
+    ],
+)
+def test_any_prd_gives_two_to_five_stories(prd: str, titles: list[str], tmp_path: Path) -> None:
+    assert [story["title"] for story in specify(prd, tmp_path)] == titles
+
+
+def test_a_story_writes_one_small_real_function(rehearse: Rehearse, git: RunGit) -> None:
+    played = rehearse()
+    assert played.code == 0
+    assert git("status", "--porcelain", "--untracked-files=all") == "?? rehearsal/us_001.py"
+    assert _module(rehearse.cwd / "rehearsal" / "us_001.py").us_001() == "US-001"
+    assert "FILES_MODIFIED: 1" in played.text
+
+
+def test_a_story_that_was_done_before_still_changes_something(rehearse: Rehearse) -> None:
+    for _ in range(3):
+        rehearse()
+    module = _module(rehearse.cwd / "rehearsal" / "us_001.py")
+    assert module.us_001() == module.us_001_2() == module.us_001_3() == "US-001"
+
+
+def test_the_qa_step_finds_nothing(rehearse: Rehearse, folder: Path) -> None:
+    rehearse.step = "qa"
+    rehearse()
+    _, front, body = (rehearse.outbox / "QA_REPORT.md").read_text().split("---\n", 2)
+    assert yaml.safe_load(front) == {"verdict": "pass", "findings": []}
+    assert body.startswith("\n# QA report: login\n")
+
+
+def test_the_pr_step_writes_a_title_and_a_body(rehearse: Rehearse, folder: Path) -> None:
+    rehearse.step = "pr"
+    rehearse()
+    assert (rehearse.outbox / "PR.md").read_text().startswith("# Sign in with a password\n\nThe stories of `login`")
+
+
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

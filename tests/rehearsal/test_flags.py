@@ -1,0 +1,116 @@
+"""The command line: what is taken and what is refused, as by the real CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rehearsal.conftest import AGENT, FLAGS, PATIENCE_S, ROOT, Rehearse
+
+
+def call(*argv: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        argv, input=stdin, env={**os.environ, **(env or {})}, capture_output=True, timeout=PATIENCE_S, check=False
+    )
+
+
+def test_every_flag_of_a_guarded_run_is_taken(rehearse: Rehearse, tmp_path: Path) -> None:
+    system = tmp_path / "system.md"
+    system.write_text("Be brief.")
+    flags = ["--model", "haiku", "--tools", "Bash,Read, Edit", "--setting-sources", "user", "--strict-mcp-config"]
+    flags += ["--settings", '{"permissions": {}}', "--max-turns=40", "--max-budget-usd", "5"]
+    flags += ["--append-system-prompt-file", str(system), "--fallback-model", "opus", "--effort", "low"]
+    played = rehearse({"say": "x"}, *flags)
+    assert played.code == 0, played.stderr
+    init = played.lines[0]
+    assert init["model"] == "claude-haiku-4-5-20251001"
+    assert init["tools"] == ["Bash", "Read", "Edit"]
+    assert init["permissionMode"] == "bypassPermissions"
+    assert init["cwd"] == str(rehearse.cwd)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["-p", "--output-format", "stream-json"], "--output-format=stream-json requires --verbose"),
+        (["-p", "--output-format", "xml"], "Allowed choices are text, json, stream-json."),
+        (["-p", "--permission-mode", "wild"], "argument 'wild' is invalid"),
+        (["-p", "--session-id", "not-a-uuid"], "Invalid session ID. Must be a valid UUID."),
+        (["-p", "--no-such-flag"], "unknown option '--no-such-flag'"),
+        (["-p", "--model"], "option '--model <value>' argument missing"),
+        (["-p", "--max-turns", "many"], "argument 'many' is invalid"),
+        (["-p", "--settings", "{broken"], "Settings file not found: {broken"),
+        (["-p", "--mcp-config", "nowhere.json"], "MCP config file not found: nowhere.json"),
+        (["-p", "--json-schema", "{broken"], "--json-schema is not valid JSON"),
+        (["-p", "--system-prompt-file", "nowhere.md"], "System prompt file not found: nowhere.md"),
+        (["-p", "--input-format", "stream-json"], "takes its prompt as text"),
+        ([], "no interactive mode"),
+    ],
+)
+def test_a_usage_error_is_exit_1_with_nothing_on_stdout(flags: list[str], words: str) -> None:
+    refused = call(*AGENT, *flags, stdin=b"x")
+    assert (refused.returncode, refused.stdout) == (1, b"")
+    assert words in refused.stderr.decode()
+
+
+def test_an_empty_prompt_is_refused(rehearse: Rehearse) -> None:
+    played = rehearse({"say": "x"}, prompt="")
+    assert played.code == 1
+    assert "Input must be provided" in played.stderr
+
+
+def test_a_prompt_over_10_mb_is_refused(rehearse: Rehearse) -> None:
+    played = rehearse({"say": "x"}, prompt="x" * 10_000_001)
+    assert (played.code, played.stdout) == (1, b"")
+    assert "piped stdin input exceeds 10MB" in played.stderr
+
+
+def test_the_version_says_that_it_is_a_rehearsal() -> None:
+    assert call(*AGENT, "--version").stdout.decode() == "2.1.197 (Claude Code rehearsal)\n"
+
+
+def test_the_help_names_the_scenario() -> None:
+    shown = call(*AGENT, "--help")
+    assert shown.returncode == 0
+    assert b"RALPHY_REHEARSAL" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [sys.executable, "-m", "ralphy.rehearsal"],
+        [sys.executable, str(ROOT / "ralphy" / "rehearsal")],
+        [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")],
+        [sys.executable, "-c", "import sys; from ralphy.rehearsal.agent import main; sys.exit(main())"],
+    ],
+)
+def test_it_is_called_as_a_module_a_script_or_a_console_script(command: list[str]) -> None:
+    """The paths need no PYTHONPATH, which is not passed on to agents."""
+    by_path = command[1].startswith("/")
+    shown = call(*command, "--version", env={"PYTHONPATH": "" if by_path else str(ROOT)})
+    assert shown.returncode == 0, shown.stderr
+    assert b"rehearsal" in shown.stdout
+
+
+def test_the_prompts_first_line_stands_in_for_the_environment(rehearse: Rehearse, tmp_path: Path) -> None:
+    outbox = tmp_path / "an out box"
+    marker = f'<!-- ralphy step=qa feature=search attempt=3 outbox="{outbox}" -->\nCheck it.'
+    bare = {name: value for name, value in rehearse.environ(None).items() if not name.startswith("RALPHY_")}
+    ended = subprocess.run(
+        [*AGENT, *FLAGS], cwd=rehearse.cwd, env=bare, input=marker.encode(), capture_output=True, check=True
+    )
+    assert json.loads(ended.stdout.splitlines()[-1])["subtype"] == "success"
+    assert "# QA report: search" in (outbox / "QA_REPORT.md").read_text()
+
+
+def test_without_any_word_about_the_step_it_answers_and_touches_nothing(rehearse: Rehearse) -> None:
+    bare = {name: value for name, value in rehearse.environ(None).items() if not name.startswith("RALPHY_")}
+    ended = subprocess.run(
+        [*AGENT, *FLAGS, "Hello"], cwd=rehearse.cwd, env=bare, stdin=subprocess.DEVNULL, capture_output=True, check=True
+    )
+    assert "this is a rehearsal" in json.loads(ended.stdout.splitlines()[-1])["result"]
