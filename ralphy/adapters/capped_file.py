@@ -6,17 +6,18 @@ import os
 from pathlib import Path
 
 TAIL_BYTES = 4096
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class CappedFile:
     """Takes everything, writes whole lines up to `limit` bytes; `tail` has the last bytes, written or not.
 
-    Never raises once it is open: a full disk costs the log, not the run, and `trouble` then says why.
+    Made when the first bytes come. Never raises: a full disk costs the log, not the run; `trouble` says why.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._fd = os.open(path, flags, 0o600)
+        self._path = path
+        self._fd = -1
         self._room = limit
         self.left_out = 0
         self.trouble = ""
@@ -35,11 +36,14 @@ class CappedFile:
         """Close it; `note` is added if something was left out."""
         if self.left_out:
             self._write(b"\n" + note)
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         try:
+            if self._fd < 0 and view:
+                self._fd = os.open(self._path, _NEW, 0o600)
             while view and not self.trouble:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:

@@ -53,16 +53,22 @@ def find(root: Path, features_dir: str, wanted: str | None, cwd: Path) -> Featur
     if wanted is None:
         return _only(root, features_dir)
     folder = root / features_dir / wanted
-    if NAME.fullmatch(wanted) and (folder.is_dir() or not (cwd / wanted).is_dir()):
+    if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
         if not folder.is_dir():
             raise NotFound(
                 f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir)
             )
         return _feature(root, folder)
-    given = (cwd / wanted).resolve()
-    if not given.is_dir():
-        raise NotFound(f"there is no feature {wanted!r}", hint=_hint(root, features_dir))
-    return _feature(root, given)
+    if not _is_folder(cwd / wanted):
+        raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir))
+    return _feature(root, (cwd / wanted).resolve())
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # no name that a file could have
+        return False
 
 
 def _hint(root: Path, features_dir: str) -> str:
@@ -86,6 +92,8 @@ def _feature(root: Path, folder: Path) -> Feature:
     real, top = folder.resolve(), root.resolve()
     if not real.is_relative_to(top):
         raise InvalidInput(f"{folder} lies outside of the repository", hint="keep features inside of it")
+    if ".git" in real.relative_to(top).parts:
+        raise InvalidInput(f"{folder} lies in git's own directory", hint="keep features beside it")
     if real == top:
         raise InvalidInput("the repository's root cannot be a feature folder",
                            hint="move prd.json into a folder of its own, such as docs/features/<name>/")  # fmt: skip

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ralphy.core.errors import EnvironmentProblem
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Put `data` at `path` by a temporary file and a rename; when `durable`, it is on the disk afterwards.
+    """Put `data` at `path` by a temporary file and a rename; when `durable`, its bytes are on the disk before.
+
+    The name itself lasts through a power loss only after `sync_folder`.
 
     Raises EnvironmentProblem when the disk is full or read-only; the old file is then untouched.
     """
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        temporary.unlink(missing_ok=True)  # of a process that died, or put there to be written through
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         with os.fdopen(descriptor, "wb") as out:
             out.write(data)
             out.flush()
             if durable:
                 os.fsync(out.fileno())
         temporary.replace(path)
-        if durable:
-            sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(path),
-                                 hint="free some space or mend the permissions, then start again") from error  # fmt: skip
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        what, hint = f"cannot be written: {error.strerror}", "free some space or mend the permissions, then start again"
+        raise EnvironmentProblem(what, where=str(path), hint=hint) from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -57,8 +60,8 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
         return source.read(most + 1)
 
 
-def read_text(path: Path, most: int = 1024 * 1024) -> str:
-    """The text of a regular file, "" if there is none; bytes that are no UTF-8 are replaced."""
+def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
+    """The text of a regular file, "" if there is none or it is too large; bytes that are no UTF-8 are replaced."""
     return (read_regular(path, most) or b"").decode("utf-8", "replace")
 
 

@@ -8,9 +8,11 @@ finding 9), and never asks a question.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
@@ -22,7 +24,9 @@ _SAFE = (
 )  # fmt: skip
 _DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
 _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-             "GIT_EXTERNAL_DIFF", "GIT_PREFIX")  # fmt: skip
+             "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
+             "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
+             "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
 ZERO = "0" * 40
 
 
@@ -67,16 +71,30 @@ class Repository:
         """The same with everything it writes on the disk when it returns: for the ledger."""
         return self.run(*_DURABLE, *args, stdin=stdin, index=index)
 
+    def run_written_out(self, *args: str, stdin: bytes = b"") -> bytes:
+        """The same with all it writes handed to the disk: a later flush of anything makes it durable."""
+        return self.run("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only", *args, stdin=stdin)
+
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return subprocess.Popen(
-            ("git", *_SAFE, *args), cwd=self.root, env=env, close_fds=False,
+            (_git(self.env), *_SAFE, *args), cwd=self.root, env=env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
     def text(self, *args: str) -> str:
         return self.run(*args).decode("utf-8", "replace").strip()
+
+
+@lru_cache(maxsize=8)
+def _found(path: str) -> str:
+    return shutil.which("git", path=path) or "git"
+
+
+def _git(env: Mapping[str, str]) -> str:
+    """Where git is: looked up once, not along the whole PATH for each call."""
+    return _found(env.get("PATH", os.defpath))
 
 
 def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
@@ -92,12 +110,14 @@ def _run(
 ) -> bytes:
     try:
         done = subprocess.run(
-            ("git", *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, timeout=timeout,
+            (_git(env), *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, timeout=timeout,
             check=False,
         )  # fmt: skip
-    except FileNotFoundError as error:
+    except OSError as error:
         if not cwd.is_dir():
             raise NotFound(f"there is no directory {cwd}") from error
+        if not isinstance(error, FileNotFoundError):
+            raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
         raise EnvironmentProblem("git is not on PATH", hint="install git 2.31 or later") from error
     if done.returncode:
         verbs = [arg for arg in args if arg not in _SAFE]
@@ -121,20 +141,22 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:
-        answer = _run((*_SAFE, *ask), start, env, b"", None).decode().splitlines()
+        answer = os.fsdecode(_run((*_SAFE, *ask), start, env, b"", None)).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error
         if "dubious ownership" in error.stderr:
             raise EnvironmentProblem(error.stderr.splitlines()[0], where=str(start)) from error
         raise NotFound(f"{start} is not in a git repository", hint="git init") from error
+    if len(answer) != 5:
+        raise EnvironmentProblem("the path of the repository holds a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
     return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env)
 
 
 def head_of(repository: Repository) -> tuple[str, str]:
     """(branch name or "" when detached, commit id or "" when unborn), read from the files."""
-    head = (repository.git_dir / "HEAD").read_text().strip()
+    head = _read_ref(repository.git_dir / "HEAD")
     if not head.startswith("ref: "):
         return "", head
     ref = head[5:]
@@ -144,15 +166,19 @@ def head_of(repository: Repository) -> tuple[str, str]:
 def resolve(repository: Repository, ref: str) -> str:
     """The commit id of a full ref name, or "": loose first, then packed."""
     try:
-        found = (repository.common_dir / ref).read_text().strip()
+        found = _read_ref(repository.common_dir / ref)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         found = _packed(repository, ref)
     return resolve(repository, found[5:]) if found.startswith("ref: ") else found
 
 
+def _read_ref(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape").strip()
+
+
 def _packed(repository: Repository, ref: str) -> str:
     try:
-        lines = (repository.common_dir / "packed-refs").read_text().splitlines()
+        lines = _read_ref(repository.common_dir / "packed-refs").split("\n")
     except FileNotFoundError:
         return ""
     wanted = f" {ref}"
@@ -166,28 +192,89 @@ def operation_in_progress(repository: Repository) -> str:
     return next((name for mark, name in marks.items() if (repository.git_dir / mark).exists()), "")
 
 
-def move_refs(repository: Repository, updates: Iterable[tuple[str, str, str]]) -> None:
-    """Move (ref, new, old) all together, each only if it still is `old` (ZERO or "": must not exist).
+_AGAIN = "start again: Ralphy looks anew at what is there"
+# What git's refusal to move a ref holds -> what it means, and what to do.
+_REFUSALS = (
+    ("cannot create '", "another branch's name stands in the way", "git branch -m OLD NEW"),
+    (".lock'", "another git command holds the branch", "wait for it, or remove the lock file if none runs"),
+    ("but expected", "a branch moved while Ralphy worked", _AGAIN),
+    ("already exists", "a branch moved while Ralphy worked", _AGAIN),
+    ("unable to resolve reference", "a branch moved while Ralphy worked", _AGAIN),
+    ("is missing but", "a branch moved while Ralphy worked", _AGAIN),
+)
 
-    Raises Conflict if a ref was moved by somebody else; nothing has moved then.
-    """
-    zero = "0" * (64 if repository.object_format == "sha256" else 40)
-    lines = [f"update {ref} {new} {old or zero}\n" for ref, new, old in updates]
-    try:
-        repository.run_durable("update-ref", "--stdin", "-m", "ralphy", stdin="".join(lines).encode())
-    except GitError as error:
-        raise Conflict(f"a branch moved while Ralphy worked: {error.stderr}",
-                       hint="start again: Ralphy looks anew at what is there") from error  # fmt: skip
+
+def _refusal(said: str) -> Conflict | EnvironmentProblem:
+    for part, what, hint in _REFUSALS:
+        if part in said:
+            return Conflict(f"{what}: {said}", hint=hint)
+    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a word'}", hint="git fsck")
+
+
+class RefMover:
+    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start the process ahead of its first use."""
+        if self._process is None:
+            self._process = self._repository.start(*_DURABLE, "update-ref", "--stdin", "-m", "ralphy")
+
+    def move(self, updates: Iterable[tuple[str, str, str]]) -> None:
+        """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).
+
+        Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
+        EnvironmentProblem for all else; nothing has moved then.
+        """
+        zero = "0" * (64 if self._repository.object_format == "sha256" else 40)
+        rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in updates)
+        why = self._why_refused(rows)
+        if why == "":  # the warm process had been ended by somebody: a fresh one is asked
+            why = self._why_refused(rows)
+        if why is not None:
+            raise _refusal(why)
+
+    def _why_refused(self, rows: str) -> str | None:
+        """What git says against it; None if it is done."""
+        self.warm()
+        process = self._process
+        assert process and process.stdin and process.stdout
+        try:
+            process.stdin.write(f"start\n{rows}prepare\ncommit\n".encode())
+            process.stdin.flush()
+            answers = [process.stdout.readline() for _ in ("start", "prepare", "commit")]
+        except BrokenPipeError:
+            answers = [b""]
+        if answers[-1] == b"commit: ok\n":
+            return None
+        self._process = None
+        process.kill()
+        _, said = process.communicate()
+        return said.decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process:
+            self._process.communicate()
+            self._process = None
 
 
 def install_index(repository: Repository, index: Path) -> bool:
     """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
     lock = repository.git_dir / "index.lock"
+    data = index.read_bytes()
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
         return False
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(index.read_bytes())
-    lock.replace(repository.git_dir / "index")
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(data)
+        lock.replace(repository.git_dir / "index")
+    except OSError as error:
+        lock.unlink(missing_ok=True)
+        raise EnvironmentProblem(f"the index cannot be written: {error.strerror}", where=str(lock)) from error
     return True

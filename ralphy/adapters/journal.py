@@ -20,14 +20,18 @@ class Journal:
         self._path = path
         self._read = 0
 
-    def append(self, entry: Mapping[str, Any]) -> None:
-        """Add a line, on the disk when this returns; a torn last line of a crash is closed first."""
+    def append(self, entry: Mapping[str, Any], *, durable: bool = True) -> None:
+        """Add a line; when `durable`, it (and all before it) is on the disk when this returns.
+
+        A torn last line of a crash is closed first.
+        """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 os.write(descriptor, self._mend(descriptor) + orjson.dumps(entry) + b"\n")
-                os.fdatasync(descriptor)
+                if durable:
+                    os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:

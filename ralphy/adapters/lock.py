@@ -13,6 +13,9 @@ import orjson
 
 from ralphy.core.errors import Conflict
 
+_TRIES = 4
+_PAUSE_S = 0.005
+
 
 class Lock:
     """Held from `with` to its end, and given back by the kernel if the owner dies."""
@@ -26,9 +29,7 @@ class Lock:
         """Take the lock; Conflict names the holder if there is one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _is_taken(descriptor):
             os.close(descriptor)
             raise Conflict(f"another Ralphy works in this checkout: {_shown(holder(self._path))}",
                            hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
@@ -48,6 +49,18 @@ class Lock:
     ) -> None:
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Is the lock ours now? Somebody who only looks (`holder`) has it for microseconds: that is waited out."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def holder(path: Path) -> dict[str, object]:

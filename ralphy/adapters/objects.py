@@ -6,13 +6,13 @@ between two agents. The format is git's own (gitformat-loose): "<type> <size>\\0
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import subprocess
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from ralphy.adapters.git import Repository
 from ralphy.core.errors import EnvironmentProblem
@@ -39,6 +39,9 @@ class Objects:
         self._hash = hashlib.sha256 if repository.object_format == "sha256" else hashlib.sha1
         self._reader: subprocess.Popen[bytes] | None = None
         self._trees: dict[str, Entries] = {}
+        self._unwritten: dict[str, bytes] = {}
+        self._folder = str(repository.common_dir / "objects")
+        self._last = ""
 
     def close(self) -> None:
         if self._reader:
@@ -51,20 +54,32 @@ class Objects:
         """The bytes of an object by id or `commit:path`; None if there is none of that name."""
         if "\n" in name:
             return None
-        reader = self._reader or self._start()
-        assert reader.stdin and reader.stdout
-        try:
-            reader.stdin.write(f"{name}\n".encode())
-            reader.stdin.flush()
-            header = reader.stdout.readline().decode("utf-8", "replace").rstrip("\n")
-        except BrokenPipeError as error:
-            raise EnvironmentProblem("git cat-file ended unexpectedly", hint="git fsck") from error
-        if not header or header.endswith((" missing", " ambiguous")):
+        asked = name.encode("utf-8", "surrogateescape") + b"\n"
+        # The warm process may have been ended by somebody: then a fresh one is asked.
+        header, reader = self._ask(asked) or self._ask(asked) or (b"", None)
+        if reader is None or reader.stdout is None:
+            raise EnvironmentProblem("git cat-file ended unexpectedly", hint="git fsck")
+        if header.endswith((b" missing\n", b" ambiguous\n")):
             return None
-        size = int(header.rsplit(" ", 1)[1])
+        size = int(header.rsplit(b" ", 1)[1])
         data = reader.stdout.read(size)
         reader.stdout.read(1)
         return data
+
+    def _ask(self, name: bytes) -> tuple[bytes, subprocess.Popen[bytes]] | None:
+        reader = self._reader or self._start()
+        assert reader.stdin and reader.stdout
+        try:
+            reader.stdin.write(name)
+            reader.stdin.flush()
+            header = reader.stdout.readline()
+        except BrokenPipeError:
+            header = b""
+        if header.endswith(b"\n"):
+            return header, reader
+        self._reader = None
+        reader.communicate()
+        return None
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._reader = subprocess.Popen(
@@ -91,7 +106,7 @@ class Objects:
                 raise EnvironmentProblem(f"tree {tree[:12]} cannot be read", hint="git fsck")
             known = dict(_rows(data, self._hash().digest_size))
             if len(self._trees) > 4096:
-                self._trees.clear()
+                self._trees = {oid: self._trees[oid] for oid in self._unwritten}
             self._trees[tree] = known
         return known
 
@@ -104,15 +119,14 @@ class Objects:
             entry = self.entries(entry.oid).get(part)
         return entry
 
-    def graft(self, tree: str, changes: Mapping[str, Entry | None], *, durable: bool = True) -> str:
-        """The id of `tree` with entries set (or, for None, removed) at paths; the new trees are written."""
-        return self._grafted(tree, changes, durable) or self.write("tree", b"", durable=durable)
+    def graft(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
+        """The id of `tree` with entries set (or, for None, removed) at paths; nothing is written.
 
-    def id_without(self, tree: str, path: str) -> str:
-        """The id that `tree` would have without `path`; nothing is written."""
-        return self._grafted(tree, {path: None}, None) or self._name(b"tree 0\0")
+        The new trees can be read here at once; `persist` makes them last.
+        """
+        return self._grafted(tree, changes) or self._keep(b"", {})
 
-    def _grafted(self, tree: str, changes: Mapping[str, Entry | None], durable: bool | None) -> str:
+    def _grafted(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
         entries = dict(self.entries(tree))
         below: dict[str, dict[str, Entry | None]] = {}
         for path, entry in changes.items():
@@ -125,38 +139,53 @@ class Objects:
                 entries[name] = entry
         for name, inner in below.items():
             old = entries.get(name)
-            if old is None and not any(inner.values()):
+            is_tree = old is not None and old.mode == TREE
+            if not is_tree and not any(inner.values()):
                 continue
-            new = self._grafted(old.oid if old and old.mode == TREE else "", inner, durable)
+            new = self._grafted(old.oid if old and is_tree else "", inner)
             entries.pop(name, None)
             if new:
                 entries[name] = Entry(TREE, new)
-        if not entries:
-            return ""
-        data = _packed(entries)
-        if durable is None:
-            return self._name(b"tree %d\0" % len(data) + data)
-        oid = self.write("tree", data, durable=durable)
-        self._trees[oid] = entries
+        return self._keep(_packed(entries), entries) if entries else ""
+
+    def _keep(self, data: bytes, entries: Entries) -> str:
+        oid = self._hash(b"tree %d\0" % len(data) + data).hexdigest()
+        if oid not in self._trees:
+            self._trees[oid] = entries
+            self._unwritten[oid] = data
         return oid
 
-    def _name(self, framed: bytes) -> str:
-        return self._hash(framed).hexdigest()
+    def persist(self, tree: str) -> None:
+        """Write what of a grafted tree is only known here, its subtrees first."""
+        data = self._unwritten.pop(tree, None)
+        if data is None:
+            return
+        for entry in self._trees[tree].values():
+            if entry.mode == TREE:
+                self.persist(entry.oid)
+        self.write("tree", data)
 
-    def write(self, kind: str, data: bytes, *, durable: bool = True) -> str:
-        """Store an object and give its id; when `durable`, it is on the disk before this returns."""
+    def write(self, kind: str, data: bytes) -> str:
+        """Store an object and give its id; `sync` makes all that were stored last through a power loss."""
         framed = b"%s %d\0" % (kind.encode(), len(data)) + data
-        oid = self._name(framed)
-        folder = self._repository.common_dir / "objects" / oid[:2]
-        path = folder / oid[2:]
-        if not path.exists():
-            folder.mkdir(exist_ok=True)
-            _write_once(path, zlib.compress(framed, 1), durable)
+        oid = self._hash(framed).hexdigest()
+        path = f"{self._folder}/{oid[:2]}/{oid[2:]}"
+        if not os.path.exists(path):
+            _write_once(path, zlib.compress(framed, 1))
+            self._last = path
         return oid
 
-    def changes(
-        self, old: str, new: str, prefix: str = ""
-    ) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+    def sync(self) -> None:
+        """Have everything that was stored on the disk: one flush for all of it, as git's batch mode does."""
+        if self._last:
+            descriptor = os.open(self._last, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self._last = ""
+
+    def changes(self, old: str, new: str, prefix: str = "") -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """(path, before, after) of every file that differs between two trees; equal subtrees are not read."""
         if old == new:
             return
@@ -175,15 +204,43 @@ class Objects:
                 yield path, a_file, b_file
 
 
-def _write_once(path: Path, data: bytes, durable: bool) -> None:
-    temporary = path.with_name(f"tmp_obj_{os.getpid()}_{path.name[:8]}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o444)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(data)
-        out.flush()
-        if durable:
-            os.fsync(out.fileno())
-    temporary.replace(path)
+def _write_once(path: str, data: bytes) -> None:
+    temporary = os.path.join(os.path.dirname(path), f"tmp_obj_{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+    except FileNotFoundError:
+        os.mkdir(os.path.dirname(path))
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+    try:
+        _write_all(descriptor, data)
+        _write_out(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _write_out(descriptor: int) -> None:
+    """Hand a file's bytes to the disk, without waiting for the disk's own cache (that is `sync`'s part)."""
+    if _sync_file_range is None or _sync_file_range(descriptor, 0, 0, 7) != 0:
+        os.fsync(descriptor)
+
+
+def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    try:
+        found = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError):
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found
+
+
+_sync_file_range = _find_sync_file_range()
 
 
 def _rows(data: bytes, digest_size: int) -> Iterator[tuple[str, Entry]]:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ralphy.adapters.documents import read_prd
-from ralphy.adapters.files import replace_file, signature
+from ralphy.adapters.files import replace_file, signature, sync_folder
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd
 
@@ -51,4 +51,10 @@ class PrdStore:
     def put(self, prd: Prd, data: bytes, *, durable: bool = True) -> None:
         """Replace the file by bytes that `dump` made of this value before."""
         replace_file(self.path, data, durable=durable)
+        if durable:
+            sync_folder(self.path.parent)
+        self.adopt(prd, data)
+
+    def adopt(self, prd: Prd, data: bytes) -> None:
+        """Know that the file now holds these bytes, and what they say."""
         self._seen, self._prd, self._digest = signature(self.path), prd, hashlib.sha256(data).hexdigest()

@@ -15,6 +15,8 @@ from ralphy.core.model import Story
 MOST_BYTES = 64 * 1024
 _MOST_PATTERNS = 60
 _MOST_LEARNINGS = 4000
+_MOST_PATTERN = 300
+_MOST_NAMES = 2000
 _ENTRY = re.compile(r"^(?=## \[)", re.M)
 _PATTERN = re.compile(r"^\s*[-*]\s*pattern:\s*(\S.*)$", re.I | re.M)
 _TITLE = "# Ralphy Progress Log"
@@ -41,7 +43,7 @@ class ProgressEntry:
     learnings: str = ""
 
     def render(self) -> str:
-        files = ", ".join(self.files[:20]) + (
+        files = _line(", ".join(self.files[:20]))[:_MOST_NAMES] + (
             f" and {len(self.files) - 20} more" if len(self.files) > 20 else ""
         )
         lines = [
@@ -51,7 +53,7 @@ class ProgressEntry:
             f"Run: {self.run}",
             f"Duration: {self.seconds:.1f} s",
             f"Files: {files or 'none'}",
-            f"Checks: {'; '.join(self.checks) or 'none'}",
+            f"Checks: {_line('; '.join(self.checks)) or 'none'}",
         ]
         if self.error:
             lines.append(f"Error: {_guarded(self.error)}")
@@ -72,10 +74,16 @@ def _guarded(text: str) -> str:
     return re.sub(r"^(\s*)(#+ |---)", r"\1 \2", plain, flags=re.M)
 
 
+def _line(text: str) -> str:
+    """Text on one line: the name of a file may hold a line break, or bytes that are no text."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def added(text: str, entry: ProgressEntry, started: str) -> str:
     """progress.txt with one more entry; new patterns of its learnings go on top, the oldest entries go."""
     head, entries = _split(text or f"{_TITLE}\nStarted: {started}\n\n{_PATTERNS}\n\n---\n")
-    head = _with_patterns(head, _PATTERN.findall(entry.learnings))
+    learnt = _PATTERN.findall(_guarded(entry.learnings[:_MOST_LEARNINGS]))
+    head = _with_patterns(head, [pattern.strip()[:_MOST_PATTERN] for pattern in learnt])
     entries.append(entry.render())
     return _bounded(head, entries)
 
@@ -98,12 +106,12 @@ def _bounded(head: str, entries: list[str]) -> str:
 
 
 def _with_patterns(head: str, patterns: Sequence[str]) -> str:
-    if _PATTERNS not in head:
+    if not re.search(f"^{_PATTERNS}", head, re.M):
         head = f"{head.rstrip()}\n\n{_PATTERNS}\n\n---\n"
-    lines = head.splitlines()
-    start = lines.index(next(line for line in lines if line.startswith(_PATTERNS)))
+    lines = head.removesuffix("\n").split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith(_PATTERNS))
     known = {line.strip() for line in lines}
-    new = [f"- {p.strip()}" for p in patterns if f"- {p.strip()}" not in known]
+    new = [row for row in dict.fromkeys(f"- {p}" for p in patterns) if row not in known]
     room = max(0, _MOST_PATTERNS - sum(1 for line in lines[start:] if line.startswith("- ")))
     end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("---")), len(lines))
     while end > start + 1 and not lines[end - 1].strip():

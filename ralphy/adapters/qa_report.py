@@ -8,6 +8,7 @@ from ralphy.core.errors import InvalidInput
 from ralphy.core.model import Finding, QaReport
 
 _SEVERITIES = ("critical", "major", "minor", "info")
+_MOST_TEXT = 8000
 _HINT = "the file begins with ---, verdict: pass or fail, findings: a list with severity and title, ---"
 
 
@@ -16,7 +17,8 @@ def parse_qa_report(text: str, where: str) -> QaReport:
     matter = _front_matter(text, where)
     verdict = matter.get("verdict")
     if verdict not in ("pass", "fail"):
-        raise InvalidInput(f"verdict is {verdict!r}, must be pass or fail", where=f"{where}:2", hint=_HINT)
+        shown = repr(verdict) if isinstance(verdict, str | bool | int | None) else f"a {type(verdict).__name__}"
+        raise InvalidInput(f"verdict is {shown[:80]}, must be pass or fail", where=f"{where}:2", hint=_HINT)
     findings = matter.get("findings") or []
     if not isinstance(findings, list):
         raise InvalidInput("findings must be a list", where=where, hint=_HINT)
@@ -26,12 +28,15 @@ def parse_qa_report(text: str, where: str) -> QaReport:
 def _front_matter(text: str, where: str) -> dict[str, Any]:
     import yaml
 
-    lines = text.lstrip("﻿").splitlines()
-    if not lines or lines[0].strip() != "---":
+    lines = text.removeprefix("﻿").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
         raise InvalidInput("there is no front matter", where=f"{where}:1", hint=_HINT)
-    end = next((i for i in range(1, len(lines)) if lines[i].strip() == "---"), 0)
+    end = next((i for i in range(1, len(lines)) if lines[i].rstrip() == "---"), 0)
     if not end or end > 2000:
         raise InvalidInput("the front matter has no end", where=f"{where}:1", hint=_HINT)
+    for key in ("verdict", "findings"):
+        if sum(line.startswith(f"{key}:") for line in lines[1:end]) > 1:
+            raise InvalidInput(f"{key} is given twice", where=f"{where}:2", hint=_HINT)
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         matter = yaml.load("\n".join(lines[1:end]), Loader=loader)  # noqa: S506  # a safe loader, in C if there is one
@@ -44,12 +49,15 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
 
 
 def _finding(item: object, number: int, where: str) -> Finding:
-    if (
-        not isinstance(item, dict)
-        or item.get("severity") not in _SEVERITIES
-        or not str(item.get("title") or "").strip()
-    ):
+    matter = item if isinstance(item, dict) else {}
+    title = " ".join(_plain(matter.get("title")).split())[:200]
+    if matter.get("severity") not in _SEVERITIES or not title:
         raise InvalidInput(f"findings[{number}] needs a title and a severity of {', '.join(_SEVERITIES)}",
                            where=where, hint=_HINT)  # fmt: skip
-    title = " ".join(str(item["title"]).split())[:200]
-    return Finding(item["severity"], title, str(item.get("file") or ""), str(item.get("detail") or ""))
+    return Finding(matter["severity"], title, _plain(matter.get("file")), _plain(matter.get("detail")))
+
+
+def _plain(value: object) -> str:
+    """A scalar as text that may stand in prd.json; "" for all else: a list may stand for more than memory holds."""
+    text = str(value)[:_MOST_TEXT] if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text).strip()

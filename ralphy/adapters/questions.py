@@ -7,7 +7,7 @@ import re
 from ralphy.core.model import Answer
 
 _SECTION = re.compile(r"^## ([A-Za-z0-9][A-Za-z0-9._-]*):[^\n]*\n(.*?)(?=^## |\Z)", re.M | re.S)
-_ANSWER = re.compile(r"^Answer:[ \t]*(.*)\Z", re.M | re.S)
+_ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*[ \t]*(.*)\Z", re.M | re.S | re.I)
 
 
 def asked(text: str, story: str, title: str, question: str) -> str:
@@ -16,7 +16,8 @@ def asked(text: str, story: str, title: str, question: str) -> str:
         without(text, story)
         or "# Questions\n\nWrite behind `Answer:` and save; the story is taken up again.\n"
     )
-    quoted = "\n".join(f"> {line}" for line in question.strip().splitlines()) or "> (no words)"
+    plain = "".join(c if c.isprintable() or c == "\n" else " " for c in question.strip())
+    quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
     return f"{kept.rstrip()}\n\n## {story}: {title}\n\n{quoted}\n\nAnswer:\n"
 
 

@@ -40,13 +40,14 @@ def config_text(name: str, language: str, checks: Sequence[Check], features_dir:
     lines += [
         "",
         "# What Ralphy runs itself before a story counts. No shell: one command each.",
-        *_checks(checks),
+        *check_lines(checks),
         "",
     ]
     return _HEADER + "\n".join([*lines, *_defaults()]) + "\n"
 
 
-def _checks(checks: Sequence[Check]) -> Iterator[str]:
+def check_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """The checks as YAML, or an example as a comment when there are none."""
     if not checks:
         yield "# checks:"
         yield "#   - {name: test, run: make test, timeout_s: 900}"

@@ -70,13 +70,12 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 
     The step's document is set aside, never deleted; a story becomes pending and its attempts are counted anew.
     """
-    from ralphy.adapters.lock import Lock
     from ralphy.engine.again import redo_step, redo_story
 
-    with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", f"redo {target}"):
+    with call.edited(feature, f"redo {target}") as (w, s):
         if target in ("spec", "qa", "pr"):
             said = redo_step(w, target)
-        elif any(story.id == target for story in w.store.load().stories):
+        elif any(story.id == target for story in s.prd.stories):
             said = redo_story(w, target)
         else:
             raise InvalidInput(f"{target!r} is no step (spec, qa, pr) and no story", hint="ralphy status")
@@ -89,10 +88,9 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
     """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
-    from ralphy.adapters.lock import Lock
     from ralphy.engine.again import reset_feature
 
-    with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "reset"):
+    with call.edited(feature, "reset") as (w, _):
         said = reset_feature(w)
     call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
     return ExitCode.DONE

@@ -10,12 +10,18 @@ from typing import Any
 import click
 
 from ralphy import __version__
+from ralphy.cli.options import Group
 from ralphy.cli.output import Output
 from ralphy.core.errors import ExitCode, RalphyError
 
 # command -> (module below ralphy.cli, help shown without importing it)
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("setup", "Set a repository up for Ralphy; overwrites nothing."),
+    "demo": ("demo", "See the whole pipeline at work on a toy repository."),
+    "doctor": ("doctor", "Say what is missing for a night, and how to mend it."),
+    "detect": ("setup", "Show the stack and the checks that are found here."),
+    "init-prompts": ("setup", "Copy the prompts into the repository, to change them."),
+    "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
     "start": ("run", "Run one feature in the foreground and ask at gates."),
     "loop": ("run", "Run one feature to a gate, a halt or the end; never asks."),
     "watch": ("run", "Watch all features: wait at gates, go on when files appear."),
@@ -26,23 +32,31 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "abort": ("gates", "End the run that is going on, at once."),
     "redo": ("gates", "Make a step (spec, qa, pr) or a story again."),
     "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
+    "logs": ("records", "Show what the agents did."),
+    "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
+    "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
+    "tasks": ("stories", "The same as story."),
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when they are called: `--help` and `status` stay fast."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name == self.otherwise:
+            from ralphy.cli.look import bare
+
+            return bare
         if name not in COMMANDS:
             return None
         module = import_module(f"ralphy.cli.{COMMANDS[name][0]}")
         found: click.Command = getattr(module, name.replace("-", "_"))
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -61,7 +75,7 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and give its exit code; every error ends here."""
     words = sys.argv[1:] if argv is None else argv
-    output = Output.plain(as_json="--json" in words, verbose="-v" in words)
+    output = Output.plain(as_json="--json" in words, verbose="-v" in words or "--verbose" in words)
     try:
         code = cli.main(words, prog_name="ralphy", standalone_mode=False)
     except click.exceptions.Abort:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -12,12 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.output import Output
+from ralphy.core.errors import Conflict
 
 if TYPE_CHECKING:
     from ralphy.adapters.feature import Feature
     from ralphy.adapters.git import Repository
     from ralphy.adapters.settings import Settings
+    from ralphy.core.config import Check, Config
+    from ralphy.core.model import Snapshot
+    from ralphy.engine.checkout import Checkout
     from ralphy.engine.workspace import Workspace
+
+# Options that stand on every command -> how many words they take after themselves.
+EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose": 0, "--no-progress": 0, "--color": 1}
 
 
 @dataclass(slots=True)
@@ -27,6 +35,8 @@ class Invocation:
     directory: Path
     output: Output
     flags: dict[str, object] = field(default_factory=dict)
+    _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    _known: dict[str, tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
 
     def repository(self) -> Repository:
         from ralphy.adapters.git import discover
@@ -54,18 +64,51 @@ class Invocation:
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""
-        repository = self.repository()
-        return self.open(repository, self.feature(repository, name))
+        from ralphy.engine.checkout import Checkout
 
-    def open(self, repository: Repository, feature: Feature) -> Workspace:
-        from ralphy.adapters.settings import with_stack
-        from ralphy.adapters.stack import detect
+        repository = self.repository()
+        return self.open(Checkout.of(repository), self.feature(repository, name))
+
+    @contextmanager
+    def edited(self, name: str | None, purpose: str) -> Iterator[tuple[Workspace, Snapshot]]:
+        """The feature opened to be changed by a person: nobody else works here, a dead run is cleared first.
+
+        Raises Conflict where a change would not reach the feature's branch.
+        """
+        from ralphy.adapters.lock import Lock
+        from ralphy.engine.observe import observe
+        from ralphy.engine.recover import is_unfinished, recover
+
+        with self.workspace(name) as w, Lock(w.repository.checkout_dir / "lock", purpose):
+            w.say = self.output.say
+            if is_unfinished(w):
+                recover(w)
+            snapshot = observe(w)
+            tree = snapshot.tree
+            if tree.has_feature_branch:
+                raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
+            if tree.busy:
+                raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")
+            yield w, snapshot
+
+    def open(self, checkout: Checkout, feature: Feature) -> Workspace:
         from ralphy.engine.workspace import open_workspace
 
-        config = self.settings(repository, feature).config
-        needs_stack = config.checks is None and not config.stack.test_command
-        stack = detect(repository.root, prefer=config.stack.language) if needs_stack else None
-        return open_workspace(repository, feature, config, with_stack(config, stack), dict(os.environ))
+        config, checks = self._effective(checkout.repository, feature)
+        return open_workspace(checkout, feature, config, checks, self._environment)
+
+    def _effective(self, repository: Repository, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
+        """Configuration and checks: worked out once for all features that have no configuration of their own."""
+        from ralphy.adapters.settings import with_stack
+        from ralphy.adapters.stack import detect
+
+        own = feature.name if (feature.private / "config.yaml").exists() else ""
+        if own not in self._known:
+            config = self.settings(repository, feature).config
+            needs_stack = config.checks is None and not config.stack.test_command
+            stack = detect(repository.root, prefer=config.stack.language) if needs_stack else None
+            self._known[own] = (config, with_stack(config, stack))
+        return self._known[own]
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,3 +139,50 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 feature_argument = click.argument("feature", required=False)
+
+
+def named_story(word: str, feature: str | None) -> tuple[str, str | None]:
+    """(story id, feature) of what was typed: an id, or feature/id as it stands in the trailers of commits."""
+    folder, _, story_id = word.rpartition("/")
+    return (story_id, folder) if folder and feature is None else (word, feature)
+
+
+class Group(click.Group):
+    """Commands below a word: options that stand everywhere may stand before the command too.
+
+    `otherwise` is the command that is run when none is named; of a misspelt one the nearest is suggested.
+    """
+
+    def __init__(self, *args: Any, otherwise: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.otherwise = otherwise
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        count = leading(args)
+        options, rest = args[:count], args[count:]
+        if rest and rest[0].startswith("-"):
+            return super().parse_args(ctx, rest)
+        return super().parse_args(ctx, [*(rest[:1] or [self.otherwise]), *options, *rest[1:]])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        command = self.get_command(ctx, args[0])
+        if command is None:
+            ctx.fail(f"No such command {args[0]!r}.{_nearest(args[0], self.list_commands(ctx))}")
+        return args[0], command, args[1:]
+
+
+def leading(args: list[str]) -> int:
+    """How many words at the beginning are options that stand everywhere."""
+    count = 0
+    while count < len(args) and (name := args[count].partition("=")[0]) in EVERYWHERE:
+        count += 1 + (EVERYWHERE[name] if name == args[count] else 0)
+    return min(count, len(args))
+
+
+def _nearest(word: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, names, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

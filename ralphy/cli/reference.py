@@ -1,12 +1,20 @@
-"""The reference pages of docs/reference/, written from the code so that they cannot say anything else."""
+"""The reference pages of docs/reference/, written from the code so that they cannot say anything else.
+
+`python -m ralphy.cli.reference docs/reference` writes them all.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import click
+
 from ralphy.core.errors import EXIT_MEANINGS
+from ralphy.resources import example, schema
 
 _CONFIG_INTRO = """\
 # Configuration
@@ -33,6 +41,34 @@ _EXIT_INTRO = """\
 
 What every `ralphy` command returns; they are a contract, for scripts and for Make.
 """
+_CLI_INTRO = """\
+# Commands
+
+<!-- Generated from the command line by `make docs`. -->
+
+    ralphy COMMAND [FEATURE] [options]
+
+FEATURE is a folder of `docs/features/`, or the path of any folder with a prd.json; it may be left out when there is
+just one. STORY is the id of a story, or feature/id. Data goes to stdout; progress, questions and errors go to stderr.
+Without a terminal nothing ever asks.
+
+With `--json` every command prints one object (`logs`, `loop`, `start` and `watch`: an object a line) that names its
+`schema`; an error is such an object too, on stdout:
+
+    {"schema": "ralphy/error@1", "ok": false, "error": {"code": 2, "name": "not_found", "message": "…", "hint": "…"}}
+
+`ralphy` alone shows all features, or how to begin. Exit codes: [exit-codes.md](exit-codes.md).
+"""
+_PRD_INTRO = """\
+# prd.json
+
+<!-- Generated from schemas/prd.schema.json by `make docs`. -->
+
+The stories of one feature and where each of them stands. While Ralphy works it is the only writer; between runs the
+file is yours to edit. It is checked whenever it is read: fields that are not listed here are kept as they are, but a
+key that stands twice, a wrong type, an id that stands twice, or a dependency that does not exist or leads in a circle
+is an error (exit code 3) that names the file, the line and the field, and nothing is touched.
+"""
 
 
 def render_config_reference(schema: Mapping[str, Any]) -> str:
@@ -56,6 +92,118 @@ def render_exit_codes() -> str:
     """docs/reference/exit-codes.md, from `ralphy.core.errors.EXIT_MEANINGS`."""
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_MEANINGS.items())
     return f"{_EXIT_INTRO}\n| code | meaning |\n|---|---|\n{rows}"
+
+
+def render_cli_reference() -> str:
+    """docs/reference/cli.md, from the commands themselves."""
+    from ralphy.cli.main import COMMANDS, cli
+
+    context = click.Context(cli, info_name="ralphy")
+    parts = [_CLI_INTRO, "## On every command\n", _options(_command(cli, context, "status"), is_everywhere=True)]
+    for name in COMMANDS:
+        if name != "tasks":
+            parts += _command_page(_command(cli, context, name), f"ralphy {name}", "##")
+    return "\n".join(parts)
+
+
+def _command(group: click.Group, context: click.Context, name: str) -> click.Command:
+    found = group.get_command(context, name)
+    assert found, f"ralphy has no command {name}"
+    return found
+
+
+def _command_page(command: click.Command, path: str, heading: str) -> Iterator[str]:
+    """A command's heading, usage, text and own options; those of its subcommands after it."""
+    yield f"{heading} {path}\n"
+    yield f"    {_usage(command, path)}\n"
+    yield _prose(command)
+    if path == "ralphy story":
+        yield "`ralphy tasks` is the same.\n"
+    if table := _options(command, is_everywhere=False):
+        yield table
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _command_page(inner, f"{path} {name}", f"{heading}#")
+
+
+def _usage(command: click.Command, path: str) -> str:
+    if isinstance(command, click.Group):
+        return f"{path} {'|'.join(command.commands)} …"
+    return " ".join([path, *(_argument(p) for p in command.params if isinstance(p, click.Argument)), "[options]"])
+
+
+def _argument(argument: click.Argument) -> str:
+    shown = argument.metavar or str(argument.name).upper()
+    return shown if argument.required or shown.startswith("[") else f"[{shown}]"
+
+
+def _prose(command: click.Command) -> str:
+    paragraphs = (command.help or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs) + "\n"
+
+
+def _options(command: click.Command, *, is_everywhere: bool) -> str:
+    """The table of the options that stand on every command, or of all the others; "" without rows."""
+    from ralphy.cli.options import EVERYWHERE
+
+    options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+    chosen = [option for option in options if (option.opts[0] in EVERYWHERE) == is_everywhere]
+    rows = "".join(f"| {_option(option)} | {option.help or ''} |\n" for option in chosen)
+    return f"| option | meaning |\n|---|---|\n{rows}" if rows else ""
+
+
+def _option(option: click.Option) -> str:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    plain = "TEXT" if option.type is click.STRING else "N"
+    value = option.metavar or ", ".join(f"`{choice}`" for choice in choices) or plain
+    return names if option.is_flag else f"{names} {value}"
+
+
+def render_prd_reference(described: Mapping[str, Any]) -> str:
+    """docs/reference/prd.md, from the JSON Schema of prd.json."""
+    parts = [_PRD_INTRO, "## Example\n", f"```json\n{example().decode().strip()}\n```\n"]
+    parts += ["## The document\n", _fields(described)]
+    for node in described["$defs"].values():
+        parts += [f"## {node['title']}\n", f"{node['description']}\n"]
+        parts += [_fields(node)] if "properties" in node else []
+    return "\n".join(parts)
+
+
+def _fields(node: Mapping[str, Any]) -> str:
+    return f"| field | takes | meaning |\n|---|---|---|\n{''.join(_field_rows('', node))}"
+
+
+def _field_rows(prefix: str, node: Mapping[str, Any]) -> Iterator[str]:
+    """A row for each field, and behind it those of its own fields."""
+    for name, field in node["properties"].items():
+        required = " (required)" if name in node.get("required", ()) else ""
+        yield f"| `{prefix}{name}`{required} | {_accepts(field)} | {_meaning(field)} |\n"
+        if "properties" in field:
+            yield from _field_rows(f"{prefix}{name}.", field)
+
+
+def _accepts(field: Mapping[str, Any]) -> str:
+    """The same as `_takes`, with links to the parts that a field is made of."""
+    if "$ref" in field:
+        title = str(_part(field)["title"]).lower()
+        return f"[{title}](#{title.replace(' ', '-')})"
+    if field.get("type") == "array":
+        return f"a list: {_accepts(field['items'])}"
+    return _takes(field)
+
+
+def _meaning(field: Mapping[str, Any]) -> str:
+    """A field's description, and how it looks."""
+    described = field.get("description") or _part(field)["description"]
+    shown = [json.dumps(one, ensure_ascii=False) for one in field.get("examples", ())]
+    brief = next((f" Example: `{text}`" for text in shown if len(text) <= 60 and text != "null"), "")
+    return f"{described}{brief}".replace("<", "\\<").replace("|", "\\|")
+
+
+def _part(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    part: Mapping[str, Any] = schema("prd")["$defs"][field["$ref"].rpartition("/")[2]]
+    return part
 
 
 def _table(prefix: str, nodes: Mapping[str, Any]) -> str:
@@ -112,3 +260,24 @@ def _example_lines(nodes: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield from _example_lines(node["properties"], indent + "  ")
         else:
             yield f"{indent}{name}: {json.dumps(node['examples'][0], ensure_ascii=False)}"
+
+
+def pages() -> dict[str, str]:
+    """Every page of docs/reference/, by the name of its file."""
+    return {
+        "cli.md": render_cli_reference(),
+        "config.md": render_config_reference(schema("config")),
+        "exit-codes.md": render_exit_codes(),
+        "prd.md": render_prd_reference(schema("prd")),
+    }
+
+
+def write_pages(folder: Path) -> None:
+    """Write all pages into a folder, as `make docs` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))

@@ -40,7 +40,7 @@ def signals() -> Iterator[None]:
 
 def limit_options(command: Any) -> Any:
     """What bounds a run."""
-    for option in (
+    options = (
         click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing."),
         click.option("--max-iterations", type=click.IntRange(1), help="Agent runs at the most."),
         click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars at the most."),
@@ -49,7 +49,8 @@ def limit_options(command: Any) -> Any:
         click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
         click.option("--accept-red", is_flag=True, help="Go on although checks are red: these failures are known."),
         click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14."),
-    ):
+    )
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -77,10 +78,22 @@ def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, *
     `touch APPROVED` in the feature folder; with one, the file counts as well.
     """
     if feature and " " in feature.strip():
+        if limits["dry_run"]:
+            return _would_make(call, feature)
         feature = _make_feature(call, feature)
-    if fresh:
+    if fresh and not limits["dry_run"]:
         _forget(call, feature)
     return _drive(call, feature, "", limits, asks=True)
+
+
+def _would_make(call: Invocation, description: str) -> int:
+    from ralphy.adapters.scaffold import slug
+
+    reason = f"feature {slug(description)} would be made, and its specification written"
+    value = {"schema": "ralphy/why@1", "ok": True, "feature": slug(description), "phase": "IDLE",
+             "decision": "RunAgent", "reason": reason, "rests": False}  # fmt: skip
+    call.output.data(f"RunAgent: {reason}", value)
+    return ExitCode.DONE
 
 
 def _make_feature(call: Invocation, description: str) -> str:
@@ -95,8 +108,10 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    with call.workspace(feature) as workspace:
-        workspace.record("reset")
+    from ralphy.engine.again import reset_feature
+
+    with call.edited(feature, "reset") as (workspace, _):
+        call.output.say(reset_feature(workspace))
 
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
@@ -158,6 +173,7 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
     """The reactor over all features of the repository: waits at gates, goes on when files appear."""
+    from ralphy.engine.checkout import Checkout
     from ralphy.engine.reactor import watch_all
 
     if limits["dry_run"]:
@@ -166,8 +182,10 @@ def watch(call: Invocation, **limits: Any) -> int:
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
 
+    checkout = Checkout.of(repository)
+
     def opened(feature: Any) -> Any:
-        workspace = call.open(repository, feature)
+        workspace = call.open(checkout, feature)
         narrator = Narrator(call.output, workspace, named=True)
         workspace.say, workspace.show = narrator.say, narrator.show
         until = _clock_time(workspace.config.limits.until, workspace.clock())
@@ -176,11 +194,13 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     try:
         with signals():
-            watch_all(repository, features_dir, opened, call.output.say)
+            watch_all(checkout, features_dir, opened, call.output.say)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Terminated:
         return ExitCode.TERMINATED
+    finally:
+        checkout.close()
     return ExitCode.DONE
 
 

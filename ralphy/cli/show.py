@@ -93,6 +93,7 @@ class Narrator:
         done = sum(1 for story in s.prd.stories if story.is_completed)
         cost = self._workspace.session.cost_usd
         self._output.note(
-            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {self._workspace.session.runs} agent runs, "
-            f"${cost:.2f}. Look: git log --oneline {s.tree.feature_branch}; ralphy status {s.feature}"
+            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, "
+            f"{self._workspace.session.runs} agent runs, ${cost:.2f}. "
+            f"Look: git log --oneline {s.tree.feature_branch}; ralphy status {s.feature}"
         )

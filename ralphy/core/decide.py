@@ -11,9 +11,14 @@ from collections.abc import Callable
 from ralphy.core import decision as d
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
-from ralphy.core.model import Approval, Marker, Snapshot
-from ralphy.core.steps import MENDS, active_limit_s, model_for
+from ralphy.core.gates import gate_decision, is_prd_newer, word_on
+from ralphy.core.ground import baseline, budget, ground
+from ralphy.core.model import Approval, Snapshot
+from ralphy.core.steps import MENDS, model_for
 from ralphy.core.stories import next_ready, why_stuck
+
+# About two hours of back-off: then a person should know.
+_MOST_TROUBLES = 16
 
 Rule = Callable[[Snapshot, Config], d.Decision | None]
 
@@ -48,13 +53,24 @@ def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
 
 
+def _busy(s: Snapshot, _: Config) -> d.Decision | None:
+    """Nothing is committed under a merge that a person has not finished (a rebase leaves HEAD detached)."""
+    stands_still = s.tree.is_on_branch or (not s.tree.branch and s.tree.has_feature_branch)
+    return ground(s) if s.tree.busy and stands_still else None
+
+
 def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
-    if not (s.tree.is_on_branch and s.tree.edited) or s.tree.busy:
+    if not (s.tree.is_on_branch and s.tree.edited):
         return None
     return d.Adopt(f"changed by hand since the last commit: {', '.join(s.tree.edited[:5])}")
 
 
 def _pause(s: Snapshot, _: Config) -> d.Decision | None:
+    if s.session.fatal:
+        return d.Halt(s.session.fatal, ExitCode.ENVIRONMENT)
+    if s.session.troubles >= _MOST_TROUBLES:
+        return d.Halt(f"the provider gave trouble {s.session.troubles} times in a row: {s.history.retry_reason}; "
+                      "start again to go on", ExitCode.ENVIRONMENT)  # fmt: skip
     if s.history.retry_at <= s.now:
         return None
     return d.Wait(s.history.retry_reason, ExitCode.LIMITED, until=s.history.retry_at)
@@ -66,7 +82,7 @@ def _spec(s: Snapshot, config: Config) -> d.Decision | None:
     why = _why_spec(s)
     if why:
         return _agent(s, config, d.RunAgent(why, "spec"))
-    if _is_prd_newer(s) and not _marker(s, "APPROVED"):
+    if is_prd_newer(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
         return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` makes it anew, "
                       "`ralphy approve` keeps it", gate="spec")  # fmt: skip
     return None
@@ -81,14 +97,9 @@ def _why_spec(s: Snapshot) -> str:
         return "SPEC.md is there and prd.json has no stories yet"
     made = s.prd.step("spec").get("outputs") or {}
     untouched = made.get("SPEC.md") == s.digest("SPEC.md")
-    if _is_prd_newer(s) and untouched and not _approval(s, "spec", s.digest("SPEC.md")):
+    if is_prd_newer(s) and untouched and not word_on(s, "spec", s.digest("SPEC.md")):
         return "PRD.md changed before SPEC.md was approved"
     return ""
-
-
-def _is_prd_newer(s: Snapshot) -> bool:
-    read = (s.prd.step("spec").get("inputs") or {}).get("PRD.md")
-    return bool(read and s.digest("PRD.md") and read != s.digest("PRD.md"))
 
 
 def _spec_end(s: Snapshot, _: Config) -> d.Decision | None:
@@ -98,71 +109,7 @@ def _spec_end(s: Snapshot, _: Config) -> d.Decision | None:
 def _spec_gate(s: Snapshot, config: Config) -> d.Decision | None:
     if not (s.digest("PRD.md") or s.digest("SPEC.md")):
         return None
-    return _gate(s, config, "spec", "SPEC.md", config.gates.spec)
-
-
-def _gate(s: Snapshot, config: Config, gate: str, artifact: str, policy: str) -> d.Decision | None:
-    """Is the gate open for exactly these bytes? REJECTED beats APPROVED."""
-    code = s.tree.code if gate == "qa" else ""
-    said = _approval(s, gate, s.digest(artifact), code)
-    if said and said.verdict == "approved" and not (gate == "spec" and _is_prd_newer(s)):
-        return None
-    for name in ("REJECTED", "APPROVED"):
-        stale = _why_invalid(s, gate, artifact, name)
-        if stale:
-            return d.SetAside(f"{name} {stale}", name)
-    rejected = _marker(s, "REJECTED")
-    if rejected:
-        how = "with remarks" if rejected.text.strip() else "without remarks"
-        return d.Reject(f"REJECTED was found {how}", gate, rejected.text.strip())
-    if said and said.verdict == "rejected":
-        return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate}`", ExitCode.STORIES_OPEN)
-    if _marker(s, "APPROVED"):
-        return d.Approve(f"APPROVED was found for {artifact}", gate)
-    if said:
-        return None
-    if policy == "auto":
-        return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
-    return _hold(s, gate, artifact)
-
-
-def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
-    if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
-        return d.OpenGate(f"{artifact} is ready to be read", gate)
-    if s.baseline is None and not s.tree.dirty and not s.tree.busy:
-        return d.TakeBaseline("the checks are run once while a person reads")
-    edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
-    why = (
-        f"{artifact} changed since it was approved: read it again"
-        if edited
-        else f"{artifact} waits to be read"
-    )
-    red = f" (the checks are red: {_listed(s)})" if s.baseline and _is_red(s) else ""
-    return d.Wait(f"{why}; then `touch APPROVED` in the feature folder, or `ralphy approve {s.feature}`{red}",
-                  gate=gate)  # fmt: skip
-
-
-def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:
-    """Why a marker is no statement about this artifact; "" if it is one, or is not there (rulings 9, 14)."""
-    marker, shown = s.markers.get(name), s.artifacts.get(artifact)
-    if marker is None or shown is None:
-        return ""
-    if marker.invalid:
-        return marker.invalid
-    opened = s.history.gates.get(f"{gate}:{shown.digest}") or shown.ctime_ns
-    return "" if marker.ctime_ns >= opened else f"is older than the {artifact} that is there now"
-
-
-def _marker(s: Snapshot, name: str) -> Marker | None:
-    marker = s.markers.get(name)
-    return marker if marker and not marker.invalid else None
-
-
-def _approval(s: Snapshot, gate: str, digest: str, code: str = "") -> Approval | None:
-    """The last word said at a gate about exactly this content; a revision is not a word on the new one."""
-    said = [a for a in s.prd.approvals if a.gate == gate and a.digest == digest and a.verdict != "revise"]
-    said = [a for a in said if not code or a.verdict != "approved" or a.code == code]
-    return said[-1] if said else None
+    return gate_decision(s, "spec", "SPEC.md", config.gates.spec)
 
 
 def revision(s: Snapshot, gate: str) -> Approval | None:
@@ -184,17 +131,7 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
         )
     if not tree.branch:
         return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)
-    return _ground(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
-
-
-def _ground(s: Snapshot) -> d.Halt | None:
-    """What stands in the way of any work on the code."""
-    if s.tree.busy:
-        return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
-    if s.tree.dirty:
-        names = ", ".join(s.tree.dirty[:5]) + (" …" if len(s.tree.dirty) > 5 else "")
-        return d.Halt(f"uncommitted changes: {names}. Commit or stash them first", ExitCode.CONFLICT)
-    return None
+    return ground(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
 
 
 def _answers(s: Snapshot, _: Config) -> d.Decision | None:
@@ -212,9 +149,13 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     if story is None:
         return d.Halt(why_stuck(s.prd), ExitCode.STORIES_OPEN)
     past = s.history.of("story", story.id)
-    if past.attempts >= config.limits.max_attempts:
-        return d.GiveUp(f"{story.id} has used its {past.attempts} attempts", story.id)
-    attempt = past.attempts + 1
+    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    most = config.limits.max_cost_per_story_usd
+    if used >= config.limits.max_attempts:
+        return d.GiveUp(f"{story.id} has used its {used} attempts", story.id)
+    if most is not None and past.cost_usd >= most:
+        return d.GiveUp(f"{story.id} has used its ${most} (${past.cost_usd:.2f})", story.id)
+    attempt = used + 1
     mode = "heal" if past.heals and past.tree else "fresh"
     model = model_for(config, "story", attempt, str(story.raw.get("model") or ""))
     after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
@@ -224,52 +165,14 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
 
 def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     """The run, unless the ground, the baseline or a budget stands against it."""
-    if not run.model:
+    if run.story is None:
         attempts = s.history.of(run.step, None).attempts
         if attempts > MENDS:
             last = s.history.of(run.step, None).last_failure
             return d.Halt(f"the {run.step} agent failed {attempts} times, last: {last}; `ralphy redo {run.step}`",
                           ExitCode.STORIES_OPEN)  # fmt: skip
         run = d.RunAgent(run.reason, run.step, None, attempts + 1, "fresh", model_for(config, run.step))
-    return _ground(s) or _baseline(s) or _budget(s, config, run.step) or run
-
-
-def _baseline(s: Snapshot) -> d.Decision | None:
-    if s.baseline is None:
-        return d.TakeBaseline("the checks must be green before an agent is paid")
-    if not _is_red(s):
-        return None
-    if s.session.accepts_red:
-        return d.AcceptRed(f"these failing tests are accepted as known: {_listed(s)}")
-    return d.Halt(f"the checks are red before any work: {_listed(s)}. Mend them, or --accept-red to go on with "
-                  "these failures known", ExitCode.CONFLICT)  # fmt: skip
-
-
-def _is_red(s: Snapshot) -> bool:
-    return (
-        s.baseline is not None and not s.baseline.is_green and not set(s.baseline.red) <= s.history.known_red
-    )
-
-
-def _listed(s: Snapshot) -> str:
-    red = s.baseline.red if s.baseline else ()
-    return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
-
-
-def _budget(s: Snapshot, config: Config, step: str) -> d.Halt | None:
-    limits, session = config.limits, s.session
-    limit_s = active_limit_s(config, step)
-    reached = (
-        (session.runs >= limits.max_iterations, f"max_iterations ({limits.max_iterations} agent runs) is reached"),
-        (limits.max_cost_usd is not None and session.cost_usd >= (limits.max_cost_usd or 0),
-         f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
-        (session.until is not None and s.now >= (session.until or 0), f"it is {limits.until}"),
-        (s.history.active_s.get(step, 0.0) >= limit_s, f"the {step} step has used its {limit_s:.0f} s"),
-    )  # fmt: skip
-    for is_reached, what in reached:
-        if is_reached:
-            return d.Halt(f"{what}; start again to go on", ExitCode.BUDGET)
-    return None
+    return ground(s) or baseline(s) or budget(s, config, run.step) or run
 
 
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:
@@ -297,22 +200,22 @@ def _qa_end(s: Snapshot, _: Config) -> d.Decision | None:
 
 
 def _qa_gate(s: Snapshot, config: Config) -> d.Decision | None:
-    return _gate(s, config, "qa", "QA_REPORT.md", config.gates.qa)
+    return gate_decision(s, "qa", "QA_REPORT.md", config.gates.qa)
 
 
 def _pr(s: Snapshot, config: Config) -> d.Decision | None:
-    if s.prd.workflow.get("pr", {}).get("code") == s.tree.code:
+    if (s.prd.workflow.get("pr") or {}).get("code") == s.tree.code:
         return None
     read = s.prd.step("pr").get("inputs") or {}
     if not s.digest("PR.md") or (read and read.get("QA_REPORT.md") != s.digest("QA_REPORT.md")):
         return _agent(
             s, config, d.RunAgent("the review is approved; the pull request's text is written", "pr")
         )
-    return _ground(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
+    return ground(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
 
 
 def _end_reason(s: Snapshot) -> str:
-    pr = s.prd.workflow.get("pr", {})
+    pr = s.prd.workflow.get("pr") or {}
     if pr.get("url"):
         return f"the pull request is open: {pr['url']}"
     where = "is pushed" if pr.get("pushed") else "is ready (there is no remote)"
@@ -323,6 +226,7 @@ _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
     _inputs,
+    _busy,
     _adoption,
     _pause,
     _spec,

@@ -6,6 +6,7 @@ without an end is a crash and counts as an attempt; a reset is a line like any o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,10 @@ Entry = Mapping[str, Any]
 
 @dataclass(slots=True)
 class StoryHistory:
-    """Since the story's last completion, redo or reset. `tree` is the kept attempt a heal goes on from."""
+    """Since the story's last completion, redo or reset. `tree` is the kept attempt a heal goes on from.
+
+    `is_known` says that the journal has a line about it.
+    """
 
     attempts: int = 0
     runs: int = 0
@@ -28,6 +32,7 @@ class StoryHistory:
     last_mode: str = ""
     heals: bool = False
     feedback: str = ""
+    is_known: bool = False
 
 
 @dataclass(slots=True)
@@ -52,7 +57,7 @@ class History:
     qa_rounds: int = 0
     last_end: Entry | None = None
     has_lines: bool = False
-    _runs: dict[str, Entry] = field(default_factory=dict)
+    is_reset: bool = False
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events and other features' lines change nothing."""
@@ -67,47 +72,71 @@ class History:
             fold(self, entry)
 
     def of(self, step: str, story: str | None) -> StoryHistory:
-        """The counters of a story, or of a step that has no story; made empty when first asked for."""
+        """The counters of a story, or of a step that has no story; empty ones if nothing is known of it."""
         table, key = (self.stories, story) if story else (self.steps, step)
-        return table.setdefault(key, StoryHistory())
+        return table.get(key) or StoryHistory()
+
+    def attempts_of(self, story: str, noted: int) -> int:
+        """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal (ruling 6)."""
+        past = self.of("story", story)
+        return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
+
+
+def _counts(history: History, run: Entry) -> StoryHistory:
+    story = run.get("story")
+    table, key = (history.stories, story) if story else (history.steps, run.get("step"))
+    return table.setdefault(str(key), StoryHistory(is_known=True))
 
 
 def _run(history: History, entry: Entry) -> None:
+    if history.open_run is not None:
+        _end(history, {"run": history.open_run.get("run"), "outcome": Outcome.CRASHED.value})
     history.open_run = entry
-    history._runs = {str(entry.get("run")): entry}
     history.iterations += 1
-    history.started_at = history.started_at or float(entry.get("at", 0.0))
-    counts = history.of(str(entry.get("step")), entry.get("story"))
+    history.started_at = history.started_at or _number(entry.get("at"))
+    counts = _counts(history, entry)
     counts.runs += 1
     counts.last_mode = str(entry.get("mode", ""))
 
 
 def _end(history: History, entry: Entry) -> None:
-    run = history._runs.get(str(entry.get("run")))
-    if run is None:
+    run = history.open_run
+    if run is None or run.get("run") != entry.get("run"):
         return
     history.open_run = None
     history.last_end = entry
     step, story = str(run.get("step")), run.get("story")
-    counts = history.of(step, story)
-    cost = float(entry.get("cost", 0.0))
-    seconds = float(entry.get("seconds", 0.0))
+    counts = _counts(history, run)
+    cost, seconds = _number(entry.get("cost")), _number(entry.get("seconds"))
     history.cost_usd += cost
     history.active_s[step] = history.active_s.get(step, 0.0) + seconds
-    for kind, number in (entry.get("tokens") or {}).items():
-        history.tokens[kind] = history.tokens.get(kind, 0) + int(number)
+    tokens = entry.get("tokens")
+    for kind, number in tokens.items() if isinstance(tokens, Mapping) else ():
+        history.tokens[kind] = history.tokens.get(kind, 0) + int(_number(number))
     counts.cost_usd += cost
     counts.active_s += seconds
-    _settle(history, counts, Outcome(entry.get("outcome", "crashed")), entry)
+    outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
+    _settle(history, counts, outcome, entry, int(_number(run.get("attempt"))))
     if entry.get("landed") and story:
-        history.stories[story] = StoryHistory()
+        history.stories[str(story)] = StoryHistory(is_known=True)
+        _shrink_known_red(history, str(entry.get("code", "")))
     if step == "qa" and entry.get("outcome") == "succeeded":
         history.qa_rounds += 1
 
 
-def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Entry) -> None:
+def _shrink_known_red(history: History, code: str) -> None:
+    """What is green in a landed tree is no longer known red (ruling 16)."""
+    if not history.known_red:
+        return
+    red = [entry.get("red") for key, entry in history.baselines.items() if code and key.startswith(f"{code}:")]
+    if red and isinstance(red[-1], list):
+        history.known_red &= frozenset(str(test) for test in red[-1])
+
+
+def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Entry, attempt: int) -> None:
     if outcome.costs_an_attempt:
-        counts.attempts += 1
+        # A run knows its number: after a wiped journal it goes on from prd.json's.
+        counts.attempts = max(counts.attempts + 1, attempt)
         counts.last_failure = str(entry.get("failure", ""))
         counts.tree = str(entry.get("tree", ""))
         counts.heals = bool(entry.get("heals"))
@@ -115,7 +144,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure = 0, ""
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
-        history.retry_at = float(entry.get("retry_at", 0.0))
+        history.retry_at = _number(entry.get("retry_at"))
         history.retry_reason = str(entry.get("detail", outcome.value))
         history.waits_in_a_row += 1
 
@@ -123,24 +152,31 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
 def _reset(history: History, entry: Entry) -> None:
     story, step = entry.get("story"), entry.get("step")
     if story:
-        history.stories[str(story)] = StoryHistory(feedback=str(entry.get("feedback", "")))
+        history.stories[str(story)] = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
     elif step:
         history.steps[str(step)] = StoryHistory()
         history.qa_rounds = 0
         history.active_s.pop(str(step), None)
     else:
-        baselines, history_red = history.baselines, history.known_red
-        fresh = History(history.feature, baselines=baselines, known_red=history_red)
+        fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
+        fresh.has_lines, fresh.open_run = True, history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
 
 
 def _gate(history: History, entry: Entry) -> None:
-    history.gates[f"{entry.get('gate')}:{entry.get('digest')}"] = int(entry.get("ctime_ns", 0))
+    history.gates[f"{entry.get('gate')}:{entry.get('digest')}"] = int(_number(entry.get("ctime_ns")))
 
 
 def _accept_red(history: History, entry: Entry) -> None:
-    history.known_red = frozenset(str(test) for test in entry.get("tests", ()))
+    tests = entry.get("tests")
+    history.known_red = frozenset(str(test) for test in tests) if isinstance(tests, list | tuple) else frozenset()
 
 
+def _number(value: Any) -> float:
+    """A line that was written by another version, or by hand, stops nobody."""
+    return value if isinstance(value, int | float) and math.isfinite(value) else 0.0
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _FOLDS = {"run": _run, "end": _end, "reset": _reset, "gate": _gate, "accept_red": _accept_red}

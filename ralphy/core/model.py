@@ -233,7 +233,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it."""
+    """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it.
+
+    `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row.
+    """
 
     runs: int = 0
     cost_usd: float = 0.0
@@ -241,6 +244,8 @@ class Session:
     last_step: str = ""
     stop_asked: bool = False
     accepts_red: bool = False
+    fatal: str = ""
+    troubles: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,21 @@
 """What the agent claims: its RALPH_STATUS block and promise tags, read from its last message alone.
 
 A claim can hold a story back, never pass it. Tool output, quotes and the prompt itself are not
-claims: only the final text counts, and of it the last complete block.
+claims: only the final text counts, and of it the last complete block that says anything.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_BLOCK = re.compile(r"---RALPH_STATUS---\s*\n(.*?)\n\s*---END_RALPH_STATUS---", re.S)
-_FIELD = re.compile(r"^[ \t]*([A-Z_]+)[ \t]*:[ \t]*(.*?)[ \t]*$", re.M)
-_PROMISE = re.compile(r"^[ \t]*<promise>(STORY_DONE|COMPLETE|FAILED)</promise>[ \t]*$", re.M)
+_BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
+_NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
+          "RECOMMENDATION")  # fmt: skip
+_FIELD = re.compile(r"[-*+ \t]*[`*_]*([A-Za-z_]{6,30}?)[`*_]*[ \t]*:[`*_]*(.*)", re.S)
+_PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
+_MOST_RECOMMENDED = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +58,73 @@ class Claim:
 
 def read(text: str) -> Claim:
     """The claim in an agent's last message."""
-    unquoted = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(">"))
-    promises = _PROMISE.findall(unquoted)
-    blocks = _BLOCK.findall(unquoted)
-    if not blocks:
-        return Claim(promise=promises[-1] if promises else "")
-    fields = dict(_FIELD.findall(blocks[-1]))
-    signal = {"true": True, "false": False}.get(fields.get("EXIT_SIGNAL", "").lower())
-    recommendation = fields.get("RECOMMENDATION", "")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
+    block, rest = _last_block(lines)
+    promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
+    status = re.match("[A-Z_]*", " ".join(block.get("STATUS", [])).upper())
+    # A signal that stands alone after the block, or where there is none, counts as well; false wins.
+    signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
     return Claim(
-        has_block=True,
-        status=fields.get("STATUS", "").upper(),
-        exit_signal=signal,
-        recommendation="" if recommendation.lower() in ("", "none", "n/a") else recommendation,
+        has_block=bool(block),
+        status=status.group() if status else "",
+        exit_signal=False if False in signals else True if True in signals else None,
+        recommendation=_recommendation(block),
         promise=promises[-1] if promises else "",
     )
+
+
+def _last_block(lines: Sequence[str]) -> tuple[dict[str, list[str]], Sequence[str]]:
+    """(name -> values of the last closed block that says anything, the lines after it or all there are)."""
+    found: dict[str, list[str]] = {}
+    begin, after = -1, 0
+    for number, line in enumerate(lines):
+        mark = line.strip(" \t`*#")
+        if mark == _BEGIN:
+            begin = number
+        elif mark == _END and begin >= 0:
+            said = _fields(lines[begin + 1 : number])
+            if said:
+                found, after = said, number + 1
+            begin = -1
+    return found, lines[after:]
+
+
+def _fields(lines: Iterable[str]) -> dict[str, list[str]]:
+    """What a block says, without the template's own placeholders; RECOMMENDATION may go on for several lines."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        field = _FIELD.fullmatch(line)
+        if field and field.group(1).upper() in _NAMES:
+            name = field.group(1).upper()
+            value = field.group(2).strip(" \t`*_")
+            if value and not (value.startswith("<") and value.endswith(">")):
+                found.setdefault(name, []).append(value)
+        elif name == "RECOMMENDATION" and line.strip(" \t`"):
+            found.setdefault(name, []).append(line.strip())
+    return found
+
+
+def _recommendation(block: Mapping[str, Sequence[str]]) -> str:
+    text = "\n".join(block.get("RECOMMENDATION", ()))[:_MOST_RECOMMENDED]
+    return "" if text.lower().rstrip(".") in ("none", "n/a") else text
+
+
+def _signals(lines: Iterable[str]) -> list[bool | None]:
+    """What stands alone on a line outside of code fences."""
+    found, is_code = [], False
+    for line in lines:
+        if line.lstrip().startswith(("```", "~~~")):
+            is_code = not is_code
+        field = None if is_code else _FIELD.fullmatch(line)
+        if field and field.group(1).upper() == "EXIT_SIGNAL":
+            found.append(_signal(field.group(2).strip(" \t`*_")))
+    return found
+
+
+def _signal(value: str) -> bool | None:
+    """false whatever comes behind it; true only alone."""
+    word = re.match("[a-z]*", value.lower())
+    if word and word.group() in ("false", "no"):
+        return False
+    return True if value.lower().rstrip(".! ") in ("true", "yes") else None

@@ -27,6 +27,9 @@ PR = Step("pr", ("QA_REPORT.md",), "PR.md", "", "PR", "PR")
 STEPS = (SPEC, STORY, QA, PR)
 BY_NAME = {step.name: step for step in STEPS}
 
+# step -> its field of `timeouts`
+TIMEOUT_OF = {"spec": "specification", "story": "implementation", "qa": "qa", "pr": "pr"}
+
 # A draft that does not validate goes back to the step's agent this often.
 MENDS = 3
 
@@ -46,10 +49,5 @@ def model_for(config: Config, step: str, attempt: int = 1, wanted: str = "") -> 
 
 def active_limit_s(config: Config, step: str) -> float:
     """How many seconds of active time a step may take in all."""
-    timeouts = config.timeouts
-    return {
-        "spec": timeouts.specification,
-        "story": timeouts.implementation,
-        "qa": timeouts.qa,
-        "pr": timeouts.pr,
-    }[step]
+    limit: float = getattr(config.timeouts, TIMEOUT_OF[step])
+    return limit

@@ -103,7 +103,10 @@ def trusted(draft: Document) -> Document:
 
 
 def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
-    """One story for each blocking finding, after all others: FIX-<round>-<n>."""
+    """One story for each blocking finding, after all others: FIX-<round>-<n>, of a round that has none yet."""
+    known = {story.id.upper() for story in prd.stories}
+    while any(story_id.startswith(f"FIX-{round_}-") for story_id in known):
+        round_ += 1
     last = max((story.priority for story in prd.stories), default=0)
     return [
         {

@@ -8,10 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".org", ".pdf")
-_HASH = (".py", ".rb", ".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".r", ".pl", ".ex", ".exs", ".cfg")
+_DOCUMENT_NAMES = ("readme", "license", "licence", "copying", "notice", "authors", "changelog", "contributing")
+# Text by its ending, yet read by a program.
+_NO_DOCUMENT = re.compile(r"(?:^|/)(?:cmakelists|robots|(?:[\w.-]*[_-])?(?:requirements|constraints)[\w.-]*)\.txt$")
+_PYTHON = (".py", ".pyi", ".pyw")
+_HASH = (".rb", ".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".r", ".pl", ".ex", ".exs", ".cfg", ".ini", ".tf",
+         ".cmake", "makefile", "dockerfile", "gemfile", "rakefile", ".gitignore", ".env", *_PYTHON)  # fmt: skip
 _SLASH = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java",
-          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".css", ".scss")  # fmt: skip
-_INDENTED = (".yaml", ".yml", ".mk")  # their indentation means something
+          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".css", ".scss", ".proto", ".gradle")  # fmt: skip
+_DASH = (".sql", ".lua", ".hs", ".elm")
+_INDENTED = (".yaml", ".yml", ".mk", ".pug", ".sass", ".haml", "makefile", *_PYTHON)  # it means something there
+_MARKS = {**dict.fromkeys(_HASH, b"#"), **dict.fromkeys(_SLASH, b"//"), **dict.fromkeys(_DASH, b"--")}
+_BLOCK = re.compile(rb"^[ \t]*/\*", re.M)
+_DIRECTIVE = b"//go:"  # a comment that the compiler obeys
+_STRING_MARKS = (b"'", b'"', b"`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,7 @@ def why_no_work(changes: Iterable[FileChange]) -> str:
 
 
 def _kind(change: FileChange) -> str:
-    if change.path.lower().endswith(DOCUMENTS):
+    if _is_document(change.path.lower()):
         return "documents"
     if change.old is None and change.new is None:
         return "code"
@@ -44,20 +54,52 @@ def _kind(change: FileChange) -> str:
     return "white space or comments" if old == new else "code"
 
 
+def _is_document(path: str) -> bool:
+    name = path[path.rfind("/") + 1 :]
+    return name in _DOCUMENT_NAMES or (path.endswith(DOCUMENTS) and not _NO_DOCUMENT.search(path))
+
+
 def _meaning(path: str, data: bytes) -> object:
-    """What is left of a file when its white space and whole-line comments are taken away."""
-    if path.endswith(".py"):
+    """What is left of a file when its white space and comments are taken away; docstrings are code."""
+    name = path[path.rfind("/") + 1 :].lower()
+    ending = name[name.rfind(".") :] if "." in name else name
+    if ending in _PYTHON:
         try:
             return ast.dump(ast.parse(data))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return data
-    suffix = path[path.rfind(".") :].lower() if "." in path else ""
-    marks = (b"#",) if suffix in _HASH else (b"//",) if suffix in _SLASH else ()
-    lines = [
-        line.rstrip() if suffix in _INDENTED else re.sub(rb"\s+", b" ", line).strip()
-        for line in data.splitlines()
-    ]
-    return [line for line in lines if line and not (marks and line.lstrip().startswith(marks))]
+    mark = _MARKS.get(ending, b"")
+    if mark == b"//":
+        data = _without_blocks(data)
+    lines = (_without_comment(line, mark) if mark else line for line in data.splitlines())
+    plain = (line.rstrip() if ending in _INDENTED else b" ".join(line.split()) for line in lines)
+    return [line for line in plain if line.strip()]
+
+
+def _without_blocks(data: bytes) -> bytes:
+    """Without the comments that begin a line and end with */, whatever stands behind them."""
+    parts, at = [], 0
+    for begin in _BLOCK.finditer(data):
+        if begin.start() < at:
+            continue
+        end = data.find(b"*/", begin.end())
+        if end < 0:
+            break
+        parts.append(data[at : begin.start()])
+        at = end + 2
+    return b"".join([*parts, data[at:]])
+
+
+def _without_comment(line: bytes, mark: bytes) -> bytes:
+    """The line up to a mark after white space, unless the mark stands inside of a string."""
+    at = 0
+    while (at := line.find(mark, at)) >= 0:
+        before = line[:at]
+        is_mark = not before[-1:].strip() and not line.startswith(_DIRECTIVE, at)
+        if is_mark and not any(before.count(quote) % 2 for quote in _STRING_MARKS):
+            return before
+        at += len(mark)
+    return line
 
 
 def why_unsafe(path: str, mode: str, target: bytes = b"") -> str:
@@ -70,9 +112,13 @@ def why_unsafe(path: str, mode: str, target: bytes = b"") -> str:
 
 
 def _leaves(path: str, target: str) -> bool:
-    depth = path.count("/")
+    """Up past the root, or up again after a name: that name may be a link that leads up itself."""
+    depth, is_down = path.count("/"), False
     for part in target.split("/"):
-        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
-        if depth < 0:
-            return True
+        if part == "..":
+            depth -= 1
+            if is_down or depth < 0:
+                return True
+        elif part not in (".", ""):
+            is_down = True
     return target.startswith("/")

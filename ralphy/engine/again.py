@@ -3,50 +3,58 @@
 from __future__ import annotations
 
 from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Status
+from ralphy.core.model import Prd, Snapshot, Status
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import reopened
 from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
+from ralphy.engine.recover import is_unfinished, recover
 from ralphy.engine.workspace import Workspace
+
+
+def _settled(w: Workspace) -> Snapshot:
+    """The feature as it is when what a dead run left has been cleared away."""
+    if is_unfinished(w):
+        recover(w)
+    return observe(w)
 
 
 def redo_step(w: Workspace, step: str) -> str:
     """Set the step's document aside, so that it is made again; gives a sentence."""
-    s = observe(w)
+    s = _settled(w)
     output = BY_NAME[step].output
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
     prd = s.prd.with_workflow(steps=steps)
     if step in ("qa", "pr"):
         prd = prd.with_workflow(pr={})
+    w.record("reset", step=step)
     moved = set_aside(w, w.feature.file(output))
     files = {output: None} if s.tree.is_on_branch and moved else {}
     keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files)
-    w.record("reset", step=step)
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
 
 
 def redo_story(w: Workspace, story_id: str) -> str:
     """A story becomes pending, its attempts are counted anew; its commit stays."""
-    s = observe(w)
+    s = _settled(w)
     prd = s.prd.with_story(story_id, **reopened(s.prd.story(story_id)))
-    keep_prd(w, s, prd, f"redo {story_id}", f"{story_id} is done again")
     w.record("reset", story=story_id)
+    keep_prd(w, s, prd, f"redo {story_id}", f"{story_id} is done again")
     return f"{story_id} is pending again"
 
 
 def reset_feature(w: Workspace) -> str:
     """Failed and blocked stories become pending, and all attempts are counted anew."""
-    s = observe(w)
+    s = _settled(w)
     prd = s.prd
     for story in s.prd.stories:
         if story.status in (Status.FAILED, Status.BLOCKED):
             prd = prd.with_story(story.id, **reopened(story))
     changed = dump(prd.raw) != dump(s.prd.raw)
+    w.record("reset")
     if changed:
         keep_prd(w, s, prd, "reset", "failed stories are tried again")
-    w.record("reset")
     return "failed and blocked stories are pending again" if changed else "attempts are counted anew"
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from ralphy.adapters import git, progress
 from ralphy.adapters.files import read_text
 from ralphy.adapters.questions import asked
+from ralphy.core.agent import Outcome
 from ralphy.core.decision import RunAgent
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.stories import completed, not_passed
 from ralphy.engine import forgery
-from ralphy.engine.candidate import Candidate, note_ignored, prepare_index, reset_to, write_candidate
+from ralphy.engine.candidate import Candidate, clear_away, lay_out, note_ignored, prepare_index, write_candidate
 from ralphy.engine.land import Landing, land
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.verify import Verdict, judge
@@ -46,11 +47,13 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     note_ignored(w)
     green = w.objects.tree_of(head)
     past = snapshot.history.of("story", story.id)
-    if decision.mode == "heal":
-        reset_to(w, _with_control_of(w, past.tree, green))
-    w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
-    w.milestone("in_progress")
-    with agent_run(w, decision, snapshot, past.feedback) as ran:
+
+    def get_ready() -> None:
+        if decision.mode == "heal":
+            lay_out(w, _with_control_of(w, past.tree, green), green)
+        w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
+
+    with agent_run(w, decision, snapshot, past.feedback, get_ready) as ran:
         tip, forged = forgery.repair_head(w, head)
         candidate = _candidate(w, green, ran)
         verdict = judge(w, story, ran.result, ran.claim, candidate, forged)
@@ -61,6 +64,8 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
 def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:
     candidate = write_candidate(w, green)
     w.milestone("candidate_written")
+    if candidate.tampered:
+        w.say(f"changed during the run and put back: {', '.join(candidate.tampered)}")
     return replace(candidate, tampered=(*ran.tampered, *candidate.tampered))
 
 
@@ -89,7 +94,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         "files_modified": list(a.candidate.files[:200]),
         "completed_at": w.iso_now,
     }
-    fields = completed(a.story, execution, _evidence(w, a), [f for f in a.candidate.files if _is_test(f)][:100])
+    fields = completed(a.story, execution, _evidence(a, cost), [f for f in a.candidate.files if _is_test(f)][:100])
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
@@ -97,10 +102,12 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         ("Ralphy-Run", a.ran.run),
         ("Ralphy-Cost-USD", f"{cost:.4f}"),
     ]
-    end = {**_end(w, a), "landed": True, "code": a.candidate.code}
+    end = {**_end(a), "landed": True, "code": a.candidate.code}
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
+    files = _files(w, a, prd, "completed")
     commit = land(w, Landing(
-        subject, trailers, a.candidate.tree, a.head, a.agent_tip, _files(w, a, prd, "completed"), _agent_refs(w, a), end,
+        subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end,
+        code=a.candidate.files, prd=prd,
     ))  # fmt: skip
     w.say(f"{a.story.id} is verified and committed: {commit[:10]} {a.story.title}")
 
@@ -112,12 +119,15 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     refs = [*_agent_refs(w, a)]
     if kept:
         refs.append((_ref(w, a, f"attempt-{_next_number(w, a)}"), kept, ""))
-    goes_on = v.goes_on and bool(kept) and w.history.of("story", a.story.id).last_mode == "fresh"
-    end = {**_end(w, a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
-    reset_to(w, a.candidate.green)
+    goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
+    end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
+    if refs:
+        w.checkout.refs.move(refs)
+        w.milestone("attempt_kept")
+    clear_away(w, a.candidate)
     w.milestone("rolled_back")
     if not v.outcome.costs_an_attempt:
-        _wait_instead(w, a, refs, end)
+        _wait_instead(w, a, end)
         return
     status = Status.BLOCKED if v.question else Status.PENDING
     prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
@@ -128,30 +138,38 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     event = "question" if v.question else "attempt-failed"
     subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'did not count'}"
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
-    land(
-        w,
-        Landing(subject, trailers, a.candidate.green, a.head, a.agent_tip, files, refs, end, _short(v.failure)),
-    )
+    why = _short(v.failure)
+    land(w, Landing(
+        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
+    ))  # fmt: skip
     w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}")
 
 
-def _wait_instead(w: Workspace, a: Attempt, refs: list[tuple[str, str, str]], end: dict[str, Any]) -> None:
+def _is_green(verdict: Verdict) -> bool:
+    """The checks are green and only the run's end was bad: the next attempt goes on from there (ruling 6)."""
+    return verdict.outcome is not Outcome.REJECTED and all(check.is_green for check in verdict.checks)
+
+
+def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
     if a.agent_tip != a.head:
-        refs.append((f"refs/heads/{w.feature_branch}", a.head, a.agent_tip))
-    if refs:
-        git.move_refs(w.repository, refs)
+        w.checkout.refs.move([(f"refs/heads/{w.feature_branch}", a.head, a.agent_tip)])
+        w.milestone("branch_put_back")
     git.install_index(w.repository, w.index)
-    w.clean_at = a.head
+    w.checkout.clean_at = a.head
     retry_at = retry_time(w, a.verdict.outcome, a.ran.result)
     w.record("end", **{**end, "retry_at": retry_at, "detail": a.ran.result.detail})
 
 
 def _kept_commit(w: Workspace, a: Attempt) -> str:
+    w.objects.persist(a.candidate.tree)
     who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
-    text = (f"tree {a.candidate.tree}\nparent {a.head}\nauthor {who}\ncommitter {who}\n\n"
-            f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}\n\n{_short(a.verdict.failure)}\n")  # fmt: skip
-    return w.objects.write("commit", text.encode("utf-8", "replace"))
+    subject = f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}"
+    head = f"tree {a.candidate.tree}\nparent {a.head}\nauthor {who}\ncommitter {who}"
+    text = f"{head}\n\n{subject}\n\n{_short(a.verdict.failure)}\n"
+    commit = w.objects.write("commit", text.encode("utf-8", "replace"))
+    w.objects.sync()
+    return commit
 
 
 def _ref(w: Workspace, a: Attempt, name: str) -> str:
@@ -166,13 +184,14 @@ def _next_number(w: Workspace, a: Attempt) -> int:
 
 
 def _agent_refs(w: Workspace, a: Attempt) -> list[tuple[str, str, str]]:
-    """The agent's own commits stay reachable."""
-    if not a.agent_tip or a.agent_tip == a.head:
+    """The agent's own commits stay reachable; after a kill they may be kept already."""
+    ref = _ref(w, a, f"agent-{a.ran.run}")
+    if not a.agent_tip or a.agent_tip == a.head or git.resolve(w.repository, ref):
         return []
-    return [(_ref(w, a, f"agent-{a.ran.run}"), a.agent_tip, "")]
+    return [(ref, a.agent_tip, "")]
 
 
-def _end(w: Workspace, a: Attempt) -> dict[str, Any]:
+def _end(a: Attempt) -> dict[str, Any]:
     """The journal's last line of this run."""
     result = a.ran.result
     tokens = {k: getattr(result.tokens, k) for k in ("input", "output", "cache_read", "cache_creation")}
@@ -181,11 +200,12 @@ def _end(w: Workspace, a: Attempt) -> dict[str, Any]:
             "seconds": round(seconds, 3), "detail": _short(a.verdict.failure, 300)}  # fmt: skip
 
 
-def _evidence(w: Workspace, a: Attempt) -> dict[str, Any]:
+def _evidence(a: Attempt, cost_usd: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         "tree": a.candidate.code,
         "base": a.head,
         "run": a.ran.run,
+        "cost_usd": round(cost_usd, 4),
         "checks": [{"name": c.name, "exit": c.exit, "seconds": round(c.seconds, 2)} for c in a.verdict.checks],
     }
     if a.verdict.warnings:

@@ -24,11 +24,19 @@ from ralphy.core.errors import InvalidInput
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot
 from ralphy.core.steps import BY_NAME
-from ralphy.engine.candidate import note_ignored, prepare_index, undo_code_changes
+from ralphy.engine.candidate import (
+    changed_paths,
+    note_ignored,
+    prepare_index,
+    restore_control,
+    undo_code_changes,
+)
 from ralphy.engine.land import Landing, land
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.waiting import retry_time
 from ralphy.engine.workspace import Workspace
+
+_NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     note_ignored(w)
     remarks = revision(snapshot, decision.step)
     with agent_run(w, decision, snapshot, remarks.text if remarks else "") as ran:
-        _put_code_back(w, decision, snapshot, ran)
+        put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
         why, digest = _why_not(ran)
         end = _end(ran)
         try:
@@ -91,32 +99,40 @@ def _end(ran: Ran) -> dict[str, Any]:
     }
 
 
-def _put_code_back(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> None:
-    """These steps write documents only; what they did to the code is kept under a ref and undone."""
-    branch, head = git.head_of(w.repository)
-    if (branch, head) != (s.tree.branch, s.tree.head):
-        _put_branch_back(w, s, branch, head, ran)
-    tree, files = undo_code_changes(w, w.objects.tree_of(s.tree.head))
-    if tree:
+def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
+    """These steps write documents only; what they did besides is kept under refs and undone.
+
+    `branch` ("" when detached) and `head` are where the run began. Control files are put back on the feature's
+    branch, where all of them are committed.
+    """
+    if git.head_of(w.repository) != (branch, head):
+        _put_branch_back(w, run, branch, head)
+    green = w.objects.tree_of(head)
+    if branch == w.feature_branch:
+        tampered = restore_control(w, green, changed_paths(w))
+        if tampered:
+            w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    tree, files = undo_code_changes(w, green)
+    ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
+    if tree and not git.resolve(w.repository, ref):
         who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
-        text = (
-            f"tree {tree}\nparent {s.tree.head}\nauthor {who}\ncommitter {who}\n\ncode changed by the {d.step} step\n"
-        )
-        kept = w.objects.write("commit", text.encode())
-        git.move_refs(w.repository, [(f"refs/ralphy/{w.feature.name}/{d.step}/{ran.run}", kept, "")])
+        text = f"tree {tree}\nparent {head}\nauthor {who}\ncommitter {who}\n\ncode changed by the {step} step\n"
+        w.checkout.refs.move([(ref, w.objects.write("commit", text.encode()), "")])
     if files:
-        w.say(f"the {d.step} agent changed code, which was put back: {files}")
+        w.say(f"the {step} agent changed code, which was put back: {files}")
 
 
-def _put_branch_back(w: Workspace, s: Snapshot, branch: str, head: str, ran: Ran) -> None:
+def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:
     """An author's agent commits nothing: HEAD and its branch go back, the commits stay reachable."""
-    if s.tree.branch and branch != s.tree.branch:
-        w.repository.run("symbolic-ref", "HEAD", f"refs/heads/{s.tree.branch}")
-    tip = git.resolve(w.repository, f"refs/heads/{s.tree.branch}")
-    moves = [(f"refs/ralphy/{w.feature.name}/agents/{ran.run}", head, "")]
-    if s.tree.branch and tip != s.tree.head:
-        moves.append((f"refs/heads/{s.tree.branch}", s.tree.head, tip))
-    git.move_refs(w.repository, moves)
+    now, at = git.head_of(w.repository)
+    if branch and now != branch:
+        w.repository.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    tip, ref = git.resolve(w.repository, f"refs/heads/{branch}"), f"refs/ralphy/{w.feature.name}/agents/{run}"
+    moves = [(ref, at, "")] if at and at != head and not git.resolve(w.repository, ref) else []
+    if branch and tip != head:
+        moves.append((f"refs/heads/{branch}", head, tip))
+    if moves:
+        w.checkout.refs.move(moves)
     w.say("the agent committed or left the branch; both were put back")
 
 
@@ -153,7 +169,7 @@ def _answered(prd: Prd, gate: str) -> list[dict[str, Any]]:
     return [{**a, "answered": True} if a.get("gate") == gate and a.get("verdict") == "revise" else a for a in said]
 
 
-def _read_qa(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+def _read_qa(_: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
     report = _wanted(ran, "QA_REPORT.md")
     parse_qa_report(report.decode("utf-8", "replace"), "QA_REPORT.md")
     record = {
@@ -164,7 +180,7 @@ def _read_qa(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
     return Artifacts({"QA_REPORT.md": report}, prd)
 
 
-def _read_pr(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+def _read_pr(_: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
     text = _wanted(ran, "PR.md")
     parse_pr_text(text.decode("utf-8", "replace"))
     record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
@@ -190,7 +206,7 @@ def _digests(s: Snapshot, *names: str) -> dict[str, str]:
 
 
 def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[str, Any]) -> None:
-    """On the feature's branch as a commit; before there is one, as files, prd.json first."""
+    """On the feature's branch as a commit; before there is one, as files, prd.json last: it says what was answered."""
     prd = made.prd.with_workflow(phase=BY_NAME[d.step].waiting_phase)
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
     if s.tree.is_on_branch:
@@ -201,19 +217,23 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[
         land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
         return
     ensure_folder_files(w)
-    w.store.save(prd)
-    w.milestone("stories_written")
     for name, data in made.files.items():
         replace_file(w.feature.file(name), data)
     w.milestone("artifact_written")
+    w.store.save(prd)
+    w.milestone("stories_written")
     w.record("end", **end)
 
 
 def ensure_folder_files(w: Workspace) -> None:
-    """The feature folder's own .gitignore and .gitattributes, if nobody has written them."""
+    """The feature folder's own .gitignore, .gitattributes and log, if nobody has written them.
+
+    The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
+    """
     for name, text in (
         (".gitignore", scaffold.feature_ignore_text()),
         (".gitattributes", "progress.txt merge=union\n"),
+        ("progress.txt", _NEW_LOG.format(w.iso_now)),
     ):
         if not w.feature.file(name).exists():
             replace_file(w.feature.file(name), text.encode(), durable=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,19 +39,49 @@ class Remembered:
 
     def put_back(self, workspace: Workspace) -> list[str]:
         """Undo what was done to them; gives the names of those that had been changed."""
-        changed = [p for p, (seen, _) in self.files.items() if signature(p) != seen]
-        changed = [p for p in changed if read_regular(p) != self.files[p][1] or signature(p) is None]
+        changed = [path for path in self.files if self._differs(path)]
         for path in changed:
             set_aside(workspace, path)
             before = self.files[path][1]
             if before is not None:
                 replace_file(path, before)
-        return [shown(workspace, path) for path in changed]
+        new = [path for path in _prompts(workspace) if path not in self.files]
+        for path in new:
+            set_aside(workspace, path)
+        return [shown(workspace, path) for path in (*changed, *new)]
+
+    def _differs(self, path: Path) -> bool:
+        seen, before = self.files[path]
+        now = signature(path)
+        return now != seen and (now is None or not stat.S_ISREG(now[0]) or read_regular(path) != before)
 
 
 def _paths(workspace: Workspace) -> list[Path]:
     own = [workspace.feature.file(name) for name in _FILES]
-    return [*own, workspace.repository.root / ".ralphy" / "config.yaml"]
+    return [*own, workspace.repository.root / ".ralphy" / "config.yaml", *_prompts(workspace)]
+
+
+def _prompts(workspace: Workspace) -> list[Path]:
+    """What stands in the folders of the project's own prompts."""
+    folders = (workspace.feature.private / "prompts", workspace.repository.root / ".ralphy" / "prompts")
+    return [Path(entry.path) for folder in folders if folder.is_dir() for entry in os.scandir(folder)]
+
+
+def mend_folders(workspace: Workspace) -> list[str]:
+    """Where a folder of control files became a link or a file, make a folder again: nothing is followed out of here."""
+    root, own = workspace.repository.root, workspace.feature.folder
+    above = [folder for folder in reversed(own.parents) if folder != root and folder.is_relative_to(root)]
+    mended = []
+    for folder in (*above, own, root / ".ralphy", workspace.feature.private, own / "stories"):
+        if not os.path.lexists(folder) or stat.S_ISDIR(folder.lstat().st_mode):
+            continue
+        aside = folder.with_name(f"{folder.name}.found-{time.time_ns()}")
+        folder.rename(aside)
+        folder.mkdir()
+        mended.append((aside, folder))
+    for aside, folder in mended:
+        set_aside(workspace, aside, folder.name)
+    return [shown(workspace, folder) for _, folder in mended]
 
 
 def shown(workspace: Workspace, path: Path) -> str:

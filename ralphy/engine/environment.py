@@ -35,13 +35,26 @@ _NAMES = frozenset(
         "REQUESTS_CA_BUNDLE",
         "CURL_CA_BUNDLE",
         "VIRTUAL_ENV",
+        # What a person told Claude Code not to send or fetch holds for unattended runs too.
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "DISABLE_AUTOUPDATER",
     ]
 )
 _PREFIXES = ("LC_", "XDG_", "ANTHROPIC_", "CLAUDE_", "RALPHY_")
 # Claude Code's own memory would outlive the run, and its git instructions cost a sixth of the first request.
 _LEAN = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1"}
 _NO_PUSH = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "false", "GIT_ASKPASS": "false"}
-_BENDING = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHONSTARTUP", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "NODE_OPTIONS")
+_BENDING = (
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "MAKEOVERRIDES",
+    "PYTHONSTARTUP",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "NODE_OPTIONS",
+)
 _SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)$", re.I)
 
 

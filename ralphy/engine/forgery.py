@@ -1,17 +1,25 @@
-"""What an agent did to the branch: HEAD is put back, its commits are kept, forged trailers are found."""
+"""What was done to the branch besides Ralphy: by an agent it is put back and kept, by a person it stands.
+
+Whatever an agent does with git carries AGENT's word in git's own log of the ref (GIT_REFLOG_ACTION is set in its
+environment). It tells the two apart, and guards nothing: an agent that hides it is caught by its run's end.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.files import read_text
+from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
 
-_TRAILER = re.compile(r"^Ralphy-[A-Za-z-]+:", re.M)
+AGENT = "ralphy-agent"
+_TRAILER = re.compile(r"^Ralphy-[A-Za-z-]+:", re.M | re.I)
 
 
 def repair_head(w: Workspace, green: str) -> tuple[str, str]:
-    """(where the feature's branch points now, why its new commits are refused or "").
+    """(where the feature's branch points now, why what was done to it is refused or "").
 
     HEAD is set back on the branch if the agent left it; the branch itself is moved with the landing.
     """
@@ -22,5 +30,44 @@ def repair_head(w: Workspace, green: str) -> tuple[str, str]:
     tip = git.resolve(w.repository, f"refs/heads/{branch}")
     if not tip or tip == green:
         return tip, ""
+    if w.repository.text("rev-list", "--max-count=1", f"{tip}..{green}"):
+        return tip, "the agent rewound the branch behind the commits of earlier stories"
     messages = w.repository.text("log", "--format=%B", "--max-count=500", f"{green}..{tip}")
     return tip, "a commit of the agent's carries Ralphy's own trailers" if _TRAILER.search(messages) else ""
+
+
+def require_branch(w: Workspace, branch: str, head: str) -> None:
+    """Raises Conflict if a person left the branch, or committed on it, while an agent worked: that stands."""
+    if person_left(w, branch):
+        raise Conflict(f"HEAD was moved away from {branch} while an agent worked", hint=f"git switch {branch}")
+    if person_moved(w, branch, head):
+        raise Conflict(f"{branch} was moved by somebody else while an agent worked; what the agent did is kept",
+                       hint="start again: Ralphy goes on from what is there now")  # fmt: skip
+
+
+def person_left(w: Workspace, branch: str) -> bool:
+    """Is HEAD elsewhere, and was it no agent that moved it?"""
+    if not branch or git.head_of(w.repository)[0] == branch:
+        return False
+    done = _log(w.repository.git_dir / "logs" / "HEAD")
+    return bool(done) and not _is_agents(done[-1])
+
+
+def person_moved(w: Workspace, branch: str, since: str) -> bool:
+    """Is the branch elsewhere than at `since`, and was it no agent that moved it? Unknown counts as an agent's."""
+    tip = git.resolve(w.repository, f"refs/heads/{branch}") if branch else ""
+    if not tip or tip == since:
+        return False
+    done = _log(w.repository.common_dir / "logs" / "refs" / "heads" / branch)
+    start = max((i for i, row in enumerate(done) if row.split(" ", 2)[1] == since), default=len(done))
+    later = done[start + 1 :]
+    return bool(later) and not any(_is_agents(row) for row in later)
+
+
+def _log(path: Path) -> list[str]:
+    """Git's log of a ref, oldest first: "<old> <new> <who> <when>\\t<what>"."""
+    return [row for row in read_text(path).splitlines() if row.count(" ") > 2]
+
+
+def _is_agents(row: str) -> bool:
+    return row.partition("\t")[2].startswith(AGENT)

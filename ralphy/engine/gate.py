@@ -9,14 +9,17 @@ from ralphy.adapters.files import read_text
 from ralphy.adapters.questions import without
 from ralphy.core import decision as d
 from ralphy.core import stories
+from ralphy.core.errors import Conflict
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status
 from ralphy.core.steps import STEPS
 from ralphy.engine.authoring import ensure_folder_files
-from ralphy.engine.candidate import prepare_index
+from ralphy.engine.candidate import entries_of, prepare_index
 from ralphy.engine.control import set_aside
 from ralphy.engine.land import Landing, land, switch
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.observe import own_rows
+from ralphy.engine.verify import SATISFIED
+from ralphy.engine.workspace import Workspace, is_private
 
 _ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
 _PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
@@ -41,6 +44,7 @@ def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **mo
 
 def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
     """Note since when a marker counts: since the artifact was there as it is now."""
+    ensure_folder_files(w)
     shown = s.artifacts[_ARTIFACT[decision.gate]]
     w.record("gate", gate=decision.gate, digest=shown.digest, ctime_ns=shown.ctime_ns)
 
@@ -67,8 +71,9 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     entry = _entry(w, s, decision.gate, verdict, "REJECTED")
     if decision.text:
         entry["text"] = decision.text[:8000]
-    keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
     w.record("reset", step=decision.gate)
+    keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
+    w.milestone("rejection_written")
     set_aside(w, w.feature.file("REJECTED"))
     w.say(f"{artifact} is rejected" + (" and goes back with the remarks" if decision.text else ""))
 
@@ -103,7 +108,8 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     canonical = stories.canonical(s.prd)
     if canonical is not s.prd or not s.has_prd_file:
         w.store.save(_with_branch(w, canonical))
-    switch(w, s.tree.head, f"chore({w.feature.name}): start of {s.tree.feature_branch}", _stage(w, s))
+    tree, paths = _stage(w, s)
+    switch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", tree, paths)
     w.say(f"the work is on branch {s.tree.feature_branch}")
 
 
@@ -116,23 +122,33 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
     canonical = stories.canonical(s.prd)
     if dump(canonical.raw) != (dump(s.prd.raw) if canonical is s.prd else b""):
         w.store.save(canonical)
-    tree = _stage(w, s)
+    tree, paths = _stage(w, s)
     if tree == w.objects.tree_of(s.tree.head):
-        w.clean_at = s.tree.head
+        w.checkout.clean_at = s.tree.head
         return
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     subject = f"chore({w.feature.name}): changes by hand"
-    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason))
+    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason, code=paths))
     w.say(decision.reason)
 
 
-def _stage(w: Workspace, s: Snapshot) -> str:
-    """The tree of HEAD with the feature folder, `.ralphy/` and the set-up files as they are on the disk."""
+def _stage(w: Workspace, s: Snapshot) -> tuple[str, tuple[str, ...]]:
+    """(HEAD's tree with the feature folder, `.ralphy/` and set-up files as they are on the disk, their paths)."""
     prepare_index(w, s.tree.head)
-    root = w.repository.root
-    paths = [w.feature.path, *(p for p in (".ralphy", *w.set_up_files()) if (root / p).exists())]
-    w.repository.run_durable("add", "-A", "--", *(f":(top,literal){path}" for path in paths), index=w.index)
-    return w.repository.run_durable("write-tree", index=w.index).decode().strip()
+    rows = own_rows(w)
+    _refuse_ignored(w, [path.rstrip("/") for code, path in rows if code == "!!"])
+    own = (path for code, path in rows if code != "!!" and not is_private(w, path))
+    paths = tuple(sorted({path for path in (*own, *s.tree.edited) if not path.endswith("/")}))
+    green = w.objects.tree_of(s.tree.head)
+    return w.objects.graft(green, entries_of(w, green, paths)), paths
+
+
+def _refuse_ignored(w: Workspace, ignored: list[str]) -> None:
+    """A feature folder that git ignores could not be committed."""
+    prd = w.feature.in_repository("prd.json")
+    if any(prd == path or prd.startswith(f"{path}/") for path in ignored):
+        raise Conflict("is ignored by git, so the feature's state cannot be committed", where=w.feature.path,
+                       hint=f"git check-ignore -v {prd} names the rule to remove")  # fmt: skip
 
 
 def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
@@ -151,7 +167,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
     """Yes to "already satisfied" completes the story; any other answer goes to its next attempt (ruling 1)."""
     story = s.prd.story(decision.story)
     answer = next(a for a in s.answers if a.story == story.id)
-    asked_whether_done = "already satisfied" in str(story.execution.get("last_error") or "")
+    asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
     if answer.is_yes and asked_whether_done:
         evidence = {
             "tree": s.tree.code,
@@ -161,10 +177,10 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
         fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
     else:
         fields = stories.reopened(story)
+    w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
     text = without(read_text(w.feature.file("QUESTIONS.md")), story.id)
     files = {"prd.json": dump(s.prd.with_story(story.id, **fields).raw), "QUESTIONS.md": text.encode()}
     commit_files(w, s, f"answered {story.id}", f"{story.id} answered in QUESTIONS.md", dict(files))
-    w.record("reset", story=story.id, feedback=answer.text[:4000])
 
 
 def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:

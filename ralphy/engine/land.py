@@ -7,6 +7,7 @@ intent only if its commit is HEAD (ruling 12), and never reads the log to comple
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,12 @@ import orjson
 from ralphy.adapters import git
 from ralphy.adapters.files import read_regular, replace_file
 from ralphy.adapters.objects import Entry
+from ralphy.core.errors import Conflict
+from ralphy.core.model import Prd, Tree
+from ralphy.engine.candidate import load_index
 from ralphy.engine.workspace import Workspace
 
+_MOST_ARGUMENTS = 64 * 1024
 Refs = Sequence[tuple[str, str, str]]
 
 
@@ -28,7 +33,8 @@ class Landing:
 
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
     control files in their new form (None removes one), by their name in the feature folder; `tip` is where
-    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal.
+    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal,
+    `code` names the code files that differ from the parent, `prd` is what the new prd.json says.
     """
 
     subject: str
@@ -40,6 +46,8 @@ class Landing:
     refs: Refs = ()
     end: Mapping[str, Any] = field(default_factory=dict)
     body: str = ""
+    code: Sequence[str] = ()
+    prd: Prd | None = None
 
 
 def land(w: Workspace, landing: Landing) -> str:
@@ -47,6 +55,7 @@ def land(w: Workspace, landing: Landing) -> str:
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
     entries = {path: _blob(w, data) for path, data in paths.items()}
     tree = w.objects.graft(landing.tree, entries)
+    w.objects.persist(tree)
     commit = _write_commit(w, landing, tree)
     w.milestone("objects_written")
     intent = {
@@ -55,25 +64,30 @@ def land(w: Workspace, landing: Landing) -> str:
         "files": list(landing.files),
         "end": dict(landing.end),
     }
-    replace_file(w.intent, orjson.dumps(intent))
+    write_intent(w, intent)
     w.milestone("intent_recorded")
-    refresh = _start_index(w, entries)
+    refresh = _start_index(w, landing.code, entries)
     try:
         ref = f"refs/heads/{w.feature_branch}"
-        git.move_refs(w.repository, ((ref, commit, landing.tip), *landing.refs))
-    except BaseException:
+        w.checkout.refs.move(((ref, commit, landing.tip), *landing.refs))
+    except BaseException as error:
         refresh.kill()
         refresh.communicate()
-        w.intent.unlink(missing_ok=True)
-        w.index_is_ready = False
+        w.checkout.index_at = ""
+        if isinstance(error, Conflict):
+            clear_intent(w)  # nothing has moved; after an interruption it may have, and the intent will tell
+        else:
+            w.checkout.refs.close()
         raise
     w.milestone("refs_moved")
     _write_files(w, landing.files)
+    if landing.prd and landing.files.get("prd.json"):
+        w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
     w.milestone("files_replaced")
     git.finish(refresh)
     git.install_index(w.repository, w.index)
     finish_intent(w, landing.end)
-    w.clean_at = commit
+    w.checkout.index_at = w.checkout.clean_at = commit
     return commit
 
 
@@ -82,28 +96,22 @@ def _blob(w: Workspace, data: bytes | None) -> Entry | None:
 
 
 def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
-    who = f"{_identity(w)} {int(w.clock())} +0000"
+    who = f"{w.checkout.identity} {int(w.clock())} +0000"
     trailers = "\n".join(f"{name}: {value}" for name, value in landing.trailers)
     message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
     header = [f"tree {tree}", f"parent {landing.parent}", f"author {who}", f"committer {who}"]
     return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
 
 
-def _identity(w: Workspace) -> str:
-    """`Name <address>` as git knows the user; asked once."""
-    if not w.identity:
-        try:
-            w.identity = w.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
-        except git.GitError:
-            w.identity = "Ralphy <ralphy@localhost>"
-    return w.identity
-
-
-def _start_index(w: Workspace, entries: Mapping[str, Entry | None]) -> subprocess.Popen[bytes]:
-    """Bring the new control files into Ralphy's index, beside the moving of the refs."""
+def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry | None]) -> subprocess.Popen[bytes]:
+    """Bring what is new into Ralphy's index, beside the moving of the refs: code with its stat, control files by id."""
+    if sum(map(len, code)) > _MOST_ARGUMENTS:
+        names = "\0".join(code).encode("utf-8", "surrogateescape") + b"\0"
+        w.repository.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names, index=w.index)
+        code = ()
     zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
     rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in entries.items()]
-    process = w.repository.start("update-index", "-z", "--index-info", index=w.index)
+    process = w.repository.start("update-index", "--add", "--remove", "-z", *code, "--index-info", index=w.index)
     assert process.stdin
     process.stdin.write("\0".join([*rows, ""]).encode("utf-8", "surrogateescape"))
     process.stdin.flush()
@@ -119,50 +127,108 @@ def _write_files(w: Workspace, files: Mapping[str, bytes | None]) -> None:
             replace_file(path, data, durable=name == "prd.json")
 
 
+def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
+    """Record what is about to be moved, in place: a torn intent is none, for nothing has moved before it is whole.
+
+    Its flush is that of the objects too: they were written out before, as in git's batch mode.
+    """
+    w.intent.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(w.intent, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, orjson.dumps(intent))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def clear_intent(w: Workspace) -> None:
+    """Forget the intent; the file stays, so that the next one need not be made durable as a name."""
+    if w.intent.exists():
+        os.truncate(w.intent, 0)
+
+
+def read_intent(w: Workspace) -> dict[str, Any]:
+    """The intent that has not been finished, or {}: one of a run is finished when the journal has the run's end."""
+    noted = read_regular(w.intent)
+    if not noted:
+        return {}
+    try:
+        intent = orjson.loads(noted)
+    except orjson.JSONDecodeError:
+        return {}
+    run = (intent.get("end") or {}).get("run")
+    open_run = w.history.open_run.get("run") if w.history.open_run else None
+    return intent if run is None or run == open_run else {}
+
+
 def finish_intent(w: Workspace, end: Mapping[str, Any]) -> None:
-    """Write the run's end into the journal, then forget the intent."""
-    if end and w.history.open_run and w.history.open_run.get("run") == end.get("run"):
-        w.record("end", **end)
+    """Note the run's end in the journal; what has no run is simply forgotten.
+
+    Neither needs to be durable: an intent whose end was lost with the power is completed once more, to the same.
+    """
+    if not end:
+        clear_intent(w)
+    elif w.history.open_run and w.history.open_run.get("run") == end.get("run"):
+        w.record("end", durable=False, **end)
     w.milestone("end_recorded")
-    w.intent.unlink(missing_ok=True)
 
 
 def complete_intent(w: Workspace) -> bool:
     """After a crash: finish what had been recorded, if its commit is HEAD; False if it was never reached."""
-    noted = read_regular(w.intent)
-    try:
-        intent = orjson.loads(noted or b"")
-    except orjson.JSONDecodeError:
-        intent = {}
+    intent = read_intent(w)
     head = git.resolve(w.repository, f"refs/heads/{intent.get('branch')}") if intent else ""
+    at, stands_on = git.head_of(w.repository)
     if not intent or intent.get("commit") != head:
-        w.intent.unlink(missing_ok=True)
+        if intent.get("came_from") and not stands_on:
+            _stand_on(w, intent["came_from"])
+        clear_intent(w)
         return False
-    if git.head_of(w.repository)[1] != head:
-        _stand_on_branch(w)
-    files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
-    _write_files(w, files)
-    w.index_is_ready = False
-    w.repository.run("read-tree", "--reset", "-u", head, index=w.index)
-    git.install_index(w.repository, w.index)
+    if at == intent.get("came_from", intent["branch"]) or at == intent["branch"]:
+        _bring_up(w, intent, head)
     finish_intent(w, intent["end"])
     return True
 
 
-def switch(w: Workspace, parent: str, subject: str, tree: str) -> str:
-    """Make the feature's branch with a first commit of `tree` on `parent`, and stand on it."""
-    trailers = [("Ralphy-Event", f"branch {w.feature.name}")]
-    commit = _write_commit(w, Landing(subject, trailers, tree, parent, "", {}), tree)
-    replace_file(w.intent, orjson.dumps({"commit": commit, "branch": w.feature_branch, "files": [], "end": {}}))
+def _bring_up(w: Workspace, intent: Mapping[str, Any], head: str) -> None:
+    """HEAD, the control files and the indexes as the commit has them. The code is there already: it was what was
+    committed, and what a person has done to it since is left alone."""
+    if git.head_of(w.repository)[0] != intent["branch"]:
+        _stand_on(w, intent["branch"])
+    _write_files(w, {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]})
+    load_index(w, head)
+    git.install_index(w.repository, w.index)
+
+
+def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[str]) -> str:
+    """Make the feature's branch with a first commit of `tree`, and stand on it instead of on the branch before.
+
+    HEAD moves beside the making of the branch; the intent knows where it came from.
+    """
+    w.objects.persist(tree)
+    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, "", {})
+    commit = _write_commit(w, landing, tree)
+    intent = {"commit": commit, "branch": w.feature_branch, "came_from": before.branch, "files": [], "end": {}}
+    write_intent(w, intent)
     w.milestone("branch_intent_recorded")
-    git.move_refs(w.repository, ((f"refs/heads/{w.feature_branch}", commit, ""),))
+    refresh = _start_index(w, paths, {})
+    standing = w.repository.start("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{w.feature_branch}")
+    try:
+        w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, ""),))
+    except BaseException:
+        git.finish(standing)
+        git.finish(refresh)
+        _stand_on(w, before.branch)
+        w.checkout.index_at = ""
+        clear_intent(w)
+        raise
+    git.finish(standing)
     w.milestone("branch_made")
-    _stand_on_branch(w)
+    git.finish(refresh)
+    git.install_index(w.repository, w.index)
     finish_intent(w, {})
-    w.clean_at = commit
+    w.checkout.index_at = w.checkout.clean_at = commit
     return commit
 
 
-def _stand_on_branch(w: Workspace) -> None:
-    w.repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{w.feature_branch}")
-    git.install_index(w.repository, w.index)
+def _stand_on(w: Workspace, branch: str) -> None:
+    w.repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")

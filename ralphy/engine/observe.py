@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.documents import check_prd
-from ralphy.adapters.feature import ARTIFACTS, MARKERS, read_marker
+from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, read_marker
 from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers
@@ -14,6 +16,8 @@ from ralphy.core.errors import Conflict
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.core.stories import canonical
 from ralphy.engine.baseline import known_baseline
+from ralphy.engine.checkout import Rows
+from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace, base_branch, is_private
 
 
@@ -60,7 +64,7 @@ def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
 
 
 def _unfinished(w: Workspace) -> str:
-    if w.intent.exists():
+    if read_intent(w):
         return "the last run ended while a commit was being landed"
     run = w.history.open_run
     if run is None:
@@ -74,8 +78,9 @@ def _tree(w: Workspace, prd: Prd) -> Tree:
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     base = base_branch(w.repository, w.config)
-    mine = str(prd.raw.get("branchName") or f"{w.config.git.branch_prefix}{w.feature.name}")
-    dirty, edited = changed_files(w, head)
+    w.branch = str(prd.raw.get("branchName") or "")
+    mine = w.feature_branch
+    dirty, edited = changed_files(w, head, is_on_branch=branch == mine)
     prefix = w.config.git.branch_prefix
     others = branch.removeprefix(prefix) if branch.startswith(prefix) and branch != mine else ""
     return Tree(
@@ -92,20 +97,41 @@ def _tree(w: Workspace, prd: Prd) -> Tree:
     )
 
 
-def changed_files(w: Workspace, head: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def changed_files(w: Workspace, head: str, *, is_on_branch: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(changed code files, changed files of the feature folder and of `.ralphy/`) against HEAD.
 
-    Straight after Ralphy's own commit nothing can have changed, and git is not asked.
+    Straight after Ralphy's own commit nothing can have changed, and git is not asked; neither is it asked
+    again after an act that left the code alone. Before there is a branch, nothing depends on the folder's files.
     """
-    if w.clean_at == head:
+    if w.checkout.clean_at == head:
         return (), ()
-    out = w.repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
-    paths = [row[3:] for row in out.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
+    rows = w.checkout.changed(w.config.project.features_dir)
+    if is_on_branch or not w.feature.path.startswith(f"{w.config.project.features_dir}/"):
+        rows = (*rows, *w.checkout.changed_in(w.feature.path))
+    paths = [path for code, path in dict.fromkeys(rows) if code != "!!"]
     own = (f"{w.feature.path}/", ".ralphy/")
     set_up = w.set_up_files()
     code = tuple(p for p in paths if not p.startswith(own) and p not in set_up and not w.is_other_feature(p))
     edited = tuple(p for p in paths if (p.startswith(own) and not is_private(w, p)) or p in set_up)
     return code, edited
+
+
+def own_rows(w: Workspace) -> Rows:
+    """What git says of the feature folder: asked ahead while a person reads, as long as no file came or went."""
+    names = _names(w)
+    if w.own_rows_ahead is None or w.own_rows_ahead[0] != names:
+        w.own_rows_ahead = (names, w.checkout.changed_in(w.feature.path))
+    return w.own_rows_ahead[1]
+
+
+def _names(w: Workspace) -> frozenset[str]:
+    """The files of the feature folder that could be committed; their contents are read when they are."""
+    found: set[str] = set()
+    for folder, folders, files in os.walk(w.feature.folder):
+        if Path(folder) == w.feature.private:
+            folders[:] = [name for name in folders if name == "prompts"]
+        found.update(f"{folder}/{name}" for name in files if name not in NOT_COMMITTED)
+    return frozenset(found)
 
 
 def committed_prd(w: Workspace) -> Prd:

@@ -22,11 +22,23 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
         **_SPECIFIC[run.step](w, run, snapshot),
         "feedback": feedback,
     }
-    folders = [w.feature.private / "prompts", w.repository.root / ".ralphy" / "prompts"]
-    rendered = prompts.render(run.step, values, folders)
+    rendered = prompts.render(run.step, values, _folders(w))
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
     return rendered.text
+
+
+def warm_prompts(w: Workspace) -> None:
+    """Load the template language and compile the story's template ahead of its first use."""
+    story = {"id": "US-000", "title": "a story"}
+    values = {"feature": w.feature.name, "outbox": str(w.feature.private), "story": story}
+    prompts.render("story", values, _folders(w))
+
+
+def _folders(w: Workspace) -> list[Path]:
+    """Where a project's own templates are, the feature's before the repository's; only folders that are there."""
+    places = (w.feature.private / "prompts", w.repository.root / ".ralphy" / "prompts")
+    return [place for place in places if place.is_dir()]
 
 
 def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str, object]:

@@ -5,22 +5,28 @@ Levels, not edges: whatever the event was, the folder is looked at as a whole.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters import git
 from ralphy.adapters.feature import Feature, listed
 from ralphy.adapters.files import signature
-from ralphy.adapters.git import Repository
 from ralphy.adapters.lock import Lock
 from ralphy.core.decision import Rest, Wait
-from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.core.errors import RalphyError
+from ralphy.engine.candidate import prepare_index
+from ralphy.engine.checkout import Checkout
+from ralphy.engine.observe import own_rows
+from ralphy.engine.prompt import warm_prompts
 from ralphy.engine.reconcile import Report, reconcile
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace import Workspace
 
+_WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
 Ask = Callable[[Wait], None]
 Take = Callable[[str], None]
 
@@ -47,11 +53,15 @@ def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dial
     if not _is_waited_for(rest, patience):
         return rest
     with Wakeups([w.feature.folder]) as wakeups:
+        wakeups.directly(w.feature.folder)
         while True:
-            _hold(w, rest, wakeups, dialogue)
+            before = _folder_signature(w.feature)  # before the look: what comes after it must end the wait
+            w.checkout.look_anew()
             rest = reconcile(w, report)
             if not _is_waited_for(rest, patience):
                 return rest
+            if _folder_signature(w.feature) == before:
+                _hold(w, rest, before, wakeups, dialogue)
 
 
 def _is_waited_for(rest: Rest, patience: Patience) -> bool:
@@ -62,14 +72,13 @@ def _is_waited_for(rest: Rest, patience: Patience) -> bool:
     return patience.gates
 
 
-def _hold(w: Workspace, rest: Rest, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
+def _hold(w: Workspace, rest: Rest, before: object, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
     """Wait until something is different: a file, the time, or a word at the terminal."""
     assert isinstance(rest, Wait)
-    _get_ready(w)
+    get_ready(w)
     asks = dialogue is not None and bool(rest.gate) and sys.stdin.isatty()
     if asks and dialogue:
         dialogue.ask(rest)
-    before = _folder_signature(w.feature)
     while True:
         seconds = RESYNC_S if rest.until is None else rest.until - w.clock()
         _, line = wakeups.wait(seconds, terminal=asks)
@@ -81,9 +90,16 @@ def _hold(w: Workspace, rest: Rest, wakeups: Wakeups, dialogue: Dialogue | None)
             return
 
 
-def _get_ready(w: Workspace) -> None:
-    """What the next agent will need is made ready while a person reads: the supervisor is warm."""
+def get_ready(w: Workspace) -> None:
+    """What the next act will need is made ready while a person reads: processes, the index, the templates."""
     w.supervisor.warm()
+    w.checkout.refs.warm()
+    head = git.head_of(w.repository)[1]
+    if head and w.checkout.index_at != head and not git.operation_in_progress(w.repository):
+        prepare_index(w, head)
+    warm_prompts(w)
+    own_rows(w)
+    _ = w.checkout.identity, w.checkout.trusts_file_mode
 
 
 def _folder_signature(feature: Feature) -> tuple[object, ...]:
@@ -99,25 +115,30 @@ def _folder_signature(feature: Feature) -> tuple[object, ...]:
 Opened = Callable[[Feature], tuple[Workspace, Report]]
 
 
-def watch_all(repository: Repository, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
+def watch_all(checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
     """Drive all features of a repository until interrupted; one checkout has one owner."""
-    folder = repository.root / features_dir
+    folder = checkout.repository.root / features_dir
     folder.mkdir(parents=True, exist_ok=True)
-    with Lock(repository.checkout_dir / "lock", "watch"), Wakeups([folder]) as wakeups:
-        watching = Watching(repository, features_dir, opened, say)
-        say(f"watching {features_dir}/ ({len(list(listed(repository.root, features_dir)))} features)")
+    lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
+    with lock, Wakeups([folder], resync_s=_WATCH_RESYNC_S) as wakeups:
+        watching = Watching(checkout, features_dir, opened, say)
+        say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
         changed: set[str] | None = None
         while True:
             watching.look(changed)
-            names, _ = wakeups.wait(watching.seconds_to_next())
-            changed = {name for path in names if (name := watching.feature_of(path))} or None
+            gc.freeze()  # what is known of a thousand features need not be walked through at each collection
+            for held in watching.held():
+                wakeups.directly(held)
+            paths, _ = wakeups.wait(watching.seconds_to_next())
+            changed = {name for path in paths if (name := watching.feature_of(path))} or None
 
 
 class Watching:
     """What is known of each feature between two looks: where it rested, and what its folder looked like."""
 
-    def __init__(self, repository: Repository, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
-        self._repository = repository
+    def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
+        self._checkout = checkout
+        self._repository = checkout.repository
         self._features_dir = features_dir
         self._opened = opened
         self._say = say
@@ -125,6 +146,14 @@ class Watching:
         self._seen: dict[str, tuple[object, ...]] = {}
         self._rests: dict[str, Rest | str] = {}
         self._head: tuple[int, ...] | None = None
+
+    def held(self) -> Iterator[Path]:
+        """The folders of the features that wait at a gate."""
+        return (
+            self._open[name][0].feature.folder
+            for name, rest in self._rests.items()
+            if isinstance(rest, Wait) and rest.gate
+        )
 
     def feature_of(self, path: str) -> str:
         """The name of the feature that a path belongs to."""
@@ -135,13 +164,14 @@ class Watching:
 
     def look(self, names: set[str] | None) -> None:
         """Reconcile what has changed: the named features, or all when nothing is named."""
+        self._checkout.look_anew()
         head = signature(self._repository.git_dir / "HEAD")
         everything, self._head = head != self._head, head
         for feature in self._candidates(None if everything else names):
             now = _folder_signature(feature)
             if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
                 self._reconcile(feature)
-                self._seen[feature.name] = _folder_signature(feature)
+                self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again
 
     def _candidates(self, names: set[str] | None) -> Iterator[Feature]:
         root = self._repository.root
@@ -167,18 +197,13 @@ class Watching:
             return
         self._rests[feature.name] = rest
         if isinstance(rest, Wait) and rest.gate:
-            workspace.supervisor.warm()
+            get_ready(workspace)
 
     def _is_due(self, name: str) -> bool:
         rest = self._rests.get(name)
         return isinstance(rest, Wait) and rest.until is not None and rest.until <= self._open[name][0].clock()
 
     def seconds_to_next(self) -> float:
-        """How long until a limit's time has come; RESYNC_S at the most."""
+        """How long until a limit's time has come; the resync tick at the most."""
         waits = [r.until - self._open[n][0].clock() for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
-        return max(0.0, min([RESYNC_S, *waits]))
-
-
-def ended_well(rest: Rest) -> bool:
-    """Did a run come to the end of the feature?"""
-    return rest.exit_code == ExitCode.DONE
+        return max(0.0, min([_WATCH_RESYNC_S, *waits]))

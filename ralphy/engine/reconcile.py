@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ralphy.core.decide import decide
-from ralphy.core.decision import Rest
+from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, SetAside, TakeBaseline
 from ralphy.core.model import Snapshot
 from ralphy.engine.act import act
 from ralphy.engine.observe import observe
@@ -23,7 +23,6 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
         decision = decide(snapshot, workspace.config)
         report(decision, snapshot)
         if isinstance(decision, Rest):
-            workspace.ignored, workspace.clean_at = None, ""
             render_tasks(workspace, snapshot)
             return decision
         try:
@@ -31,3 +30,12 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
         except BaseException:
             close_stopped(workspace)
             raise
+        if not _leaves_code_alone(decision, snapshot):
+            workspace.checkout.rows = None
+
+
+def _leaves_code_alone(decision: Decision, snapshot: Snapshot) -> bool:
+    """Was the act one that cannot have changed what git says of the code?"""
+    if isinstance(decision, Approve):
+        return not snapshot.tree.is_on_branch
+    return isinstance(decision, (OpenGate, SetAside, TakeBaseline, AcceptRed))

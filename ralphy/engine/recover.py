@@ -9,15 +9,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.documents import check_prd
+from ralphy.adapters.files import read_regular
 from ralphy.adapters.proc_table import REPO_MARKER, sweep
 from ralphy.core.agent import AgentResult, Outcome
+from ralphy.core.errors import Conflict
+from ralphy.core.history import Entry
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Prd, Status
 from ralphy.core.report import Claim
+from ralphy.core.stories import canonical
 from ralphy.engine import forgery
 from ralphy.engine.attempt import Attempt, settle
-from ralphy.engine.candidate import note_ignored, prepare_index, reset_to, undo_code_changes, write_candidate
-from ralphy.engine.control import set_markers_aside
-from ralphy.engine.land import complete_intent
-from ralphy.engine.observe import committed_prd
+from ralphy.engine.authoring import put_back
+from ralphy.engine.candidate import load_index, note_ignored, write_candidate
+from ralphy.engine.control import mend_folders, set_aside, set_markers_aside
+from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.running import Ran
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
@@ -31,54 +38,84 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
-    w.index_is_ready, w.clean_at = False, ""
-    if w.intent.exists() and complete_intent(w):
+    w.checkout.index_at = ""
+    w.checkout.look_anew()
+    if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")
     run = w.history.open_run
     if run is None:
         return
-    set_markers_aside(w)
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
+    if forgery.person_left(w, str(run.get("branch") or "")):
+        w.say("HEAD was moved elsewhere since: what is there now is left alone")
+        _note_end(w, run, result)
+        return
+    mend_folders(w)
+    set_markers_aside(w)
+    base = _base(w, run)
+    load_index(w, base)
     if run.get("step") == "story" and run.get("branch") == w.feature_branch:
-        _close_attempt(w, result)
+        _close_attempt(w, run, result, base)
     else:
-        _close_step(w, result)
+        _close_step(w, run, result, base)
 
 
-def _close_attempt(w: Workspace, result: AgentResult) -> None:
-    run = w.history.open_run
-    assert run
-    head = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-    expected = str(run.get("green") or head)
-    tip, forged = forgery.repair_head(w, expected)
-    prepare_index(w, expected)
+def _base(w: Workspace, run: Entry) -> str:
+    """The commit to go back to: where the run began, or where a person has moved the branch since (a revert stands)."""
+    branch, green = str(run.get("branch") or ""), str(run.get("green") or "")
+    if green and not forgery.person_moved(w, branch, green):
+        return green
+    return git.resolve(w.repository, f"refs/heads/{branch}") or git.head_of(w.repository)[1]
+
+
+def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> None:
+    prd = _set_prd_aside(w, base, str(run.get("story")))
+    story = next((found for found in prd.stories if found.id == run.get("story")), None)
+    if story is None or story.is_completed:  # a person has rewound to before it, or it was landed and its end is lost
+        _close_step(w, run, result, base)
+        return
+    tip, forged = forgery.repair_head(w, base)
     note_ignored(w)
-    green = w.objects.tree_of(expected)
-    candidate = write_candidate(w, green)
-    prd = committed_prd(w)
+    candidate = write_candidate(w, w.objects.tree_of(base))
     ran = Ran(str(run["run"]), result, Claim(), Path(w.feature.private / "outbox" / str(run["run"])), ())
     verdict = Verdict(result.outcome, forged or result.detail, result.detail)
-    story = prd.story(str(run.get("story")))
-    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, expected, ran, candidate, verdict, tip))
+    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, tip))
+    if result is CRASHED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
+        raise Conflict("the dead run had changed .ralphy/config.yaml; it is put back as it was committed",
+                       hint="start again: only then are these settings the ones in force")  # fmt: skip
 
 
-def _close_step(w: Workspace, result: AgentResult) -> None:
+def _set_prd_aside(w: Workspace, base: str, story_id: str) -> Prd:
+    """The committed prd.json; one that is neither this nor what a run makes of it is set aside, and said."""
+    path = w.feature.in_repository("prd.json")
+    committed = w.objects.read(f"{base}:{path}")
+    if committed is None:
+        return Prd.of({"userStories": []})
+    prd, known = canonical(Prd.of(check_prd(committed, f"{base[:10]}:{path}"))), [committed]
+    if any(story.id == story_id for story in prd.stories):
+        known.append(dump(prd.with_story(story_id, status=Status.IN_PROGRESS.value).raw))
+    if read_regular(w.feature.file("prd.json")) not in known and set_aside(w, w.feature.file("prd.json")):
+        w.say(f"changed during the run and put back: {path}")
+    return prd
+
+
+def _close_step(w: Workspace, run: Entry, result: AgentResult, base: str) -> None:
     """A document's step died: nothing of it was moved in; code that it may have changed goes back."""
-    run = w.history.open_run
-    assert run
-    branch, head = git.head_of(w.repository)
-    green = w.objects.tree_of(str(run.get("green") or head))
-    prepare_index(w, head)
+    branch = str(run.get("branch") or "")
+    put_back(w, str(run.get("step")), str(run["run"]), branch, base)
     if branch == w.feature_branch:
-        reset_to(w, green) if not undo_code_changes(w, green)[0] else None
-    else:
-        undo_code_changes(w, green)
+        w.repository.run("read-tree", "--reset", "-u", base, index=w.index)
+        git.install_index(w.repository, w.index)
+    _note_end(w, run, result)
+
+
+def _note_end(w: Workspace, run: Entry, result: AgentResult) -> None:
     w.record("end", run=run["run"], outcome=result.outcome.value, detail=result.detail, failure=result.detail)
 
 
 def is_unfinished(w: Workspace) -> bool:
     """Is there anything to recover from?"""
-    return w.history.open_run is not None or w.intent.exists()
+    return w.history.open_run is not None or bool(read_intent(w))
 
 
 def close_stopped(w: Workspace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,9 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
 from ralphy.core.steps import BY_NAME, active_limit_s
-from ralphy.engine.control import Remembered, set_markers_aside
+from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
+from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.workspace import Workspace
 
@@ -40,24 +41,37 @@ class Ran:
         return read_regular(self.outbox / name, most)
 
 
+def _no_more() -> None:
+    """The checkout is as the agent is to find it."""
+
+
 @contextmanager
-def agent_run(w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str = "") -> Iterator[Ran]:
-    """Run the agent once. The control files are put back before the body of the `with` sees anything."""
+def agent_run(
+    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None] = _no_more
+) -> Iterator[Ran]:
+    """Run the agent once. The control files are put back before the body of the `with` sees anything.
+
+    `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
+    from there on is a run to be cleared away.
+    """
     run = w.new_run_id()
     outbox = w.feature.private / "outbox" / run
     outbox.mkdir(parents=True, exist_ok=True)
     prompt = prompt_for(w, decision, snapshot, outbox, feedback)
-    remembered = Remembered()
-    remembered.take(w)
     w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
              model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch)  # fmt: skip
     w.milestone("run_recorded")
+    get_ready()
+    w.milestone("laid_out")
+    remembered = Remembered()
+    remembered.take(w)
     result = Claude(w.config.agent.command, w.supervisor).run(
         _request(w, decision, snapshot, run, prompt, outbox), w.show
     )
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
-    tampered = (*set_markers_aside(w), *remembered.put_back(w))
+    require_branch(w, snapshot.tree.branch, snapshot.tree.head)
+    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w))
     if tampered:
         w.say(f"changed during the run and put back: {', '.join(tampered)}")
     yield Ran(run, result, read(result.text), outbox, tampered)
@@ -74,6 +88,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outb
         "RALPHY_STORY": story,
         "RALPHY_ATTEMPT": str(d.attempt),
         "RALPHY_OUTBOX": str(outbox),
+        "GIT_REFLOG_ACTION": AGENT,
     }
     memory = w.repository.root / "CLAUDE.md"
     return AgentRequest(
@@ -108,7 +123,7 @@ def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
 
 def _prune(runs: Path) -> None:
     """Keep the newest runs' streams; their names begin with the time."""
-    names = sorted(path.name for path in runs.iterdir())
+    names = sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
     for name in names[:-_KEPT_RUNS]:
         shutil.rmtree(runs / name, ignore_errors=True)
 

@@ -15,6 +15,8 @@ from ralphy.engine.candidate import Candidate, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
 from ralphy.engine.workspace import Workspace
 
+SATISFIED = "the agent says it is already satisfied"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -56,7 +58,8 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
         digest = digest_failure([r.name for r in red], red[0].output, said)
         return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
-    record_baseline(w, candidate.code, results)
+    if results:
+        record_baseline(w, candidate.code, results)
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
@@ -72,7 +75,7 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
                         "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
             return Verdict(
                 Outcome.NEEDS_INPUT,
-                f"{why}; the agent says it is already satisfied",
+                f"{why}; {SATISFIED}",
                 "",
                 results,
                 question=question,
@@ -85,7 +88,8 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
 
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     drop_stale_bytecode(w, candidate.files)
-    return run_checks(w, f"check-{candidate.tree[:12]}", until_red=True)
+    # Behind a check whose failures are known, the others must be run as well.
+    return run_checks(w, f"check-{candidate.tree[:12]}", until_red=not w.history.known_red)
 
 
 def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Wake-ups: a watcher thread over folders that makes a file descriptor readable when something changed.
+"""Wake-ups: what ends a wait. An event never carries data; it only says "look".
 
-watchfiles starts to watch at its first `next()`, so a change made before that is lost: the first wait is
-short, and a resync tick bounds every later loss. An event never carries data; it only says "look".
+watchfiles watches everything below some folders, from a thread that makes a pipe readable. It begins to watch
+at its first `next()`, so a change made before that is lost: the first waits are short, and a resync tick
+bounds every later loss. Folders that wait at a gate are watched directly as well, for the sake of a fast answer.
 """
 
 from __future__ import annotations
@@ -10,27 +11,29 @@ import os
 import select
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-STEP_MS = 5
-_SETTLE_S = 0.1
+from ralphy.adapters.inotify import Inotify
+
+STEP_MS = 50
 RESYNC_S = 5.0
+_SETTLE_S = (0.1, 0.4, 1.5)
 
 
 class Wakeups:
     """Watch folders from `with` to its end; `wait` returns when something changed, or the tick is over."""
 
-    def __init__(self, folders: Sequence[Path], *, polling: bool | None = None) -> None:
+    def __init__(self, folders: Sequence[Path], *, resync_s: float = RESYNC_S) -> None:
         self._folders = folders
-        self._polling = polling
+        self._resync_s = resync_s
+        self._settle = list(_SETTLE_S)
         self._stop = threading.Event()
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._direct = Inotify()
         self._changed: set[str] = set()
         self._guard = threading.Lock()
-        self._first = True
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
 
     def __enter__(self) -> Wakeups:
@@ -40,17 +43,20 @@ class Wakeups:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join(2.0)
+        self._direct.close()
         os.close(self._reader)
         if not self._thread.is_alive():
             os.close(self._writer)
 
+    def directly(self, folder: Path) -> None:
+        """Notice at once what appears in this folder."""
+        self._direct.add(folder)
+
     def _watch(self) -> None:
         from watchfiles import watch
 
-        changes = watch(
-            *self._folders, watch_filter=None, step=STEP_MS, debounce=50, stop_event=self._stop, rust_timeout=1000,
-            force_polling=self._polling, raise_interrupt=False, yield_on_timeout=False,
-        )  # fmt: skip
+        changes = watch(*self._folders, watch_filter=None, step=STEP_MS, debounce=STEP_MS, stop_event=self._stop,
+                        rust_timeout=1000, raise_interrupt=False)  # fmt: skip
         for batch in changes:
             with self._guard:
                 self._changed.update(path for _, path in batch)
@@ -64,12 +70,13 @@ class Wakeups:
 
     def wait(self, seconds: float, *, terminal: bool = False) -> tuple[set[str], str]:
         """(changed paths, a line typed on the terminal or ""); returns early for either."""
-        limit = min(seconds, _SETTLE_S if self._first else RESYNC_S)
-        self._first = False
-        sources: list[int] = [self._reader, sys.stdin.fileno()] if terminal else [self._reader]
+        limit = min(seconds, self._settle.pop(0) if self._settle else self._resync_s)
+        sources = [self._reader] + ([self._direct.descriptor] if self._direct.descriptor >= 0 else [])
+        if terminal:
+            sources.append(sys.stdin.fileno())
         ready, _, _ = select.select(sources, [], [], max(0.0, limit))
         line = sys.stdin.readline() if terminal and sys.stdin.fileno() in ready else ""
-        return self._drain(), line
+        return self._direct.read() | self._drain(), line
 
     def _drain(self) -> set[str]:
         try:
@@ -79,10 +86,3 @@ class Wakeups:
         with self._guard:
             changed, self._changed = self._changed, set()
         return changed
-
-
-def sleep_until(wakeups: Wakeups, until: float, clock: object = time.time) -> bool:
-    """Wait for a moment of the wall clock; True when it has come, False when something changed before."""
-    now = clock() if callable(clock) else time.time()
-    changed, _ = wakeups.wait(until - now)
-    return not changed and until <= (clock() if callable(clock) else time.time())

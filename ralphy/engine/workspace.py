@@ -25,10 +25,11 @@ from ralphy.adapters.git import Repository
 from ralphy.adapters.journal import Journal
 from ralphy.adapters.objects import Objects
 from ralphy.adapters.prd_store import PrdStore
-from ralphy.core.agent import Activity
+from ralphy.core.agent import Activity, Outcome
 from ralphy.core.config import Check, Config
 from ralphy.core.history import History
 from ralphy.core.model import Session
+from ralphy.engine.checkout import Checkout, Rows
 
 if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
@@ -56,36 +57,30 @@ class Workspace:
     journal: Journal
     history: History
     store: PrdStore
-    objects: Objects
+    checkout: Checkout
     say: Say = _silent
     show: Callable[[Activity], None] = _unseen
     milestone: Callable[[str], None] = _silent
     clock: Callable[[], float] = time.time
     session: Session = field(default_factory=Session)
     digests: Digests = field(default_factory=Digests)
-    clean_at: str = ""
-    identity: str = ""
-    index_is_ready: bool = False
-    ignored: frozenset[str] | None = None
+    branch: str = ""
     codes: dict[str, str] = field(default_factory=dict)
-    _supervisor: Supervisor | None = None
+    own_rows_ahead: tuple[frozenset[str], Rows] | None = None
 
     def __enter__(self) -> Workspace:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.objects.close()
-        if self._supervisor:
-            self._supervisor.close()
+        self.checkout.close()
+
+    @property
+    def objects(self) -> Objects:
+        return self.checkout.objects
 
     @property
     def supervisor(self) -> Supervisor:
-        """The warm supervisor, started when first needed."""
-        if self._supervisor is None:
-            from ralphy.adapters.process import Supervisor
-
-            self._supervisor = Supervisor()
-        return self._supervisor
+        return self.checkout.supervisor
 
     @property
     def index(self) -> Path:
@@ -98,13 +93,22 @@ class Workspace:
 
     @property
     def feature_branch(self) -> str:
-        return str(self.store.load().raw.get("branchName") or f"{self.config.git.branch_prefix}{self.feature.name}")
+        """The feature's branch, as prd.json said when it was last read; else the prefix and the name."""
+        return self.branch or f"{self.config.git.branch_prefix}{self.feature.name}"
 
-    def record(self, event: str, **fields: object) -> None:
+    def record(self, event: str, *, durable: bool = True, **fields: object) -> None:
         """Append a line to the journal and fold it in."""
         entry = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
-        self.journal.append({key: value for key, value in entry.items() if value is not None})
+        self.journal.append({k: v for k, v in entry.items() if v is not None}, durable=durable)
         self.journal.catch_up(self.history)
+        if event == "end":
+            self._note_end(str(fields.get("outcome", "")), str(fields.get("detail", "")))
+
+    def _note_end(self, outcome: str, detail: str) -> None:
+        """What the end of a run means for this invocation alone."""
+        troubles = self.session.troubles + 1 if outcome == Outcome.TRANSIENT.value else 0
+        fatal = detail if outcome == Outcome.FATAL.value else ""
+        self.session = replace(self.session, troubles=troubles, fatal=fatal)
 
     def spend(self, cost_usd: float) -> None:
         self.session = replace(self.session, runs=self.session.runs + 1, cost_usd=self.session.cost_usd + cost_usd)
@@ -117,7 +121,7 @@ class Workspace:
         """The id of a tree without the feature folder: what is tested, reviewed and compared."""
         known = self.codes.get(tree)
         if known is None:
-            known = self.codes[tree] = self.objects.id_without(tree, self.feature.path)
+            known = self.codes[tree] = self.objects.graft(tree, {self.feature.path: None})
         return known
 
     def is_other_feature(self, path: str) -> bool:
@@ -147,19 +151,16 @@ class Workspace:
 
 
 def open_workspace(
-    repository: Repository,
-    feature: Feature,
-    config: Config,
-    checks: tuple[Check, ...],
-    env: Mapping[str, str],
+    checkout: Checkout, feature: Feature, config: Config, checks: tuple[Check, ...], env: Mapping[str, str]
 ) -> Workspace:
     """A workspace on a feature; nothing is written yet."""
+    repository = checkout.repository
     journal = Journal(repository.state_dir / "journal.jsonl")
     history = History(feature.name)
     journal.catch_up(history)
     base = base_branch(repository, config)
     store = PrdStore(feature.file("prd.json"), feature.in_repository("prd.json"), (base,) if base else ())
-    return Workspace(repository, feature, config, checks, env, journal, history, store, Objects(repository))
+    return Workspace(repository, feature, config, checks, env, journal, history, store, checkout)
 
 
 def base_branch(repository: Repository, config: Config) -> str:

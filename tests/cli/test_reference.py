@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from ralphy.adapters.config_fields import all_fields
+from ralphy.adapters.documents import check_prd
 from ralphy.adapters.settings import load
-from ralphy.cli.reference import render_config_reference, render_exit_codes
+from ralphy.cli.main import COMMANDS, cli
+from ralphy.cli.reference import pages, render_cli_reference, render_config_reference, render_exit_codes
 from ralphy.core.errors import EXIT_MEANINGS, ExitCode
 
 ROOT = Path(__file__).parents[2]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "config.schema.json").read_text(encoding="utf-8"))
+PRD_SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "prd.schema.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("page", "rendered"),
-    [("config.md", render_config_reference(SCHEMA)), ("exit-codes.md", render_exit_codes())],
-    ids=["config", "exit-codes"],
-)
-def test_the_committed_page_is_the_generated_one(page: str, rendered: str) -> None:
+@pytest.mark.parametrize("page", pages())
+def test_the_committed_page_is_the_generated_one(page: str) -> None:
     committed = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
-    assert committed == rendered, f"docs/reference/{page} is out of date: run `make docs`"
+    assert committed == pages()[page], f"docs/reference/{page} is out of date: run `make docs`"
+
+
+def test_the_pages_are_written_by_one_command(tmp_path: Path) -> None:
+    folder = tmp_path / "reference"
+    subprocess.run([sys.executable, "-P", "-m", "ralphy.cli.reference", str(folder)], check=True, cwd=tmp_path,
+                   env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == pages()
 
 
 def test_every_setting_is_on_the_page() -> None:
@@ -47,3 +57,58 @@ def test_every_exit_code_has_a_meaning_on_the_page() -> None:
     codes = {value for name, value in vars(ExitCode).items() if name.isupper()}
     assert codes == set(EXIT_MEANINGS)
     assert all(f"| {code} | " in render_exit_codes() for code in codes)
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by what is typed, subcommands too."""
+    found: dict[str, click.Command] = {}
+    context = click.Context(cli, info_name="ralphy")
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command
+        found[name] = command
+        if isinstance(command, click.Group):
+            found |= {f"{name} {inner}": one for inner, one in command.commands.items()}
+    return found
+
+
+def test_every_command_and_option_is_on_the_page() -> None:
+    page = render_cli_reference()
+    for words, command in commands().items():
+        if words.startswith("tasks"):
+            continue
+        section = re.split(rf"^###? ralphy {words}$", page, maxsplit=1, flags=re.M)[1].split("\n#")[0]
+        everywhere = page.split("## On every command")[1].split("\n## ")[0]
+        options = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
+        assert [name for name in options if f"`{name}`" not in section + everywhere] == []
+
+
+@pytest.mark.parametrize("words", [words for words, one in commands().items() if not isinstance(one, click.Group)])
+def test_every_command_takes_the_options_that_stand_everywhere(words: str) -> None:
+    names = {name for p in commands()[words].params if isinstance(p, click.Option) for name in p.opts}
+    assert names >= {"-C", "--json", "-q", "-v", "--no-progress", "--color"}
+
+
+@pytest.mark.parametrize("words", commands())
+def test_every_command_says_what_it_does(words: str) -> None:
+    command = commands()[words]
+    assert command.help
+    assert all(p.help for p in command.params if isinstance(p, click.Option))
+
+
+def test_every_field_of_prd_json_is_on_the_page() -> None:
+    page = pages()["prd.md"]
+    for node in (PRD_SCHEMA, *PRD_SCHEMA["$defs"].values()):
+        missing = [name for name in node.get("properties", {}) if f"| `{name}`" not in page]
+        assert missing == []
+    assert "| `testing.removes` |" in page
+
+
+def test_the_links_of_the_prd_page_lead_somewhere() -> None:
+    page = pages()["prd.md"]
+    anchors = {line.strip("# ").lower().replace(" ", "-") for line in page.splitlines() if line.startswith("#")}
+    assert set(re.findall(r"\(#([a-z-]+)\)", page)) <= anchors
+
+
+def test_the_example_of_the_prd_page_is_a_valid_prd_json() -> None:
+    check_prd(pages()["prd.md"].split("```json\n")[1].split("```")[0].encode(), "the example")

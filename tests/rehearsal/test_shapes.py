@@ -1,4 +1,4 @@
-"""Every line has the shape of the line that the real CLI wrote; tests/rehearsal/captured holds real ones."""
+"""Every line has the shape of the line that the real CLI wrote; tests/streams holds real ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.rehearsal.conftest import PATIENCE_S, Played, Rehearse
 
-CAPTURED = Path(__file__).parent / "captured"
+CAPTURED = Path(__file__).parents[1] / "streams"
 FREE = {"tools", "slash_commands", "agents", "skills", "plugins"}
 
 

@@ -1,0 +1,83 @@
+# The front door. `make` alone says what there is; nothing needs to be typed before any of it.
+#
+#   make test ARGS="-k receipts -x"     arguments for pytest
+#   make demo AGENT=claude              with the real claude instead of the stand-in
+#   make lint V=1                       show the commands
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made
+CLAUDE := .cache/claude
+CLAUDE_VERSION := 2.1.197
+AGENT ?= rehearsal
+ARGS ?=
+V ?=
+Q := $(if $(filter-out 0,$(V)),,@)
+
+# The first Python that is new enough; said once, when the environment is made.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+
+# What the environment brings (ralphy, gh) is found first.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup tools test fast lint type check demo bench docs wheel clean
+
+help: ## say what there is (this)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make the environment in .venv (everything else does it, too)
+
+$(STAMP): pyproject.toml
+	$(Q)test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; none was found. Name one: make setup PYTHON=/path/to/python3' >&2; exit 1; }
+	$(Q)$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); } || { rm -rf $(VENV); \
+		echo 'The environment cannot be made (on Debian and Ubuntu: apt-get install python3-venv).' >&2; exit 1; }
+	@echo 'setting up $(VENV) …' >&2
+	$(Q)$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' 'hatchling>=1.27'
+	$(Q)touch $@
+
+tools: ## install the real Claude Code CLI below .cache, for the tests that drive it
+	$(Q)if test -e $(CLAUDE)/.$(CLAUDE_VERSION); then :; \
+	elif ! command -v npm >/dev/null; then \
+		echo 'npm is not on PATH: the tests that drive the real claude will be skipped.' >&2; \
+	else \
+		mkdir -p $(CLAUDE) && npm install --silent --no-audit --no-fund --prefix $(CLAUDE) @anthropic-ai/claude-code@$(CLAUDE_VERSION) \
+		&& touch $(CLAUDE)/.$(CLAUDE_VERSION); \
+	fi
+
+test: $(STAMP) ## run all tests
+	$(Q)$(BIN)/python -m pytest -n 2 $(ARGS)
+
+fast: $(STAMP) ## run the tests of the core, in a few seconds
+	$(Q)$(BIN)/python -m pytest -q tests/core $(ARGS)
+
+lint: $(STAMP) ## look for faults of style (ruff)
+	$(Q)$(BIN)/python -m ruff check --quiet .
+	$(Q)$(BIN)/python -m ruff format --quiet --check .
+
+type: $(STAMP) ## check the types (mypy --strict)
+	$(Q)$(BIN)/python -m mypy --no-error-summary
+
+check: lint type test demo ## run what CI runs
+
+demo: $(STAMP) ## show the whole pipeline on a toy repository
+	$(Q)$(BIN)/python -m ralphy demo --agent $(AGENT)
+
+bench: $(STAMP) ## measure, beside a bare loop in the same run
+	$(Q)$(BIN)/python -m bench $(ARGS)
+
+docs: $(STAMP) ## write docs/reference from the code
+	$(Q)$(BIN)/python -m ralphy.cli.reference docs/reference
+
+wheel: $(STAMP) ## build dist/*.whl
+	$(Q)$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+clean: ## remove what was built and cached (not .venv and .cache)
+	$(Q)rm -rf dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-results
+	$(Q)find ralphy tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

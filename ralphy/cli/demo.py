@@ -1,0 +1,117 @@
+"""demo: the whole pipeline on a toy repository, to look at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import EnvironmentProblem, ExitCode
+
+if TYPE_CHECKING:
+    from ralphy.demo.show import Result, StoryRow
+    from ralphy.demo.toy import Toy
+
+_LIMIT_S = 120.0
+_WHO = {
+    "rehearsal": "a scripted stand-in for claude; no network, no key, costs are made up",
+    "claude": "the real claude; it spends some money, 10 dollars at the most",
+}
+
+
+@click.command("demo")
+@click.option("--agent", type=click.Choice(["rehearsal", "claude"]), default="rehearsal", help="Who does the work.")
+@click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Where; empty or not there yet.")
+@click.option("--keep/--no-keep", default=True, help="Leave the folder for you to look at (the default).")
+@with_options
+def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
+    """Run the whole pipeline on a toy repository in a temporary folder; nothing of yours is touched.
+
+    With the stand-in one story fails its tests and is healed, another claims success without having worked and is
+    refused. Both gates are passed as you would: touch APPROVED.
+    """
+    from ralphy.cli.run import Terminated, signals
+
+    if agent == "claude" and shutil.which("claude") is None:
+        raise EnvironmentProblem("claude is not on PATH", hint="npm install -g @anthropic-ai/claude-code")
+    place = call.directory / folder if folder else Path(tempfile.mkdtemp(prefix="ralphy-demo-"))
+    try:
+        with signals():
+            return _perform(call, place, agent)
+    except Terminated:
+        return ExitCode.TERMINATED
+    finally:
+        if not keep:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _perform(call: Invocation, place: Path, agent: str) -> int:
+    from ralphy.demo.show import play
+    from ralphy.demo.toy import lay_out
+
+    began = time.monotonic()
+    toy = lay_out(place, agent, os.environ)
+    call.output.note(f"ralphy demo: a toy repository in {toy.repository}\n             agent: {_WHO[agent]}\n")
+    options = [name for name, given in (("-q", call.output.quiet), ("-v", call.output.verbose)) if given]
+    options += [] if call.output.progress else ["--no-progress"]
+    result = play(toy, call.output.note, *options, limit_s=_LIMIT_S if agent == "rehearsal" else None)
+    seconds = time.monotonic() - began
+    call.output.data(_told(toy, result, seconds), _value(toy, result, agent, seconds))
+    if not result.faults:
+        return ExitCode.DONE
+    call.output.note(f"\nThe demo failed: {'; '.join(result.faults)}. Look in {toy.repository}")
+    return result.exit_code or ExitCode.UNEXPECTED
+
+
+def _value(toy: Toy, result: Result, agent: str, seconds: float) -> dict[str, object]:
+    from ralphy.demo.toy import BRANCH
+
+    value = {"schema": "ralphy/demo@1", "ok": not result.faults, "agent": agent, "seconds": round(seconds, 2)}
+    where = {"folder": str(toy.folder), "repository": str(toy.repository), "remote": str(toy.remote), "branch": BRANCH}
+    return {**value, **where, **asdict(result)}
+
+
+def _told(toy: Toy, result: Result, seconds: float) -> str:
+    """The end of the show for people: the log, the stories, and where to look."""
+    from ralphy.demo.toy import BRANCH
+
+    lines = ["", f"$ git log --oneline {BRANCH}", *result.log]
+    lines += ["", *_table(result.stories)] if result.stories else []
+    if not result.faults:
+        lines += ["", f"All {len(result.stories)} stories are completed, in {seconds:.0f} s. Look around:", ""]
+        lines += [f"  {command:<58} # {why}" for command, why in _places(toy, result)]
+        lines += ["", "Next: cd your-repository && ralphy init"]
+    return "\n".join(lines) + "\n"
+
+
+def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
+    """What is worth looking at: a command, and what it shows."""
+    from ralphy.demo.toy import BRANCH
+
+    feature = toy.feature.relative_to(toy.repository)
+    yield f"cd {toy.repository}", f"the work is on {BRANCH}, pushed to {toy.remote}"
+    story = next((commit for commit in result.log if " feat(" in commit), "")
+    if story:
+        yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and memory in one commit"
+    yield f"cat {feature}/prd.json", "where everything stands; there is no other state"
+    yield f"cat {feature}/progress.txt", "the shared memory, with what failed"
+    for ref in result.kept[:3]:
+        yield f"git show {ref}", "an attempt that did not count, kept"
+
+
+def _table(stories: tuple[StoryRow, ...]) -> list[str]:
+    rows = [("story", "status", "attempts", "cost", "checks", "")]
+    rows += [
+        (s.id, s.status, str(s.attempts), f"${s.cost_usd:.2f}", ", ".join(s.checks) or "none", s.title) for s in stories
+    ]
+    widths = [max(len(row[n]) for row in rows) for n in range(5)]
+    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]).rstrip()
+            for row in rows]  # fmt: skip

@@ -1,0 +1,62 @@
+"""doctor: whether everything a night needs is there, and what to do where it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
+
+if TYPE_CHECKING:
+    from ralphy.cli.ground import Finding, Ground
+
+
+@click.command("doctor")
+@with_options
+def doctor(call: Invocation) -> int:
+    """Look at programs, repository, disk and file watching: ok, warn or fail, each with its fix.
+
+    Nothing is spent and nothing is changed. Ends with 5 when something fails.
+    """
+    from ralphy.cli.ground import State
+
+    findings = list(_findings(call))
+    failed = [finding for finding in findings if finding.state is State.FAIL]
+    warned = [finding for finding in findings if finding.state is State.WARN]
+    lines = [line for finding in findings for line in _lines(finding)]
+    total = f"\n{len(failed)} problems, {len(warned)} warnings"
+    rows = [{"name": f.name, "state": f.state.value, "said": f.said, "fix": f.fix} for f in findings]
+    value = {"schema": "ralphy/doctor@1", "ok": not failed, "checks": rows}
+    call.output.data("\n".join([*lines, total]), value)
+    return ExitCode.ENVIRONMENT if failed else ExitCode.DONE
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield f"{finding.state.value:<5} {finding.name:<10} {finding.said}"
+    if finding.fix:
+        yield f"{'':<16} fix: {finding.fix}"
+
+
+def _findings(call: Invocation) -> Iterator[Finding]:
+    from ralphy.cli import ground, programs
+
+    yield from programs.programs(os.environ)
+    try:
+        found = call.repository()
+    except (NotFound, EnvironmentProblem) as error:
+        yield ground.Finding("repository", ground.State.FAIL, str(error), error.hint)
+        return
+    yield ground.Finding("repository", ground.State.OK, str(found.root))
+    at: Ground
+    try:
+        settings = call.settings(found)
+        at = ground.Ground(found, settings.config, os.environ)
+    except RalphyError as error:
+        yield ground.Finding("settings", ground.State.FAIL, str(error), error.hint or "ralphy validate")
+        at = ground.Ground(found, None, os.environ)
+    yield from programs.project(at)
+    yield from ground.surroundings(at)

@@ -1,0 +1,152 @@
+"""The ground that a night stands on: the disk, file watching, and who works here already.
+
+A look gives a finding: ok, warn (it works, but …) or fail (nothing will work), each with what mends it. No look
+raises, none asks anything, and each is bounded in time.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ralphy.adapters.git import Repository
+    from ralphy.core.config import Config
+
+_WATCH_S = 3.0
+_MEGABYTE = 1024 * 1024
+_REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|fakeowner|grpcfuse")
+
+
+class State(Enum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found; `fix` is the exact thing to do, "" when all is well."""
+
+    name: str
+    state: State
+    said: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where to look. `config` is None when the settings cannot be read."""
+
+    repository: Repository
+    config: Config | None
+    env: Mapping[str, str]
+
+
+def ok(name: str, said: str) -> Finding:
+    return Finding(name, State.OK, said)
+
+
+def warn(name: str, said: str, fix: str) -> Finding:
+    return Finding(name, State.WARN, said, fix)
+
+
+def fail(name: str, said: str, fix: str) -> Finding:
+    return Finding(name, State.FAIL, said, fix)
+
+
+def surroundings(ground: Ground) -> Iterator[Finding]:
+    """What is to be said of the place where the work is done."""
+    for look in (_writable, _watching, _file_system, _disk, _lock):
+        yield look(ground)
+
+
+def _writable(g: Ground) -> Finding:
+    import tempfile
+
+    for folder in (g.repository.root, g.repository.common_dir):
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"x")
+        except OSError as error:
+            return fail("writing", f"{folder}: {error.strerror}", f"chown -R $(id -un) {folder}, or free some space")
+    return ok("writing", f"{g.repository.root}")
+
+
+def _watching(g: Ground) -> Finding:
+    """Does a change of a file really arrive? A container's or a network's file system may keep it to itself."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=g.repository.git_dir) as folder:
+            seconds = _seconds_to_notice(Path(folder))
+    except OSError as error:
+        return fail("watching", f"cannot be tried: {error.strerror}", "see writing, above")
+    if seconds is None:
+        return warn("watching", "changes of files do not arrive here; they are looked for every 5 s",
+                     "export WATCHFILES_FORCE_POLLING=1, or sysctl fs.inotify.max_user_watches=524288")  # fmt: skip
+    return ok("watching", f"a change arrives after {seconds * 1000:.0f} ms")
+
+
+def _seconds_to_notice(folder: Path) -> float | None:
+    """How long a new file takes to be noticed; None if it is not. The watcher begins a moment after its start."""
+    from ralphy.engine.wakeups import Wakeups
+
+    end = time.monotonic() + _WATCH_S
+    with Wakeups([folder]) as wakeups:
+        number = 0
+        while time.monotonic() < end:
+            number += 1
+            began = time.monotonic()
+            (folder / str(number)).touch()
+            if wakeups.wait(0.5)[0]:
+                return time.monotonic() - began
+    return None
+
+
+def _file_system(g: Ground) -> Finding:
+    kind = kind_of_mount(g.repository.root)
+    if not _REMOTE_FILES.search(kind):
+        return ok("files", kind or "unknown file system")
+    said = f"{kind}: changes made on another machine, or outside of the container, are not announced"
+    return warn("files", said, "export WATCHFILES_FORCE_POLLING=1; it works without, 5 s later")
+
+
+def kind_of_mount(path: Path) -> str:
+    """The type of the file system that holds `path`; "" where it cannot be known."""
+    best, kind = "", ""
+    try:
+        rows = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    for row in rows:
+        _, place, found, *_ = row.split(" ")
+        place = place.replace("\\040", " ")
+        if len(place) >= len(best) and (place == "/" or path == Path(place) or Path(place) in path.parents):
+            best, kind = place, found
+    return kind
+
+
+def _disk(g: Ground) -> Finding:
+    free = shutil.disk_usage(g.repository.common_dir).free // _MEGABYTE
+    if free < 100:
+        return fail("disk", f"{free} MB are free", "free some space: a night needs about 1 GB")
+    if free < 1024:
+        return warn("disk", f"{free} MB are free", "free some space: a night needs about 1 GB")
+    return ok("disk", f"{free // 1024} GB are free")
+
+
+def _lock(g: Ground) -> Finding:
+    from ralphy.adapters.lock import holder
+
+    note = holder(g.repository.checkout_dir / "lock")
+    if not note:
+        return ok("lock", "nobody works in this checkout")
+    what = f"pid {note.get('pid')} on {note.get('host', '?')} works here: {note.get('purpose', '?')}"
+    return warn("lock", what, "wait for it, or: ralphy abort")

@@ -1,0 +1,162 @@
+"""The programs that a night needs: git, make, the agent, gh, this command itself, and what they are told."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ralphy.cli.ground import Finding, Ground, fail, ok, warn
+from ralphy.core.errors import RalphyError
+
+LEAST_GIT = (2, 36)  # core.fsync came with it
+_ANSWER_S = 10.0
+
+
+def programs(env: Mapping[str, str]) -> Iterator[Finding]:
+    """What can be said without a repository."""
+    yield _python()
+    yield _git(env)
+    yield _make(env)
+    yield _own_command(env)
+
+
+def project(ground: Ground) -> Iterator[Finding]:
+    """What is to be said of a repository: who commits, who works, what is checked, where it goes."""
+    for look in (_identity, _agent, _checks, _remote, _pull_requests):
+        yield look(ground)
+
+
+def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, str]:
+    """(exit code, first line) of a program; 124 and a sentence when it does not answer in time."""
+    from ralphy.adapters.forge_call import call, said
+
+    try:
+        answer = call(argv, cwd=cwd, env=env, timeout_s=_ANSWER_S)
+    except RalphyError as error:
+        return 127, str(error)
+    if answer.timed_out:
+        return 124, f"no answer within {_ANSWER_S:.0f} s"
+    text = (answer.out.strip() or answer.err.strip()).split("\n", 1)[0]
+    return answer.returncode, said(text, env)
+
+
+def _python() -> Finding:
+    return ok("python", f"{sys.version.split()[0]} ({sys.executable})")
+
+
+def _git(env: Mapping[str, str]) -> Finding:
+    if shutil.which("git", path=env.get("PATH")) is None:
+        return fail("git", "git is not on PATH", "install git")
+    code, text = _answer(("git", "--version"), Path("/"), env)
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if code or not found:
+        return fail("git", f"git --version: {text}", "install git again")
+    is_old = (int(found[1]), int(found[2])) < LEAST_GIT
+    least = ".".join(map(str, LEAST_GIT))
+    return fail("git", f"{text} is too old", f"install git {least} or later") if is_old else ok("git", text)
+
+
+def _make(env: Mapping[str, str]) -> Finding:
+    path = shutil.which("make", path=env.get("PATH"))
+    if path:
+        return ok("make", path)
+    return warn("make", "make is not on PATH: `make loop` will not work, `ralphy loop` will", "install GNU make")
+
+
+def _own_command(env: Mapping[str, str]) -> Finding:
+    """Is the `ralphy` that make and scripts find this one? Another tool has a command of that name."""
+    import sysconfig
+
+    scripts = Path(sysconfig.get_path("scripts"))
+    first = shutil.which("ralphy", path=env.get("PATH"))
+    fix = f'export PATH="{scripts}:$PATH"'
+    if first is None:
+        return warn("ralphy", "ralphy is not on PATH: `make loop` will not find it", fix)
+    if (scripts / "ralphy").exists() and Path(first).samefile(scripts / "ralphy"):
+        return ok("ralphy", first)
+    with Path(first).open("rb") as file:
+        is_ours = b"ralphy.__main__" in file.read(4096)
+    what = "another installation of Ralphy" if is_ours else "another tool called `ralphy`"
+    return warn("ralphy", f"{what} is first on PATH: {first}", fix)
+
+
+def _identity(g: Ground) -> Finding:
+    from ralphy.adapters.git import GitError
+
+    try:
+        who = g.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
+    except GitError:
+        fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
+        return warn("identity", "git does not know who you are: commits would be by Ralphy <ralphy@localhost>", fix)
+    return ok("identity", who)
+
+
+def _agent(g: Ground) -> Finding:
+    if g.config is None:
+        return fail("agent", "not looked for: the settings cannot be read", "ralphy validate")
+    program = g.config.agent.command[0]
+    path = shutil.which(program, path=g.env.get("PATH"))
+    if path is None:
+        fix = (
+            "npm install -g @anthropic-ai/claude-code"
+            if program == "claude"
+            else "put it on PATH, or set agent.command"
+        )
+        return fail("agent", f"{program} is not on PATH", fix)
+    code, text = _answer((*g.config.agent.command, "--version"), g.repository.root, g.env)
+    if code:
+        return fail("agent", f"{program} --version: {text or f'exit {code}'}", f"mend or reinstall {path}")
+    if os.geteuid() == 0 and g.env.get("IS_SANDBOX") != "1" and text.endswith("(Claude Code)"):
+        return fail("agent", "claude refuses to work unattended as root", "run as a user, or in a container of its "
+                     "own: export IS_SANDBOX=1")  # fmt: skip
+    return ok("agent", f"{text} ({path})")
+
+
+def _checks(g: Ground) -> Finding:
+    from ralphy.adapters.settings import with_stack
+    from ralphy.adapters.stack import detect
+
+    if g.config is None:
+        return fail("checks", "not looked for: the settings cannot be read", "ralphy validate")
+    checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language))
+    if not checks:
+        return warn(
+            "checks", "none are known: no story can be verified", "name one under checks: in .ralphy/config.yaml"
+        )
+    return ok("checks", "; ".join(f"{check.name}: {check.run}" for check in checks))
+
+
+def _remote(g: Ground) -> Finding:
+    from ralphy.adapters.forge_call import said
+    from ralphy.adapters.forge_push import remote
+
+    if not g.repository.text("remote"):
+        return warn("remote", "there is none: the branch and PR.md will be the result", "git remote add origin URL")
+    try:
+        target = remote(g.repository.root, env=g.env)
+    except RalphyError as error:
+        return warn("remote", str(error), error.hint)
+    return ok("remote", f"{target.name}: {said(target.url, g.env)}")
+
+
+def _pull_requests(g: Ground) -> Finding:
+    from ralphy.adapters.forge import GitHub
+    from ralphy.adapters.forge_push import remote
+
+    try:
+        target = remote(g.repository.root, env=g.env)
+    except RalphyError:
+        return ok("gh", "not needed without a remote")
+    if not target.slug:
+        return ok("gh", "not needed: the remote is not on a forge, the branch is pushed and PR.md holds the text")
+    why_not = GitHub(target, g.env, timeout_s=_ANSWER_S).available()
+    if why_not is None:
+        return ok("gh", f"logged in to {target.host}")
+    fix = (
+        "install gh (https://cli.github.com)" if "not on PATH" in why_not else f"gh auth login --hostname {target.host}"
+    )
+    return warn("gh", f"no pull request can be opened: {why_not}", fix)

@@ -1,0 +1,216 @@
+"""logs and attempts: what the agents did, and what they made that did not count."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralphy.adapters.streams import Line, Reader, Run, runs
+from ralphy.cli.options import Group, Invocation, feature_argument, leading, named_story, with_options
+from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.adapters.feature import Feature
+    from ralphy.adapters.git import Repository
+    from ralphy.adapters.ledger import KeptAttempt
+
+_SHOWN_FILES = 8
+
+
+@click.command("logs")
+@click.argument("story", required=False)
+@feature_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, and with every new run.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Begin with the last N lines.")
+@click.option("--raw", is_flag=True, help="The agent's own lines, as they are kept.")
+@with_options
+def logs(
+    call: Invocation, story: str | None, feature: str | None, follow: bool, tail: int | None, raw: bool
+) -> int:  # fmt: skip
+    """Show what the newest run of a feature did, or all runs of a STORY (an id, or feature/id)."""
+    if raw and call.output.as_json:
+        raise InvalidInput("--raw and --json exclude each other", hint="--raw is JSON as the agent wrote it")
+    repository, folder, story_id = _addressed(call, story, feature)
+    emit = _emit_raw if raw else _emitter(call, f"{repository.root}/")
+    is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
+    if follow:
+        _follow(folder, story_id, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
+    found = _chosen(runs(folder), story_id)
+    if not found:
+        of = f"{folder.name}/{story_id}" if story_id else folder.name
+        raise NotFound(f"no run of {of} is kept", hint=f"ralphy why {folder.name}")
+    lines = (line for run in found for line in Reader(run).rest())
+    _emit_all(_last(filter(is_shown, lines), tail), emit)
+    return ExitCode.DONE
+
+
+def _chosen(found: Sequence[Run], story: str) -> Sequence[Run]:
+    """A story's runs, or the newest run of the feature."""
+    return [run for run in found if run.story == story] if story else found[-1:]
+
+
+def _last(lines: Iterable[Line], most: int | None) -> Iterable[Line]:
+    return lines if most is None else deque(lines, maxlen=most)
+
+
+def _emitter(call: Invocation, root: str) -> Callable[[Line], None]:
+    """Lines for people, with paths as people read them, or as JSON."""
+    return lambda line: call.output.data(line.text.replace(root, ""), line.value)
+
+
+def _emit_raw(line: Line) -> None:
+    """As it is; on a terminal without what the terminal would obey."""
+    from ralphy.cli.output import clean
+
+    data = clean(line.raw.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else line.raw
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _emit_all(lines: Iterable[Line], emit: Callable[[Line], None]) -> None:
+    for line in lines:
+        emit(line)
+
+
+def _follow(feature: Feature, story: str, show: Callable[[Iterable[Line]], None], tail: int | None) -> None:
+    """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
+    from ralphy.engine.wakeups import RESYNC_S, Wakeups
+
+    with Wakeups([feature.folder]) as wakeups:
+        found = runs(feature)
+        seen = {run.folder for run in found}
+        readers = [Reader(run) for run in _chosen(found, story)]
+        show(_last((line for reader in readers for line in reader.new()), tail))
+        while True:
+            new = [run for run in runs(feature) if run.folder not in seen]
+            seen.update(run.folder for run in new)
+            readers = [*readers[-1:], *(Reader(run) for run in new if not story or run.story == story)]
+            show(line for reader in readers for line in reader.new())
+            wakeups.wait(RESYNC_S)
+
+
+def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple[Repository, Feature, str]:
+    """The feature and the story ("" for all) that are meant: a word may be either, or feature/story."""
+    repository = call.repository()
+    if word is None:
+        return repository, call.feature(repository, feature), ""
+    if feature is None and _is_feature(call, repository, word):
+        return repository, call.feature(repository, word), ""
+    story, feature = named_story(word, feature)
+    return repository, call.feature(repository, feature), story
+
+
+def _is_feature(call: Invocation, repository: Repository, word: str) -> bool:
+    try:
+        call.feature(repository, word)
+    except (NotFound, InvalidInput):
+        return False
+    return True
+
+
+class Attempts(Group):
+    """`attempts US-001` lists: what is no command is the story whose attempts are meant."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        word = next(iter(args[leading(args) :]), "-")
+        is_story = not word.startswith("-") and word not in self.commands
+        return super().parse_args(ctx, [self.otherwise, *args] if is_story else args)
+
+
+@click.group("attempts", cls=Attempts, otherwise="list")
+def attempts() -> None:
+    """Look at the attempts that did not count, and take one up again.
+
+    STORY is an id, or feature/id; a ref (refs/ralphy/…) names one attempt.
+    """
+
+
+@attempts.command("list")
+@click.argument("story", required=False)
+@feature_argument
+@with_options
+def list_(call: Invocation, story: str | None, feature: str | None) -> int:
+    """List the kept attempts of a feature or of a STORY."""
+    from ralphy.adapters.ledger import kept
+
+    repository, folder, story_id = _addressed(call, story, feature)
+    found = kept(repository, folder.name, story_id)
+    value = {"schema": "ralphy/attempts@1", "ok": True, "feature": folder.name, "attempts": [_row(a) for a in found]}
+    call.output.data("\n".join(_shown(a) for a in found) or "no attempts are kept", value)
+    return ExitCode.DONE
+
+
+def _row(attempt: KeptAttempt) -> dict[str, Any]:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(attempt.at))
+    return {"ref": attempt.ref, "story": attempt.story, "attempt": attempt.number, "commit": attempt.commit, "at": at,
+            "outcome": attempt.outcome, "why": attempt.why, "files": list(attempt.files)}  # fmt: skip
+
+
+def _shown(attempt: KeptAttempt) -> str:
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
+    more = f" and {len(attempt.files) - _SHOWN_FILES} more" if len(attempt.files) > _SHOWN_FILES else ""
+    why = " ".join(attempt.why.split())[:160]
+    return "\n".join([
+        f"{attempt.story} attempt {attempt.number}  {at}  {attempt.outcome}: {why}",
+        f"    {', '.join(attempt.files[:_SHOWN_FILES])}{more}",
+        f"    {attempt.ref}",
+    ])  # fmt: skip
+
+
+@attempts.command("diff")
+@click.argument("story", metavar="STORY|REF")
+@click.argument("number", required=False, type=click.IntRange(1), metavar="[N]")
+@with_options
+def diff(call: Invocation, story: str, number: int | None) -> int:
+    """Show what an attempt had changed, as a patch; the newest one if no number is given."""
+    from ralphy.adapters.ledger import difference
+
+    repository, attempt = _one(call, story, number)
+    patch = difference(repository, attempt)
+    if call.output.as_json or sys.stdout.isatty():
+        text = patch.decode("utf-8", "replace")
+        call.output.data(text, {"schema": "ralphy/attempt-diff@1", "ok": True, **_row(attempt), "diff": text})
+    else:
+        sys.stdout.buffer.write(patch)
+        sys.stdout.buffer.flush()
+    return ExitCode.DONE
+
+
+def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, KeptAttempt]:
+    from ralphy.adapters.ledger import one_kept
+
+    parts = word.split("/")
+    if parts[:2] == ["refs", "ralphy"] and len(parts) == 5 and parts[4].removeprefix("attempt-").isdecimal():
+        word, number = f"{parts[2]}/{parts[3]}", int(parts[4].removeprefix("attempt-"))
+    story, feature = named_story(word, None)
+    repository = call.repository()
+    folder = call.feature(repository, feature)
+    return repository, one_kept(repository, folder.name, story, number)
+
+
+@attempts.command("restore")
+@click.argument("story")
+@click.argument("number", type=click.IntRange(1), metavar="N")
+@with_options
+def restore(call: Invocation, story: str, number: int) -> int:
+    """Put an attempt's code into the working tree, uncommitted; only into a clean one."""
+    from ralphy.adapters.ledger import put_back
+
+    repository, attempt = _one(call, story, number)
+    feature = attempt.ref.split("/")[2]
+    with call.edited(feature, f"attempts restore {attempt.story}") as (_, s):
+        if s.tree.dirty:
+            raise Conflict(f"uncommitted changes: {', '.join(s.tree.dirty[:5])}", hint="commit or stash them first")
+        put_back(repository, attempt)
+    name = f"{feature}/{attempt.story}"
+    back = f"ralphy attempts diff {name} {attempt.number} | git apply -R"
+    said = (f"{len(attempt.files)} files are as attempt {attempt.number} of {name} had them, uncommitted\n"
+            f"  to go back: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
+    value = {"schema": "ralphy/attempt-restore@1", "ok": True, **_row(attempt), "undo": back}
+    call.output.data(said, value)
+    return ExitCode.DONE

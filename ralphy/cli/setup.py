@@ -1,0 +1,175 @@
+"""init, init-prompts and detect: what is set up once in a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.adapters.git import Repository
+    from ralphy.adapters.scaffold import Change
+    from ralphy.adapters.stack import StackReport
+    from ralphy.core.config import Check
+
+CONFIG = ".ralphy/config.yaml"
+_AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPROVED`, and run `ralphy loop` again"
+
+
+@click.command("init")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would be done; write nothing.")
+@with_options
+def init(call: Invocation, dry_run: bool) -> int:
+    """Set this repository up: settings with the checks that were found, Make targets, ignore rules.
+
+    Nothing is overwritten and nothing has to be committed: what is written here travels with the first commit of
+    the first feature's branch.
+    """
+    from ralphy.adapters import scaffold
+
+    repository = call.repository()
+    changes = _plan(call, repository)
+    mixed = _mixed(repository, changes)
+    steps = _steps(call, repository, changes, mixed)
+    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else scaffold.apply(changes)
+    if not dry_run:
+        ours = [change for change in changes if change.path not in mixed]
+        if scaffold.written(ours):
+            scaffold.record(ours, repository.state_dir / "setup.json")
+    text = "\n".join([*done, "", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
+    rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
+    value = {"schema": "ralphy/init@1", "ok": True, "root": str(repository.root), "dry_run": dry_run}
+    call.output.data(text, {**value, "changes": rows, "next": steps})
+    return ExitCode.DONE
+
+
+def _plan(call: Invocation, repository: Repository) -> list[Change]:
+    from ralphy.adapters import scaffold
+    from ralphy.adapters.stack import detect as detect_stack
+
+    config = call.settings(repository).config
+    found = detect_stack(repository.root, prefer=config.stack.language)
+    return scaffold.plan(
+        repository.root, language=found.language, checks=found.checks, features_dir=config.project.features_dir
+    )
+
+
+def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
+    """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
+    from ralphy.adapters.scaffold import ChangeKind
+
+    added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
+    said = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
+    return {path: line[:2] for path, line in said.items() if line}
+
+
+def _steps(call: Invocation, repository: Repository, changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
+    from ralphy.adapters import scaffold
+
+    features_dir = call.settings(repository).config.project.features_dir
+    commit = [
+        f"commit {path}: it has changes of yours beside the new line" for path, code in mixed.items() if code != "!!"
+    ]
+    at_the_gates = _AT_THE_GATES.replace("docs/features", features_dir)
+    return [*commit, *scaffold.next_steps(changes), at_the_gates]
+
+
+@click.command("init-prompts")
+@click.option("--force", is_flag=True, help="Put the built-in prompts over what is there.")
+@with_options
+def init_prompts(call: Invocation, force: bool) -> int:
+    """Copy the prompts to .ralphy/prompts/, where they are yours to change; what is there is kept."""
+    from ralphy.adapters import scaffold
+
+    said = scaffold.init_prompts(call.repository().root, force)
+    call.output.data("\n".join(said), {"schema": "ralphy/init-prompts@1", "ok": True, "said": said})
+    return ExitCode.DONE
+
+
+@click.command("detect")
+@click.option("--save", is_flag=True, help="Write the checks into .ralphy/config.yaml, unless it has some.")
+@with_options
+def detect(call: Invocation, save: bool) -> int:
+    """Show the language, the checks and the evidence for them; nothing is run."""
+    from ralphy.adapters.stack import detect as detect_stack
+
+    repository = call.repository()
+    found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
+    saved = _save(repository.root, found) if save else ""
+    value = {
+        "schema": "ralphy/detect@1",
+        "ok": True,
+        "language": found.language,
+        "framework": found.framework,
+        "package_manager": found.package_manager,
+        "checks": [_check_row(check) for check in found.checks],
+        "evidence": list(found.evidence),
+        "saved": saved.startswith("saved"),
+        "said": saved,
+    }
+    call.output.data("\n".join(_described(found, saved)), value)
+    return ExitCode.DONE
+
+
+def _described(found: StackReport, saved: str) -> list[str]:
+    lines = [f"language   {found.language or 'unknown'}"]
+    lines += [f"framework  {found.framework}"] if found.framework else []
+    lines += [f"packages   {found.package_manager}"] if found.package_manager else []
+    lines += [f"{check.name:<10} {check.run}" for check in found.checks] or ["checks     none"]
+    lines += ["because", *(f"  {sentence}" for sentence in found.evidence)]
+    return [*lines, saved] if saved else lines
+
+
+def _check_row(check: Check) -> dict[str, Any]:
+    return {"name": check.name, "run": check.run, "timeout_s": check.timeout_s}
+
+
+def _save(root: Path, found: StackReport) -> str:
+    """Add the checks to the settings' file, or say why it stays as it is."""
+    from ralphy.adapters.files import read_regular, replace_file
+    from ralphy.adapters.scaffold_config import config_text
+
+    if not found.checks:
+        raise NotFound("no checks were found to be saved", hint=f"name at least one under checks: in {CONFIG}")
+    path = root / CONFIG
+    if path.is_symlink() or path.parent.is_symlink():
+        raise Conflict("is a link: Ralphy writes through none", where=CONFIG, hint="put a file there")
+    before = read_regular(path)
+    if before is None:
+        text = config_text(root.name, found.language, found.checks, "docs/features")
+        replace_file(path, text.encode())
+        return f"saved to {CONFIG}, which is new"
+    there = _settings_in(before)
+    taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
+    if taken:
+        return f"kept {CONFIG} as it is: it has {taken} already"
+    replace_file(path, _with_checks(before, found.checks))
+    return f"saved to {CONFIG}"
+
+
+def _settings_in(data: bytes) -> dict[str, object]:
+    """The settings that a file has itself; InvalidInput names the line that is wrong."""
+    from ralphy.adapters.config_fields import all_fields
+    from ralphy.adapters.config_file import read_values
+
+    return {name: value for name, (value, _) in read_values(data, CONFIG, all_fields()).values.items()}
+
+
+def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
+    """The file with the checks behind everything else, read again to be sure of it."""
+    from ralphy.adapters.scaffold_config import check_lines
+
+    start = b"" if not before or before.endswith(b"\n") else b"\n"
+    after = before + start + "\n".join(["", *check_lines(checks), ""]).encode()
+    try:
+        if _settings_in(after).get("checks") == tuple(checks):
+            return after
+    except InvalidInput:
+        pass  # such as a file in YAML's flow style, which has an end
+    lines = "\n".join(check_lines(checks))
+    raise Conflict("the checks cannot be added behind what is there", where=CONFIG, hint=f"add them by hand:\n{lines}")

@@ -1,0 +1,143 @@
+"""validate: prd.json, config.yaml and drafts of stories, checked as a run would check them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import ExitCode, NotFound, RalphyError
+
+_CONFIG_BYTES = 256 * 1024
+_DRAFT_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What was found in a file: how it is counted ("12 stories") or what is wrong with it."""
+
+    path: str
+    kind: str
+    said: str
+    error: RalphyError | None = None
+
+    def row(self) -> dict[str, object]:
+        found: dict[str, object] = {"path": self.path, "kind": self.kind, "ok": self.error is None}
+        if self.error is None:
+            return {**found, "said": self.said}
+        return {**found, "error": str(self.error), "hint": self.error.hint}
+
+
+@click.command("validate")
+@click.argument("target", required=False, metavar="[FILE | FEATURE]")
+@with_options
+def validate(call: Invocation, target: str | None) -> int:
+    """Check a prd.json, a config.yaml or a draft (stories.json), or a FEATURE's; nothing is touched.
+
+    Without an argument, every prd.json and every .ralphy/config.yaml of the repository. Anything that is wrong is
+    named with file, line and field, and ends with 3.
+    """
+    targets, bases = _targets(call, target), _bases(call)
+    verdicts = [_judge(path, _shown(path, call.directory), bases) for path in targets]
+    rows = [verdict.row() for verdict in verdicts]
+    wrong = [verdict.error for verdict in verdicts if verdict.error]
+    text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
+    call.output.data(text, {"schema": "ralphy/validate@1", "ok": not wrong, "files": rows})
+    if not call.output.as_json:
+        for error in wrong:
+            call.output.error(error)
+    return max((error.exit_code for error in wrong), default=ExitCode.DONE)
+
+
+def _targets(call: Invocation, target: str | None) -> list[Path]:
+    """The files that are meant; NotFound when there are none."""
+    if target is None:
+        found = list(_all(call))
+        hint = "write one (see prd.json.example), or: ralphy start"
+    else:
+        given = call.directory / target
+        if given.is_file() or given.suffix:
+            return [given]
+        folder = call.feature(call.repository(), target)
+        found = [path for path in (folder.file("prd.json"), folder.private / "config.yaml") if path.exists()]
+        hint = f"ralphy start {target}"
+    if not found:
+        raise NotFound("there is no prd.json and no config.yaml here", hint=hint)
+    return found
+
+
+def _all(call: Invocation) -> Iterator[Path]:
+    """Every file that a run could read, the ignored ones aside."""
+    repository = call.repository()
+    wanted = (":(top,glob)**/prd.json", ":(top,glob)**/.ralphy/config.yaml")
+    listed = repository.run(
+        "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", *wanted
+    )
+    for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
+        if name and (repository.root / name).exists():
+            yield repository.root / name
+
+
+def _bases(call: Invocation) -> Collection[str]:
+    """The branches that no story's work may be on: the repository's own, where there is one."""
+    from ralphy.adapters.documents import USUAL_BASES
+    from ralphy.engine.workspace import base_branch
+
+    try:
+        repository = call.repository()
+        base = base_branch(repository, call.settings(repository).config)
+    except RalphyError:  # outside of a repository, or with settings that are wrong: they are said by themselves
+        base = ""
+    return (base,) if base else USUAL_BASES
+
+
+def _shown(path: Path, directory: Path) -> str:
+    return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
+
+
+def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
+    kind = "config" if path.suffix in (".yaml", ".yml") else "stories" if path.name == "stories.json" else "prd"
+    try:
+        return _Verdict(shown, kind, _READERS[kind](path, shown, bases))
+    except RalphyError as error:
+        return _Verdict(shown, kind, "", error)
+
+
+def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
+    from ralphy.adapters.documents import read_prd
+
+    document, _ = read_prd(path, base_branches=bases, shown_as=shown)
+    return f"{len(document['userStories'])} stories"
+
+
+def _stories(path: Path, shown: str, _: Collection[str]) -> str:
+    from ralphy.adapters.documents import read_stories_draft
+
+    return f"{len(read_stories_draft(_bytes(path, shown, _DRAFT_BYTES), shown))} stories"
+
+
+def _config(path: Path, shown: str, _: Collection[str]) -> str:
+    from ralphy.adapters.config_fields import all_fields
+    from ralphy.adapters.config_file import read_values
+
+    found = read_values(_bytes(path, shown, _CONFIG_BYTES), shown, all_fields())
+    return "; ".join([f"{len(found.values)} settings", *found.warnings])
+
+
+def _bytes(path: Path, shown: str, most: int) -> bytes:
+    from ralphy.adapters.bounded import read_bounded
+
+    data = read_bounded(path, most, where=shown)
+    if data is None:
+        raise NotFound("does not exist", where=shown, hint="`ralphy validate` alone looks at all there is")
+    return data
+
+
+_READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
+    "prd": _prd,
+    "stories": _stories,
+    "config": _config,
+}

@@ -1,0 +1,62 @@
+"""What must hold before an agent is paid: clean ground, green checks, and something left of the budget."""
+
+from __future__ import annotations
+
+from ralphy.core import decision as d
+from ralphy.core.config import Config
+from ralphy.core.errors import ExitCode
+from ralphy.core.model import Snapshot
+from ralphy.core.steps import TIMEOUT_OF, active_limit_s
+
+
+def ground(s: Snapshot) -> d.Halt | None:
+    """What stands in the way of any work on the code."""
+    if s.tree.busy:
+        return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
+    if s.tree.dirty:
+        names = ", ".join(s.tree.dirty[:5]) + (" …" if len(s.tree.dirty) > 5 else "")
+        return d.Halt(f"uncommitted changes: {names}. Commit or stash them first", ExitCode.CONFLICT)
+    return None
+
+
+def baseline(s: Snapshot) -> d.Decision | None:
+    """What the checks say about the code as it is (ruling 16)."""
+    if s.baseline is None:
+        return d.TakeBaseline("the checks must be green before an agent is paid")
+    if not is_red(s):
+        return None
+    if s.session.accepts_red and s.baseline.red:
+        return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
+    return d.Halt(f"the checks are red before any work: {red_tests(s)}. Mend them, or --accept-red to go on with "
+                  "these failures known", ExitCode.CONFLICT)  # fmt: skip
+
+
+def is_red(s: Snapshot) -> bool:
+    """Does more fail than is known, or something that has no name?"""
+    if s.baseline is None or s.baseline.is_green:
+        return False
+    return not s.baseline.red or not set(s.baseline.red) <= s.history.known_red
+
+
+def red_tests(s: Snapshot) -> str:
+    """The failing tests of the baseline, the first few by name."""
+    red = s.baseline.red if s.baseline else ()
+    return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
+
+
+def budget(s: Snapshot, config: Config, step: str) -> d.Halt | None:
+    """Runs, dollars and the clock bound an invocation; active time bounds a step (ruling 17)."""
+    limits, session = config.limits, s.session
+    limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
+    again = "ralphy reset" if step == "story" else f"ralphy redo {step}"
+    reached = (
+        (session.runs >= limits.max_iterations,
+         f"max_iterations ({limits.max_iterations} agent runs) is reached; start again to go on"),
+        (limits.max_cost_usd is not None and session.cost_usd >= (limits.max_cost_usd or 0),
+         f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f}); start again to go on"),
+        (session.until is not None and s.now >= (session.until or 0),
+         f"the time to end ({limits.until or 'until'}) has come; start again to go on"),
+        (s.history.active_s.get(step, 0.0) >= limit_s,
+         f"the {step} step has used its {limit_s:.0f} s: raise timeouts.{name}, or `{again}` to count anew"),
+    )  # fmt: skip
+    return next((d.Halt(what, ExitCode.BUDGET) for is_reached, what in reached if is_reached), None)

@@ -1,0 +1,66 @@
+"""accept: a person says that a story is done. It counts as an agent's word does: only with green checks.
+
+What is tested is what is committed, so nothing may be uncommitted; the evidence says who accepted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ralphy.adapters.files import read_text
+from ralphy.adapters.questions import without
+from ralphy.core.errors import Conflict
+from ralphy.core.model import Document, Snapshot, Story
+from ralphy.core.stories import completed
+from ralphy.engine.baseline import record_baseline
+from ralphy.engine.checks import CheckResult, failed, run_checks
+from ralphy.engine.gate import keep_prd
+from ralphy.engine.observe import observe
+from ralphy.engine.workspace import Workspace
+
+
+def accept(w: Workspace, s: Snapshot, story: Story) -> None:
+    """Run the checks and complete the story. Raises Conflict if anything speaks against it; nothing is changed then."""
+    _require_ground(s)
+    results = _green_checks(w, s)
+    tests = (story.raw.get("testing") or {}).get("test_files", [])
+    fields = completed(story, {"completed_at": w.iso_now}, _evidence(s, results), tests)
+    questions = read_text(w.feature.file("QUESTIONS.md"))
+    answered = without(questions, story.id)
+    more = {"QUESTIONS.md": answered.encode()} if answered != questions else {}
+    prd = s.prd.with_story(story.id, **fields)
+    keep_prd(w, s, prd, f"accepted {story.id}", f"{story.id} is accepted by a person", **more)
+    w.record("reset", story=story.id)
+
+
+def _require_ground(s: Snapshot) -> None:
+    if not s.tree.is_on_branch:
+        raise Conflict(f"{s.feature} has no branch yet", hint=f"ralphy why {s.feature}")
+    if s.tree.dirty:
+        raise Conflict(f"uncommitted changes: {', '.join(s.tree.dirty[:5])}", hint="commit them, then say it again")
+
+
+def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
+    results = run_checks(w, "accept", until_red=True)
+    red = failed(results, w.history.known_red, True)
+    if red:
+        said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
+        raise Conflict(f"the checks are red: {said}", hint="mend and commit, then say it again")
+    w.checkout.look_anew()
+    after = observe(w).tree
+    if after.head != s.tree.head or after.dirty:
+        raise Conflict(f"the checks changed {', '.join(after.dirty[:5]) or 'HEAD'}", hint="git status")
+    record_baseline(w, s.tree.code, results)
+    return results
+
+
+def _evidence(s: Snapshot, results: Sequence[CheckResult]) -> Document:
+    doubts = ((not results, "no checks are configured or detected"), (any(c.is_empty for c in results), "no tests ran"))
+    warnings = [text for is_so, text in doubts if is_so]
+    found: Document = {
+        "tree": s.tree.code,
+        "base": s.tree.head,
+        "accepted": "accepted by a person",
+        "checks": [{"name": c.name, "exit": c.exit, "seconds": round(c.seconds, 2)} for c in results],
+    }
+    return {**found, "warnings": warnings} if warnings else found

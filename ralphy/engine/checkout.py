@@ -1,0 +1,100 @@
+"""The checkout: what all features of one working copy share, and what is known of its state just now.
+
+Only one Ralphy works in a checkout (its lock sees to that), so what it has just seen or made holds until it
+acts or waits again; everything else is asked of git.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ralphy.adapters import git
+from ralphy.adapters.git import RefMover, Repository
+from ralphy.adapters.objects import Objects
+
+if TYPE_CHECKING:
+    from ralphy.adapters.process import Supervisor
+
+Rows = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Checkout:
+    """`index_at` is the commit that Ralphy's own index holds; `clean_at` the commit from which nothing differs;
+    `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run."""
+
+    repository: Repository
+    objects: Objects
+    refs: RefMover
+    index_at: str = ""
+    clean_at: str = ""
+    rows: Rows | None = None
+    ignored: frozenset[str] | None = None
+    _identity: str = ""
+    _file_mode: bool | None = None
+    _supervisor: Supervisor | None = None
+
+    @classmethod
+    def of(cls, repository: Repository) -> Checkout:
+        return cls(repository, Objects(repository), RefMover(repository))
+
+    def close(self) -> None:
+        """End the processes that were kept warm."""
+        self.objects.close()
+        self.refs.close()
+        if self._supervisor:
+            self._supervisor.close()
+            self._supervisor = None
+
+    def look_anew(self) -> None:
+        """Forget what was seen: time has passed, and a person may have done anything."""
+        self.clean_at, self.rows, self.ignored = "", None, None
+
+    def changed(self, features_dir: str) -> Rows:
+        """(two-letter code, path) of everything that git status names outside of `features_dir`, "!!" for ignored."""
+        if self.rows is None:
+            self.rows = self._status(".", f":(top,exclude,literal){features_dir}")
+            self.ignored = frozenset(path for code, path in self.rows if code == "!!")
+        return self.rows
+
+    def changed_in(self, folder: str) -> Rows:
+        """The same for one folder."""
+        return self._status(f":(top,literal){folder}")
+
+    def _status(self, *where: str) -> Rows:
+        return rows_of(self.repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all",
+                                           "--ignored=matching", "--no-renames", "--", *where))  # fmt: skip
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The warm supervisor, started when first needed."""
+        if self._supervisor is None:
+            from ralphy.adapters.process import Supervisor
+
+            self._supervisor = Supervisor()
+        return self._supervisor
+
+    @property
+    def identity(self) -> str:
+        """`Name <address>` as git knows the user; asked once."""
+        if not self._identity:
+            try:
+                self._identity = self.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
+            except git.GitError:
+                self._identity = "Ralphy <ralphy@localhost>"
+        return self._identity
+
+    @property
+    def trusts_file_mode(self) -> bool:
+        """Does the executable bit mean anything here (core.fileMode)? Asked once."""
+        if self._file_mode is None:
+            answer = self.repository.run("config", "--type=bool", "--default=true", "core.fileMode")
+            self._file_mode = answer == b"true\n"
+        return self._file_mode
+
+
+def rows_of(out: bytes) -> Rows:
+    """The rows of `git status --porcelain=v1 -z --no-renames`."""
+    rows = out.decode("utf-8", "surrogateescape").split("\0")
+    return tuple((row[:2], row[3:]) for row in rows if len(row) > 3)

@@ -1,0 +1,80 @@
+"""Status: where a feature stands, in S0.7's words, worked out of the folder and the journal."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ralphy.core import decision as d
+from ralphy.core.decide import decide
+from ralphy.core.errors import ExitCode
+from ralphy.core.model import Snapshot, Story
+from ralphy.core.stories import shown_status
+from ralphy.engine.observe import observe
+from ralphy.engine.view import phase_of
+from ralphy.engine.workspace import Workspace
+
+SCHEMA = "ralphy/status@1"
+
+
+def status_of(w: Workspace) -> dict[str, Any]:
+    """What `ralphy status --json` prints; nothing is touched."""
+    snapshot = observe(w)
+    return described(snapshot, decide(snapshot, w.config))
+
+
+def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
+    """A snapshot and what comes next as plain values."""
+    history, shown = s.history, shown_status(s.prd)
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "feature": s.feature,
+        "phase": phase_of(decision, s),
+        "status": _word(decision),
+        "started_at": _iso(history.started_at),
+        "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
+        "tasks_total": len(s.prd.stories),
+        "circuit_breaker": {"state": "CLOSED", "attempts": history.waits_in_a_row, "last_trigger": None},
+        "next": decision.reason,
+        "waiting_until": _iso(getattr(decision, "until", None) or 0.0),
+        "branch": s.tree.feature_branch,
+        "runs": history.iterations,
+        "cost_usd": round(history.cost_usd, 4),
+        "tokens": dict(history.tokens),
+        "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
+        "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
+    }
+
+
+def _word(decision: d.Decision) -> str:
+    if isinstance(decision, d.Wait):
+        return "waiting"
+    if isinstance(decision, d.Done):
+        return "completed"
+    if isinstance(decision, d.Halt):
+        return "stopped" if decision.exit_code in (ExitCode.BUDGET, ExitCode.INTERRUPTED) else "failed"
+    return "ready"
+
+
+def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": story.id,
+        "title": story.title,
+        "status": status,
+        "passes": story.is_completed,
+        "priority": story.priority,
+        "attempts": int(story.execution.get("attempts") or 0),
+    }
+    if story.depends_on:
+        row["depends_on"] = list(story.depends_on)
+    if story.execution.get("last_error"):
+        row["last_error"] = str(story.execution["last_error"])[:300]
+    known = s.history.stories.get(story.id)
+    if known and known.cost_usd:
+        row["open_cost_usd"] = round(known.cost_usd, 4)
+    return row
+
+
+def _iso(at: float) -> str | None:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else None

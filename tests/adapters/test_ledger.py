@@ -1,0 +1,197 @@
+"""What git log says of a story: which commit completed it, and whether that still counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.git import Repository, discover
+from ralphy.adapters.ledger import difference, kept, landed, one_kept, put_back
+from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+from tests.conftest import RunGit
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def repository(git_repo: Path) -> Repository:
+    return discover(git_repo)
+
+
+@pytest.fixture
+def land(git_repo: Path, git: RunGit) -> Landing:
+    return Landing(git_repo, git)
+
+
+class Landing:
+    """`land("US-001")` makes the commit of a story, as Ralphy does; gives its id."""
+
+    def __init__(self, repo: Path, git: RunGit) -> None:
+        self._repo = repo
+        self._git = git
+
+    def __call__(self, story: str, feature: str = "login", **trailers: str) -> str:
+        name = f"{feature}-{story}.txt"
+        path = self._repo / name
+        path.write_text(path.read_text() + "again\n" if path.exists() else "once\n")
+        rows = {"Ralphy-Story": f"{feature}/{story}", "Ralphy-Attempt": "2", "Ralphy-Run": "r1",
+                "Ralphy-Cost-USD": "0.1200", **trailers}  # fmt: skip
+        message = f"feat({feature}): {story} A title\n\n" + "\n".join(f"{k}: {v}" for k, v in rows.items())
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "-m", message)
+        return self._git("rev-parse", "HEAD")
+
+    def attempt(self, story: str, number: int, text: str, subject: str = "rejected") -> str:
+        """An attempt under its ref; the branch and the working tree stay as they are."""
+        green = self._git("rev-parse", "HEAD")
+        (self._repo / "calc.py").write_text(text)
+        (self._repo / "new.py").write_text("NEW = 1\n")
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "-m", f"login/{story} attempt {number}: {subject}\n\ntest exit 1\nin calc")
+        commit = self._git("rev-parse", "HEAD")
+        self._git("update-ref", f"refs/ralphy/login/{story}/attempt-{number}", commit)
+        self._git("update-ref", f"refs/ralphy/login/{story}/agent-r{number}", commit)
+        self._git("reset", "--quiet", "--hard", green)
+        return commit
+
+
+def test_a_storys_commit_is_found_by_its_trailers(repository: Repository, land: Landing) -> None:
+    commit = land("US-001")
+    found = landed(repository, "login", "HEAD")["US-001"]
+    assert (found.commit, found.story, found.subject) == (commit, "US-001", "feat(login): US-001 A title")
+    assert (found.attempt, found.run, found.cost_usd, found.reverted_by) == (2, "r1", 0.12, "")
+    assert found.at > 1_600_000_000
+
+
+def test_another_features_stories_are_not_ours(repository: Repository, land: Landing) -> None:
+    land("US-001", feature="login2")
+    land("US-001", feature="logout")
+    assert landed(repository, "login", "HEAD") == {}
+
+
+def test_a_reverted_commit_says_by_which(repository: Repository, land: Landing, git: RunGit) -> None:
+    commit = land("US-001")
+    land("US-002")
+    git("revert", "--no-edit", commit)
+    found = landed(repository, "login", "HEAD")
+    assert found["US-001"].reverted_by == git("rev-parse", "HEAD")
+    assert found["US-002"].reverted_by == ""
+
+
+def test_a_revert_that_was_reverted_counts_again(repository: Repository, land: Landing, git: RunGit) -> None:
+    commit = land("US-001")
+    git("revert", "--no-edit", commit)
+    git("revert", "--no-edit", "HEAD")
+    assert landed(repository, "login", "HEAD")["US-001"].reverted_by == ""
+
+
+def test_a_story_done_again_is_the_newer_commit(repository: Repository, land: Landing, git: RunGit) -> None:
+    first = land("US-001")
+    git("revert", "--no-edit", first)
+    second = land("US-001")
+    assert landed(repository, "login", "HEAD")["US-001"].commit == second
+    git("revert", "--no-edit", second)
+    assert landed(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
+
+
+def test_a_trailer_in_the_middle_of_a_message_is_prose(repository: Repository, git: RunGit) -> None:
+    git("commit", "--quiet", "--allow-empty", "-m", "chore: talk\n\nRalphy-Story: login/US-001\n\nis how it looks.")
+    assert landed(repository, "login", "HEAD") == {}
+
+
+def test_numbers_that_are_none_do_no_harm(repository: Repository, land: Landing) -> None:
+    land("US-001", **{"Ralphy-Attempt": "many", "Ralphy-Cost-USD": "1e999"})
+    found = landed(repository, "login", "HEAD")["US-001"]
+    assert (found.attempt, found.cost_usd) == (0, 0.0)
+
+
+def test_a_tip_that_is_not_there_is_an_error_with_a_hint(repository: Repository) -> None:
+    with pytest.raises(EnvironmentProblem) as caught:
+        landed(repository, "login", "refs/heads/nowhere")
+    assert caught.value.hint
+
+
+def test_kept_attempts_are_listed_with_what_they_changed(repository: Repository, land: Landing) -> None:
+    second = land.attempt("US-001", 2, "BROKEN = 2\n")
+    first = land.attempt("US-001", 1, "BROKEN = 1\n", "crashed")
+    land.attempt("US-002", 10, "BROKEN = 10\n")
+    found = kept(repository, "login")
+    assert [(a.story, a.number) for a in found] == [("US-001", 1), ("US-001", 2), ("US-002", 10)]
+    assert [a.commit for a in kept(repository, "login", "US-001")] == [first, second]
+    assert (found[0].outcome, found[0].why, found[0].files) == (
+        "crashed",
+        "test exit 1\nin calc",
+        ("calc.py", "new.py"),
+    )
+    assert found[0].ref == "refs/ralphy/login/US-001/attempt-1"
+
+
+def test_a_story_whose_id_begins_like_anothers_is_another(repository: Repository, land: Landing) -> None:
+    land.attempt("US-0011", 1, "BROKEN = 1\n")
+    assert kept(repository, "login", "US-001") == []
+
+
+def test_an_attempt_that_was_not_kept_names_those_that_were(repository: Repository, land: Landing) -> None:
+    land.attempt("US-001", 1, "BROKEN = 1\n")
+    land.attempt("US-001", 3, "BROKEN = 3\n")
+    assert one_kept(repository, "login", "US-001", None).number == 3
+    with pytest.raises(NotFound) as caught:
+        one_kept(repository, "login", "US-001", 2)
+    assert caught.value.hint == "there are: 1, 3"
+
+
+def test_the_difference_runs_nothing_of_the_repositorys(
+    repository: Repository, land: Landing, git: RunGit, git_repo: Path
+) -> None:
+    trap = git_repo.parent / "trap"
+    git("config", "diff.external", f"touch {trap}; false")
+    git("config", "diff.trap.textconv", f"touch {trap}; cat")
+    (git_repo / ".git" / "info").mkdir(exist_ok=True)
+    (git_repo / ".git" / "info" / "attributes").write_text("*.py diff=trap\n")
+    land.attempt("US-001", 1, "BROKEN = 1\n")
+    patch = difference(repository, one_kept(repository, "login", "US-001", 1))
+    assert b"+BROKEN = 1\n" in patch
+    assert b"diff --git a/calc.py b/calc.py" in patch
+    assert not trap.exists()
+
+
+def test_an_attempt_is_put_back_onto_what_was_committed_since(
+    repository: Repository, land: Landing, git: RunGit, git_repo: Path
+) -> None:
+    land.attempt("US-001", 1, "BROKEN = 1\n")
+    land("US-002")
+    put_back(repository, one_kept(repository, "login", "US-001", 1))
+    assert (git_repo / "calc.py").read_text() == "BROKEN = 1\n"
+    assert (git_repo / "login-US-002.txt").exists()
+    assert git("status", "--porcelain").splitlines() == [" M calc.py", "?? new.py"]
+
+
+def test_an_attempt_that_does_not_fit_any_more_changes_nothing(
+    repository: Repository, land: Landing, git: RunGit, git_repo: Path
+) -> None:
+    land.attempt("US-001", 1, "BROKEN = 1\n")
+    (git_repo / "calc.py").write_text("ELSE = 2\n")
+    git("commit", "--quiet", "-am", "feat: else")
+    with pytest.raises(Conflict):
+        put_back(repository, one_kept(repository, "login", "US-001", 1))
+    assert git("status", "--porcelain") == ""
+
+
+def test_a_git_directory_in_the_environment_does_not_lead_astray(
+    git_repo: Path, land: Landing, git: RunGit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = land("US-001")
+    other = tmp_path / "other"
+    git("init", "--quiet", str(other))
+    found = discover(git_repo)
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert landed(found, "login", commit)["US-001"].commit == commit
+
+
+def test_gitpython_is_loaded_only_when_the_ledger_is_asked() -> None:
+    probe = "import sys, ralphy.adapters.ledger; sys.exit('git' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", probe], cwd=ROOT, check=False,
+                          env={"PYTHONPATH": str(ROOT)}).returncode == 0  # fmt: skip

@@ -1,0 +1,83 @@
+"""Ralphy as a person calls it: the command line in this process, in a repository that `build` made."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.cli.main import main
+from tests.engine.building import PATIENCE_S, Project, build
+
+
+class Call:
+    """`call("status", "--all")` in a project's repository: its exit code, stdout and stderr."""
+
+    def __init__(self, directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self.capfd = capfd
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        self.capfd.readouterr()
+        code = main(["-C", str(self.directory), *words])
+        said = self.capfd.readouterr()
+        return code, said.out, said.err
+
+    def json(self, *words: str) -> tuple[int, dict[str, Any]]:
+        """(exit code, the one object on stdout)."""
+        code, out, _ = self("--json", *words)
+        value: dict[str, Any] = json.loads(out)
+        return code, value
+
+    def lines(self, *words: str) -> list[dict[str, Any]]:
+        """The objects of a command that prints one a line."""
+        return [json.loads(line) for line in self("--json", *words)[1].splitlines()]
+
+
+class Bell:
+    """A FIFO that an agent rings: `{"run": bell.ring}` in a scenario, `bell.wait()` in the test."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.ring = [["sh", "-c", f"echo > '{path}'"]]
+
+    def wait(self) -> None:
+        assert select.select([self._reader], [], [], PATIENCE_S)[0], "nobody rang"
+        os.read(self._reader, 64)
+
+
+class Heard:
+    """What comes out of a pipe or a terminal, read until something is in it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.text = ""
+
+    def until(self, wanted: str) -> None:
+        """Read on until `wanted` has come; fails when nothing comes any more."""
+        while wanted not in self.text:
+            assert select.select([self._descriptor], [], [], PATIENCE_S)[0], f"no {wanted!r} in {self.text!r}"
+            data = os.read(self._descriptor, 65536)
+            assert data, f"it ended without {wanted!r}: {self.text!r}"
+            self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+Make = Callable[..., tuple[Project, Call]]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Make:
+    """`project, call = made(story("US-001"), …)`: what `build` takes, and the command line in it."""
+
+    def make(*stories: dict[str, Any], **settings: Any) -> tuple[Project, Call]:
+        project = build(tmp_path, *stories, **settings)
+        monkeypatch.setenv("RALPHY_REHEARSAL", str(project.scenario))
+        return project, Call(project.repo, capfd)
+
+    return make

@@ -1,0 +1,188 @@
+"""doctor: what is missing is named, with what mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.adapters.lock import Lock
+from ralphy.cli import ground, programs
+from ralphy.cli.main import main
+from tests.conftest import RunGit
+
+
+def ask(directory: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and the findings by name."""
+    capsys.readouterr()
+    code = main(["doctor", "-C", str(directory), "--json"])
+    value = json.loads(capsys.readouterr().out)
+    assert value["ok"] is (code == 0)
+    return code, {row["name"]: row for row in value["checks"]}
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bin_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is first on PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+@pytest.fixture
+def claude(bin_first: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IS_SANDBOX", "1")
+    return program(bin_first, "claude", 'echo "2.1.197 (Claude Code)"')
+
+
+def test_a_repository_with_all_that_is_needed_passes(
+    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = ask(git_repo, capsys)
+    assert code == 0
+    assert "2.1.197" in found["agent"]["said"]
+    assert found["identity"]["said"] == "Test Person <person@example.org>"
+    assert "pytest" in found["checks"]["said"]
+    assert [found[name]["state"] for name in ("python", "git", "repository", "writing", "disk", "lock")] == ["ok"] * 6
+
+
+def test_a_change_of_a_file_is_really_noticed(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(git_repo, capsys)[1]["watching"]["state"] == "ok"
+    assert list((git_repo / ".git").glob("ralphy-doctor-*")) == []
+
+
+def test_doctor_changes_nothing(git_repo: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(str(path) for path in git_repo.rglob("*"))
+    ask(git_repo, capsys)
+    assert sorted(str(path) for path in git_repo.rglob("*")) == before
+    assert git("status", "--porcelain", "--ignored") == ""
+
+
+def test_a_missing_agent_is_a_failure_with_its_fix(
+    git_repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", "no-such-agent")
+    code, found = ask(git_repo, capsys)
+    assert code == 5
+    assert found["agent"]["state"] == "fail"
+    assert "no-such-agent is not on PATH" in found["agent"]["said"]
+    assert found["agent"]["fix"]
+
+
+def test_an_agent_that_does_not_start_is_a_failure(
+    git_repo: Path, bin_first: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(bin_first, "claude", 'echo "cannot find module" >&2; exit 1')
+    code, found = ask(git_repo, capsys)
+    assert (code, found["agent"]["state"]) == (5, "fail")
+    assert "cannot find module" in found["agent"]["said"]
+
+
+def test_an_agent_that_never_answers_is_given_up(
+    git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(programs, "_ANSWER_S", 0.3)
+    program(bin_first, "claude", "exec sleep 60")
+    code, found = ask(git_repo, capsys)
+    assert (code, found["agent"]["state"]) == (5, "fail")
+    assert "no answer" in found["agent"]["said"]
+
+
+def test_claude_as_root_outside_of_a_sandbox_is_a_failure(
+    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("IS_SANDBOX")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    code, found = ask(git_repo, capsys)
+    assert (code, found["agent"]["state"]) == (5, "fail")
+    assert "IS_SANDBOX=1" in found["agent"]["fix"]
+
+
+def test_another_tool_of_the_same_name_is_a_warning(
+    git_repo: Path, bin_first: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = program(bin_first, "ralphy", "echo other")
+    code, found = ask(git_repo, capsys)
+    assert code == 0
+    assert found["ralphy"]["state"] == "warn"
+    assert str(other) in found["ralphy"]["said"] and "another tool" in found["ralphy"]["said"]
+    assert "PATH=" in found["ralphy"]["fix"]
+
+
+def test_who_holds_the_lock_is_said(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Lock(git_repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "feature login"):
+        found = ask(git_repo, capsys)[1]["lock"]
+    assert found["state"] == "warn"
+    assert f"pid {os.getpid()}" in found["said"] and "feature login" in found["said"]
+
+
+def test_a_missing_remote_and_unknown_checks_are_warnings(
+    tmp_path: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    git("init", "--quiet", cwd=bare)
+    code, found = ask(bare, capsys)
+    assert code == 0
+    assert (found["checks"]["state"], found["remote"]["state"]) == ("warn", "warn")
+
+
+def test_a_forge_without_gh_is_a_warning(
+    git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("remote", "add", "origin", "https://somebody:secret@github.com/somebody/shop.git")
+    for name in ("git", "make"):
+        found = next(p for p in os.environ["PATH"].split(os.pathsep) if (Path(p) / name).exists())
+        (claude.parent / name).symlink_to(Path(found) / name)
+    monkeypatch.setenv("PATH", str(claude.parent))
+    _, findings = ask(git_repo, capsys)
+    assert findings["gh"]["state"] == "warn"
+    assert "install gh" in findings["gh"]["fix"]
+    assert "secret" not in json.dumps(findings)
+
+
+def test_settings_that_cannot_be_read_are_a_failure_and_the_rest_is_looked_at_all_the_same(
+    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (git_repo / ".ralphy").mkdir()
+    (git_repo / ".ralphy" / "config.yaml").write_text("gatez: {}\n", encoding="utf-8")
+    code, found = ask(git_repo, capsys)
+    assert (code, found["settings"]["state"]) == (5, "fail")
+    assert ".ralphy/config.yaml:1" in found["settings"]["said"]
+    assert found["disk"]["state"] == "ok"
+
+
+def test_outside_of_a_repository_the_programs_are_looked_at(
+    tmp_path: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = ask(tmp_path, capsys)
+    assert code == 5
+    assert found["repository"]["fix"] == "git init"
+    assert found["python"]["said"].startswith(sys.version.split()[0])
+
+
+def test_people_read_a_line_for_each_and_a_fix_below(
+    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "-C", str(git_repo)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
+    assert lines[remote + 1].strip() == "fix: git remote add origin URL"
+    assert lines[-1].startswith("0 problems, ")
+
+
+def test_the_kind_of_file_system_is_that_of_the_nearest_mount() -> None:
+    assert ground.kind_of_mount(Path("/proc/self")) == "proc"

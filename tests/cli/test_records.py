@@ -1,0 +1,226 @@
+"""logs and attempts: what the agents did is there to be read, followed, compared and taken up again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.engine.building import ROOT, Project, assert_clean, breaks, story, works
+
+STREAM = '{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"%s"}]}}\n'
+
+
+def a_run(project: Project, name: str, *texts: str, order: int = 0) -> Path:
+    """A run's folder with a stream that says these texts; `order` is when it began."""
+    folder = project.folder / ".ralphy" / "runs" / name
+    folder.mkdir(parents=True)
+    (folder / "stream.ndjson").write_text("".join(STREAM % text for text in texts))
+    (folder / "prompt.md").write_text("")
+    stamp = 1_700_000_000 + order
+    subprocess.run(["touch", "-d", f"@{stamp}", str(folder / "prompt.md")], check=True)
+    return folder
+
+
+def texts(out: str) -> list[str]:
+    """What was said, without titles."""
+    return [line.split(None, 1)[1] for line in out.splitlines() if line.startswith("  ")]
+
+
+def test_the_newest_run_is_shown_whatever_its_name(made: Make) -> None:
+    project, call = made(story("US-001"))
+    a_run(project, "20260101T000000-ffffffff-spec", "older", order=1)
+    a_run(project, "20260101T000000-00000000-story-US-001", "newer", order=2)
+    code, out, _ = call("logs")
+    assert (code, texts(out)) == (0, ["newer"])
+    assert out.startswith("==> US-001, run 20260101T000000-00000000 <==\n")
+
+
+def test_a_real_runs_activity_is_shown_with_paths_of_the_repository(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.loop(last_step="")
+    code, out, _ = call("logs", "US-001")
+    assert code == 0
+    assert "  writing   src/us_001.py\n" in out
+    assert out.splitlines()[-1].split()[0] == "result"
+
+
+def test_all_runs_of_a_story_are_shown_in_order(made: Make) -> None:
+    project, call = made(story("US-001"))
+    a_run(project, "20260101T000000-00000001-story-US-001", "first", order=1)
+    a_run(project, "20260101T000001-00000002-story-US-002", "another", order=2)
+    a_run(project, "20260101T000002-00000003-story-US-001", "second", order=3)
+    for words in (["US-001"], ["login/US-001"], ["US-001", "login"]):
+        assert texts(call("logs", *words)[1]) == ["first", "second"]
+    assert texts(call("logs", "login")[1]) == ["second"]
+
+
+def test_the_tail_is_the_last_lines(made: Make) -> None:
+    project, call = made(story("US-001"))
+    a_run(project, "20260101T000000-00000001-spec", *"abcd")
+    assert texts(call("logs", "--tail", "2")[1]) == ["c", "d"]
+    assert call("logs", "--tail", "0")[1] == ""
+
+
+def test_raw_lines_are_as_the_agent_wrote_them(made: Make) -> None:
+    project, call = made(story("US-001"))
+    folder = a_run(project, "20260101T000000-00000001-spec", "a", "b")
+    with (folder / "stream.ndjson").open("a") as stream:
+        stream.write("not json\n")
+    assert call("logs", "--raw")[1] == (folder / "stream.ndjson").read_text()
+    assert call("logs", "--raw", "--tail", "1")[1] == "not json\n"
+
+
+def test_as_json_every_line_is_an_object(made: Make) -> None:
+    project, call = made(story("US-001"))
+    a_run(project, "20260101T000000-00000001-story-US-001", "a")
+    rows = call.lines("logs")
+    assert [(row["schema"], row["story"], row["kind"]) for row in rows] == [
+        ("ralphy/log@1", "US-001", "run"),
+        ("ralphy/log@1", "US-001", "text"),
+    ]
+    assert call.json("logs", "--raw")[0] == 3
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_sent(made: Make) -> None:
+    project, call = made(story("US-001"))
+    a_run(project, "20260101T000000-00000001-spec", "\\u001b]0;owned\\u0007 \\u009b31m")
+    _, out, _ = call("logs")
+    assert "\x1b" not in out
+    assert "\x9b" not in out
+    assert "\\x1b]0;owned\\x07" in out
+
+
+def test_an_agent_that_only_complained_on_stderr_is_heard(made: Make) -> None:
+    project, call = made(story("US-001"))
+    folder = a_run(project, "20260101T000000-00000001-spec")
+    (folder / "stderr.log").write_text("Traceback: no such model")
+    assert "  stderr    Traceback: no such model\n" in call("logs")[1]
+
+
+@pytest.mark.parametrize(("word", "hint"), [("US-009", "ralphy why login"), ("nowhere/US-001", "there are: login")])
+def test_runs_that_are_not_there_are_2(made: Make, word: str, hint: str) -> None:
+    _, call = made(story("US-001"))
+    code, value = call.json("logs", word)
+    assert (code, value["error"]["hint"]) == (2, hint)
+
+
+@contextmanager
+def following(project: Project, *words: str) -> Iterator[Heard]:
+    """`ralphy logs -f` as a process of its own."""
+    argv = [sys.executable, "-P", "-m", "ralphy", "logs", "-f", *words]
+    env = {**project.env, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(argv, cwd=project.repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        try:
+            yield Heard(process.stdout.fileno())
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+def test_following_shows_lines_as_they_are_written_and_survives_a_new_run(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    folder = a_run(project, "20260101T000000-00000001-spec", "one", order=1)
+    with following(project) as heard:
+        heard.until("text      one")
+        with (folder / "stream.ndjson").open("a") as stream:
+            stream.write(STREAM[:20])
+            stream.flush()
+            stream.write(STREAM[20:] % "two")
+        heard.until("text      two")
+        a_run(project, "20260101T000000-00000000-story-US-001", "three", order=2)
+        heard.until("==> US-001, run 20260101T000000-00000000 <==\n  text      three")
+    assert heard.text.count("one") == 1
+
+
+def test_following_may_begin_before_the_first_run(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"US-001": [works(run=bell.ring)]})
+    with following(project, "US-001", "--json") as heard, project.start("loop") as process:
+        heard.until('"kind": "result"')
+        bell.wait()
+        assert process.wait(timeout=30) == 10
+    kinds = [json.loads(line)["kind"] for line in heard.text.splitlines()]
+    assert kinds[0] == "run"
+    assert kinds[-1] == "result"
+
+
+def broken_once(made: Make) -> tuple[Project, Call]:
+    """A completed story whose first attempt was kept."""
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [breaks(), works()]})
+    project.loop()
+    return project, call
+
+
+def test_attempts_are_listed_with_why_they_did_not_count(made: Make) -> None:
+    _, call = broken_once(made)
+    code, value = call.json("attempts")
+    assert code == 0
+    (row,) = value["attempts"]
+    assert (row["ref"], row["story"], row["attempt"]) == ("refs/ralphy/login/US-001/attempt-1", "US-001", 1)
+    assert (row["outcome"], row["files"]) == ("rejected", ["src/us_001.py"])
+    assert "src/us_001.py::works" in row["why"]
+    out = call("attempts", "login/US-001")[1]
+    assert out.startswith("US-001 attempt 1  ")
+    assert "refs/ralphy/login/US-001/attempt-1" in out
+    assert call("attempts", "US-002")[1] == "no attempts are kept\n"
+
+
+@pytest.mark.parametrize("words", [("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)])
+def test_an_attempt_is_shown_as_a_patch(made: Make, words: tuple[str, ...]) -> None:
+    project, call = broken_once(made)
+    code, out, _ = call("attempts", "diff", *words)
+    assert code == 0
+    assert "+++ b/src/us_001.py\n" in out
+    assert "+BROKEN = 1\n" in out
+    assert call.json("attempts", "diff", *words)[1]["diff"] == out
+    assert_clean(project)
+
+
+def test_an_attempt_that_is_not_there_is_2(made: Make) -> None:
+    _, call = broken_once(made)
+    code, value = call.json("attempts", "diff", "US-001", "7")
+    assert (code, value["error"]["hint"]) == (2, "there are: 1")
+
+
+def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [breaks()]})
+    project.loop()
+    head = project.git("rev-parse", "HEAD")
+    code, out, _ = call("attempts", "restore", "US-001", "1")
+    assert code == 0
+    assert (project.repo / "src" / "us_001.py").read_text() == "BROKEN = 1\n"
+    assert project.git("status", "--porcelain", "--untracked-files=all") == "?? src/us_001.py"
+    assert project.git("rev-parse", "HEAD") == head
+    back = "ralphy attempts diff login/US-001 1 | git apply -R"
+    assert back in out
+    patch = subprocess.run([sys.executable, "-P", "-m", "ralphy", *back.split()[1:5]], cwd=project.repo,
+                           env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True)  # fmt: skip
+    subprocess.run(["git", "apply", "-R"], cwd=project.repo, input=patch.stdout, check=True)
+    assert_clean(project)
+
+
+def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
+    project, call = broken_once(made)
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
+    code, value = call.json("attempts", "restore", "US-001", "1")
+    assert code == 4
+    assert "src/mine.py" in value["error"]["message"]
+    assert project.git("status", "--porcelain", "--untracked-files=all") == "?? src/mine.py"
+
+
+def test_an_attempt_in_the_way_of_later_commits_is_a_conflict(made: Make) -> None:
+    project, call = broken_once(made)
+    code, value = call.json("attempts", "restore", "US-001", "1")
+    assert (code, value["error"]["name"]) == (4, "conflict")
+    assert_clean(project)

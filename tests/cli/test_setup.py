@@ -1,0 +1,275 @@
+"""init, init-prompts, detect and validate, as a person calls them in a repository that is not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.adapters.scaffold import STEP_PROMPTS
+from ralphy.cli.main import main
+from ralphy.resources import example
+from tests.conftest import RunGit
+
+ROOT = Path(__file__).parents[2]
+UNITTEST = """\
+import unittest
+from calc import add
+
+
+class AddTest(unittest.TestCase):
+    def test_two_and_three_make_five(self) -> None:
+        self.assertEqual(add(2, 3), 5)
+"""
+PRD = "# Sign in\n\n## Objective\n\n- A person signs in with a password\n- Three wrong ones lock the account\n"
+
+
+class Ralphy:
+    """The command line in a repository: its exit code, and what it said."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._directory = directory
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        self._capsys.readouterr()
+        code = main([words[0], "-C", str(self._directory), *words[1:]])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def json(self, *words: str) -> tuple[int, dict[str, Any]]:
+        code, out, _ = self(*words, "--json")
+        value: dict[str, Any] = json.loads(out)
+        return code, value
+
+
+@pytest.fixture
+def ralphy(git_repo: Path, capsys: pytest.CaptureFixture[str]) -> Ralphy:
+    return Ralphy(git_repo, capsys)
+
+
+@pytest.fixture
+def foreign(git_repo: Path, git: RunGit) -> Path:
+    """A repository whose checks are quick: unittest, where the others have pytest."""
+    write(git_repo, "tests/test_calc.py", UNITTEST)
+    write(git_repo, "tests/__init__.py", "")
+    (git_repo / "conftest.py").unlink()
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "test: unittest")
+    return git_repo
+
+
+def make(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """make in the repository, with this Ralphy and the rehearsal agent."""
+    own = {"PYTHONPATH": str(ROOT), "RALPHY_AGENT_ENV": "PYTHONPATH",
+           "RALPHY_AGENT_COMMAND": f"{sys.executable} -m ralphy.rehearsal"}  # fmt: skip
+    return subprocess.run(
+        ["make", *words, f"RALPHY={sys.executable} -m ralphy"],
+        cwd=repo, env={**os.environ, **own}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def write(repo: Path, name: str, text: str) -> Path:
+    path = repo / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(git_repo: Path, git: RunGit, ralphy: Ralphy) -> None:
+    code, out, _ = ralphy("init", "--dry-run")
+    assert code == 0
+    assert "would create .ralphy/config.yaml" in out
+    assert "would create Makefile" in out
+    assert git("status", "--porcelain", "--ignored") == ""
+    assert not (git_repo / ".git" / "ralphy").exists()
+
+
+def test_init_says_what_it_made_and_what_comes_next(git_repo: Path, ralphy: Ralphy) -> None:
+    code, value = ralphy.json("init")
+    assert (code, value["ok"], value["schema"]) == (0, True, "ralphy/init@1")
+    kinds = {row["path"]: row["kind"] for row in value["changes"]}
+    assert kinds[".ralphy/config.yaml"] == kinds["Makefile"] == "create"
+    assert len(value["next"]) == 3
+    noted = json.loads((git_repo / ".git" / "ralphy" / "setup.json").read_text())
+    assert set(noted) == {path for path, kind in kinds.items() if kind != "keep"}
+
+
+def test_init_again_keeps_everything_and_notes_nothing(git_repo: Path, ralphy: Ralphy) -> None:
+    ralphy("init")
+    before = (git_repo / ".git" / "ralphy" / "setup.json").stat().st_mtime_ns
+    code, out, _ = ralphy("init")
+    assert code == 0
+    assert all(line.startswith("kept") for line in out.split("\n\n")[0].splitlines())
+    assert (git_repo / ".git" / "ralphy" / "setup.json").stat().st_mtime_ns == before
+
+
+def test_init_outside_of_a_repository_names_the_command_that_helps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = Ralphy(tmp_path, capsys)("init")
+    assert code == 2
+    assert "git init" in err
+
+
+def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
+    git_repo: Path, git: RunGit, ralphy: Ralphy
+) -> None:
+    makefile = write(git_repo, "Makefile", "all: ; @echo one\n")
+    git("add", "Makefile")
+    git("commit", "--quiet", "--message", "build: make")
+    makefile.write_text("all: ; @echo two\n", encoding="utf-8")
+    _, value = ralphy.json("init")
+    noted = json.loads((git_repo / ".git" / "ralphy" / "setup.json").read_text())
+    assert "Makefile" not in noted
+    assert value["next"][0].startswith("commit Makefile:")
+
+
+@pytest.mark.parametrize("makefile", ["", "all: ; @echo built\n"], ids=["without a Makefile", "with a Makefile"])
+def test_make_loop_works_straight_after_init_and_a_prd(
+    makefile: str, foreign: Path, git: RunGit, ralphy: Ralphy
+) -> None:
+    if makefile:
+        write(foreign, "Makefile", makefile)
+        git("add", "Makefile")
+        git("commit", "--quiet", "--message", "build: make")
+    ralphy("init")
+    feature = write(foreign, "docs/features/login/PRD.md", PRD).parent
+    for _ in range(2):
+        done = make(foreign, "loop")
+        assert done.returncode == 0, done.stderr
+        assert "waiting for a person" in done.stderr
+        (feature / "APPROVED").touch()
+    done = make(foreign, "loop")
+    assert done.returncode == 0, done.stderr
+    first = git("log", "--reverse", "--format=%h", "main..ralph/login").splitlines()[0]
+    made = set(git("show", "--name-only", "--format=", first).splitlines())
+    assert {"Makefile", ".ralphy/config.yaml", "docs/features/login/PRD.md"} <= made
+    assert git("status", "--porcelain") == ""
+    stories = json.loads((feature / "prd.json").read_text())["userStories"]
+    assert [story["status"] for story in stories] == ["completed", "completed"]
+
+
+def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
+    foreign: Path, git: RunGit, ralphy: Ralphy
+) -> None:
+    write(foreign, ".gitignore", "__pycache__/\n.ralphy/\nMakefile\n")
+    git("commit", "--quiet", "--all", "--message", "chore: ignore")
+    ralphy("init")
+    write(foreign, "docs/features/login/PRD.md", PRD)
+    assert make(foreign, "loop").returncode == 0
+    write(foreign, "docs/features/login/APPROVED", "")
+    assert make(foreign, "loop").returncode == 0
+    assert git("log", "--format=%s", "-1").endswith("QA_REPORT.md by the qa step")
+    assert git("ls-files", "--cached", "--ignored", "--exclude-standard") == ""
+
+
+def test_a_feature_folder_that_git_ignores_is_a_conflict_that_names_the_rule(
+    foreign: Path, git: RunGit, ralphy: Ralphy
+) -> None:
+    write(foreign, ".gitignore", "__pycache__/\ndocs/\n")
+    git("commit", "--quiet", "--all", "--message", "chore: ignore")
+    write(foreign, "docs/features/login/prd.json", '{"userStories": [{"id": "US-001", "title": "One"}]}')
+    code, _, err = ralphy("loop", "--auto-approve")
+    assert code == 4
+    assert "docs/features/login: is ignored by git" in err and "git check-ignore -v" in err
+
+
+def test_detect_shows_checks_and_evidence(ralphy: Ralphy) -> None:
+    code, value = ralphy.json("detect")
+    assert (code, value["language"], value["saved"]) == (0, "python", False)
+    assert [check["name"] for check in value["checks"]] == ["test"]
+    assert any("conftest.py" in sentence for sentence in value["evidence"])
+
+
+def test_detected_checks_are_saved_behind_what_a_person_wrote(git_repo: Path, ralphy: Ralphy) -> None:
+    mine = "# mine\ngates: {qa: auto}"
+    path = write(git_repo, ".ralphy/config.yaml", mine)
+    code, value = ralphy.json("detect", "--save")
+    assert (code, value["saved"]) == (0, True)
+    assert path.read_text().startswith(f"{mine}\n")
+    assert ralphy("validate", ".ralphy/config.yaml")[0] == 0
+    again = path.read_text()
+    assert "it has checks already" in ralphy("detect", "--save")[1]
+    assert path.read_text() == again
+
+
+def test_detect_makes_the_settings_where_there_are_none(git_repo: Path, ralphy: Ralphy) -> None:
+    assert ralphy("detect", "--save")[0] == 0
+    assert "pytest" in (git_repo / ".ralphy/config.yaml").read_text()
+    assert ralphy("validate")[0] == 0
+
+
+@pytest.mark.parametrize("theirs", ["checks: []\n", "stack: {test_command: tox}\n"])
+def test_detect_never_overrules_what_a_person_decided(theirs: str, git_repo: Path, ralphy: Ralphy) -> None:
+    path = write(git_repo, ".ralphy/config.yaml", theirs)
+    code, out, _ = ralphy("detect", "--save")
+    assert code == 0
+    assert "kept .ralphy/config.yaml as it is" in out
+    assert path.read_text() == theirs
+
+
+def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, ralphy: Ralphy) -> None:
+    path = write(git_repo, ".ralphy/config.yaml", "{gates: {qa: auto}}\n")
+    code, _, err = ralphy("detect", "--save")
+    assert code == 4
+    assert "checks:\n" in err
+    assert path.read_text() == "{gates: {qa: auto}}\n"
+
+
+def test_init_prompts_copies_what_is_missing_and_replaces_only_when_forced(git_repo: Path, ralphy: Ralphy) -> None:
+    prompts = git_repo / ".ralphy" / "prompts"
+    assert ralphy("init-prompts")[0] == 0
+    assert sorted(path.name for path in prompts.iterdir()) == sorted(STEP_PROMPTS)
+    (prompts / "qa.md.j2").write_text("mine", encoding="utf-8")
+    assert "kept .ralphy/prompts/qa.md.j2" in ralphy("init-prompts")[1]
+    assert (prompts / "qa.md.j2").read_text() == "mine"
+    ralphy("init-prompts", "--force")
+    assert (prompts / "qa.md.j2").read_text() != "mine"
+
+
+def test_validate_looks_at_everything_a_run_could_read(git_repo: Path, ralphy: Ralphy) -> None:
+    ralphy("init")
+    for name in ("login", "logout"):
+        path = git_repo / "docs" / "features" / name / "prd.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(example())
+    code, value = ralphy.json("validate")
+    assert (code, value["ok"]) == (0, True)
+    assert [row["path"] for row in value["files"]] == [
+        ".ralphy/config.yaml", "docs/features/login/prd.json", "docs/features/logout/prd.json",
+    ]  # fmt: skip
+
+
+def test_validate_names_file_line_and_field_and_goes_on_to_the_next_file(git_repo: Path, ralphy: Ralphy) -> None:
+    broken = example().decode().replace('"priority": 1', '"priority": "high"', 1)
+    write(git_repo, "docs/features/login/prd.json", broken)
+    write(git_repo, ".ralphy/config.yaml", "gates: {spec: human}\nlimits: {max_attemps: 3}\n")
+    line = 1 + broken[: broken.index('"high"')].count("\n")
+    code, _, err = ralphy("validate")
+    assert code == 3
+    assert f'docs/features/login/prd.json:{line}: userStories[0].priority is "high"' in err
+    assert ".ralphy/config.yaml:2:" in err
+    assert "max_attempts" in err
+    value = ralphy.json("validate")[1]
+    assert [row["ok"] for row in value["files"]] == [False, False]
+
+
+def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, ralphy: Ralphy) -> None:
+    write(git_repo, "docs/features/login/prd.json", example().decode())
+    write(git_repo, "stories.json", '{"userStories": [{"id": "US-001"}]}')
+    assert "login/prd.json" in ralphy("validate", "login")[1]
+    code, _, err = ralphy("validate", "stories.json")
+    assert (code, "stories.json" in err) == (3, True)
+    assert ralphy("validate", "nothing/prd.json")[0] == 2
+
+
+def test_a_repository_with_nothing_to_validate_says_so(ralphy: Ralphy) -> None:
+    code, _, err = ralphy("validate")
+    assert code == 2
+    assert "no prd.json" in err

@@ -1,0 +1,278 @@
+"""status tells what is so, in every phase, and never what was so before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Call, Make
+from tests.engine.building import Project, breaks, reports, story
+
+TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
+
+
+def agreed(project: Project, call: Call) -> dict[str, Any]:
+    """The status, after checking that it is the same worked out anew, kept, and as `why` says."""
+    _, why = call.json("why")
+    kept = [call.json("status")[1] for _ in range(2)]
+    shutil.rmtree(project.repo / ".git" / "ralphy" / "status")
+    _, anew = call.json("status")
+    assert kept == [anew, anew]
+    assert (anew["phase"], anew["next"]) == (why["phase"], why["reason"])
+    return anew
+
+
+def phase(project: Project, call: Call) -> str:
+    return str(agreed(project, call)["phase"])
+
+
+def test_every_phase_from_the_prd_to_the_end_is_shown(made: Make) -> None:
+    project, call = made(gates={"spec": "human", "qa": "human"}, limits={"max_iterations": 1})
+    project.play()
+    phases = [phase(project, call)]
+    for _ in range(9):
+        project.approve() if phases[-1].startswith("AWAITING") else None
+        code = project.loop().code
+        phases.append(phase(project, call))
+        if code == 0:
+            break
+    waits = ("AWAITING_SPEC_VALIDATION", "AWAITING_QA_VALIDATION")
+    assert list(dict.fromkeys(phases)) == ["SPECIFICATION", waits[0], "IMPLEMENTATION", "QA", waits[1], "COMPLETED"]
+
+
+def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.loop()
+    value = agreed(project, call)
+    assert value["schema"] == "ralphy/status@1"
+    assert (value["tasks_completed"], value["tasks_total"], value["status"]) == (1, 2, "ready")
+    assert set(value["circuit_breaker"]) == {"state", "attempts", "last_trigger"}
+    assert value["started_at"].endswith("Z")
+    assert [(row["id"], row["status"], row["passes"]) for row in value["stories"]] == [
+        ("US-001", "completed", True),
+        ("US-002", "pending", False),
+    ]
+    assert value["cost_usd"] > 0
+    text = call("status")[1]
+    assert "login: IMPLEMENTATION, 1 of 2 stories completed" in text
+    assert "US-002 is next" in text
+
+
+def test_a_feature_that_ended_badly_says_so(made: Make) -> None:
+    project, call = made(*TWO, limits={"max_attempts": 1})
+    project.play(stories={"US-001": [breaks()]})
+    assert project.loop().code == 11
+    value = agreed(project, call)
+    assert (value["phase"], value["status"]) == ("FAILED", "failed")
+    assert value["stories"][1]["status"] == "blocked"
+    assert "src/us_001.py::works" in value["stories"][0]["last_error"]
+
+
+def test_a_rejected_specification_is_the_end(made: Make) -> None:
+    project, call = made(gates={"spec": "human", "qa": "human"})
+    project.play()
+    project.loop()
+    assert call("reject")[0] == 0
+    project.loop()
+    assert phase(project, call) == "REJECTED"
+
+
+def test_a_limit_is_shown_with_its_time(made: Make) -> None:
+    project, call = made(*TWO)
+    project.play(stories={"US-001": [{"limit": {"resets_in_s": 3600}}]})
+    assert project.loop(waits=False).code == 14
+    value = agreed(project, call)
+    assert value["status"] == "waiting"
+    assert value["waiting_until"] > value["started_at"]
+
+
+def test_an_empty_folder_is_idle(made: Make) -> None:
+    project, call = made()
+    (project.folder / "PRD.md").unlink()
+    project.write("prd.json", '{"userStories": []}')
+    assert phase(project, call) == "IDLE"
+
+
+Change = Callable[[Project], Any]
+
+
+def commit(project: Project) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "-m", "feat: by hand")
+
+
+def finish(project: Project) -> None:
+    project.loop()
+
+
+def edit(name: str, text: str) -> Change:
+    def change(project: Project) -> None:
+        path = project.repo / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return change
+
+
+def set_up(project: Project) -> None:
+    """The base is another branch from now on."""
+    project.git("branch", "--quiet", "develop")
+    project.configure(git={"base": "develop"}, gates={"spec": "human"})
+
+
+def configure_user(project: Project) -> None:
+    path = Path(project.env["XDG_CONFIG_HOME"]) / "ralphy" / "config.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"limits": {"max_attempts": 8}}')
+
+
+FOLDER = "docs/features/login"
+PLAN = json.dumps({"branchName": "ralph/login", "userStories": [story("US-009"), *TWO]})
+CHANGES: dict[str, Change] = {
+    "a file of the code": edit("src/base.py", "BASE = 2\n"),
+    "a new file": edit("src/new.py", "NEW = 1\n"),
+    "prd.json": edit(f"{FOLDER}/prd.json", PLAN),
+    "prd.json twice": lambda p: (edit(f"{FOLDER}/prd.json", f"{PLAN} ")(p), edit(f"{FOLDER}/prd.json", PLAN)(p)),
+    "SPEC.md": edit(f"{FOLDER}/SPEC.md", "# Spec\n"),
+    "PRD.md": edit(f"{FOLDER}/PRD.md", "# PRD\n"),
+    "QA_REPORT.md": edit(f"{FOLDER}/QA_REPORT.md", "---\nverdict: pass\n---\n# QA\n"),
+    "a note in the folder": edit(f"{FOLDER}/notes.txt", "hello\n"),
+    "progress.txt": edit(f"{FOLDER}/progress.txt", "mine\n"),
+    "STOP": edit(f"{FOLDER}/STOP", ""),
+    "the configuration": edit(".ralphy/config.yaml", json.dumps({"gates": {"spec": "human"}, "checks": []})),
+    "the feature's configuration": edit(f"{FOLDER}/.ralphy/config.yaml", json.dumps({"limits": {"max_attempts": 9}})),
+    "the user's configuration": configure_user,
+    "a commit": commit,
+    "another branch": lambda p: p.git("switch", "--quiet", "main"),
+    "a detached head": lambda p: p.git("switch", "--quiet", "--detach"),
+    "another base": set_up,
+    "packed refs": lambda p: p.git("pack-refs", "--all", "--prune"),
+    "a merge in progress": lambda p: edit(".git/MERGE_HEAD", p.git("rev-parse", "HEAD") + "\n")(p),
+    "a rebase in progress": lambda p: (p.repo / ".git" / "rebase-merge").mkdir(),
+    "a cherry-pick in progress": lambda p: edit(".git/CHERRY_PICK_HEAD", p.git("rev-parse", "HEAD") + "\n")(p),
+    "a story that was reverted": lambda p: p.git("revert", "--no-edit", p.commit_of("US-001")),
+    "a rewound branch": lambda p: p.git("reset", "--quiet", "--hard", "HEAD~1"),
+    "a run": finish,
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_view_is_not_shown_any_more_after_a_change_of(made: Make, what: str) -> None:
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.loop()
+    agreed(project, call)
+    CHANGES[what](project)
+    if what == "another branch":
+        project.plan(*TWO)
+    agreed(project, call)
+
+
+@pytest.mark.parametrize(("name", "value"), [("RALPHY_LIMITS_MAX_ATTEMPTS", "7"), ("RALPHY_GATES_SPEC", "human")])
+def test_a_view_is_not_shown_any_more_with_another_environment(
+    made: Make, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.write("SPEC.md", "# Spec\n")
+    project.loop()
+    before = agreed(project, call)
+    monkeypatch.setenv(name, value)
+    after = agreed(project, call)
+    assert (after == before) == (name == "RALPHY_GATES_SPEC")
+
+
+def test_a_second_edit_of_a_changed_file_counts(made: Make) -> None:
+    project, call = made(*TWO, checks=None, stack={"language": "python"})
+    edit("pyproject.toml", "[project]\nname = 'x'\n")(project)
+    agreed(project, call)
+    edit("pyproject.toml", "[tool.pytest.ini_options]\n")(project)
+    agreed(project, call)
+
+
+def test_an_answered_question_is_seen(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [{"question": "Which colour?"}]})
+    project.loop()
+    assert "waiting for an answer" in agreed(project, call)["next"]
+    project.write("QUESTIONS.md", project.read("QUESTIONS.md").replace("Answer:\n", "Answer: blue\n"))
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "chore: an answer")
+    assert "QUESTIONS.md has an answer for US-001" in agreed(project, call)["next"]
+
+
+def test_markers_at_a_gate_are_seen(made: Make) -> None:
+    project, call = made(*TWO)
+    project.play(stories={"*": [{"default": True}]}, qa=[reports()])
+    assert project.loop().code == 10
+    assert phase(project, call) == "AWAITING_QA_VALIDATION"
+    project.approve()
+    assert "APPROVED was found" in agreed(project, call)["next"]
+    (project.folder / "APPROVED").unlink()
+    (project.folder / "APPROVED").symlink_to("PRD.md")
+    assert "is a symbolic link" in agreed(project, call)["next"]
+    (project.folder / "APPROVED").unlink()
+    (project.folder / "REJECTED").write_text("No.")
+    assert "REJECTED was found" in agreed(project, call)["next"]
+
+
+def view_of(project: Project) -> Path:
+    (found,) = (project.repo / ".git" / "ralphy" / "status").rglob("*.json")
+    return found
+
+
+def test_a_wait_whose_time_has_come_is_not_shown_any_more(made: Make) -> None:
+    project, call = made(*TWO)
+    _, before = call.json("status")
+    kept = json.loads(view_of(project).read_text())
+    kept["value"] |= {"waiting_until": "2000-01-01T00:00:00Z", "next": "waiting for a time that has passed"}
+    view_of(project).write_text(json.dumps(kept))
+    assert call.json("status")[1] == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"seen": []}', '{"seen": 1, "value": 2}'])
+def test_a_broken_view_is_worked_out_again(made: Make, text: str) -> None:
+    project, call = made(*TWO)
+    _, before = call.json("status")
+    view_of(project).write_text(text)
+    assert call.json("status") == (0, before)
+
+
+def test_a_view_that_can_not_be_kept_costs_nothing_but_time(made: Make) -> None:
+    project, call = made(*TWO)
+    (project.repo / ".git" / "ralphy").mkdir(exist_ok=True)
+    (project.repo / ".git" / "ralphy" / "status").write_text("in the way")
+    assert call("status")[0] == 0
+
+
+def test_a_worktree_has_its_own_view(made: Make, tmp_path: Path) -> None:
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.loop()
+    assert agreed(project, call)["tasks_completed"] == 1
+    project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"), "main")
+    elsewhere = Call(tmp_path / "tree", call.capfd)
+    (tmp_path / "tree" / FOLDER).mkdir(parents=True)
+    (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps({"userStories": list(TWO)}))
+    assert elsewhere.json("status")[1]["tasks_completed"] == 0
+    assert elsewhere.json("status")[1]["tasks_completed"] == 0
+    assert call.json("status")[1]["tasks_completed"] == 1
+
+
+def test_all_features_are_shown_a_line_each(made: Make) -> None:
+    project, call = made(*TWO)
+    (project.repo / "docs" / "features" / "logout").mkdir()
+    (project.repo / "docs" / "features" / "logout" / "PRD.md").write_text("# Log out\n\n- a button\n")
+    code, out, _ = call("status", "--all")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["login", "logout"])
+    assert "SPECIFICATION" in out.splitlines()[1]
+    assert [v["feature"] for v in call.json("status", "--all")[1]["features"]] == ["login", "logout"]
+    assert call("status")[0] == 3
+
+
+def test_control_characters_of_a_title_never_reach_the_terminal(made: Make) -> None:
+    _, call = made(story("US-001", status="failed", passes=False, execution={"last_error": "\x1b]0;x\x07"}))
+    _, out, _ = call("status")
+    assert "\x1b" not in out
+    assert "\\x1b]0;x\\x07" in out

@@ -1,0 +1,291 @@
+"""story …: prd.json changed from the command line is changed as the engine changes it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ralphy.adapters.lock import Lock
+from tests.cli.conftest import Bell, Call, Make
+from tests.engine.building import Project, assert_clean, breaks, story, works
+
+TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
+
+
+def on_branch(made: Make, *stories: dict[str, object]) -> tuple[Project, Call]:
+    """A feature whose first story is completed on its branch, the others open."""
+    project, call = made(*stories, limits={"max_iterations": 1})
+    assert project.loop().code == 13
+    return project, call
+
+
+def test_the_list_shows_every_story_and_its_status(made: Make) -> None:
+    _, call = made(*TWO)
+    code, out, _ = call("story", "list")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines()] == ["US-001", "US-002"]
+    assert "(blocked, after US-001)" in out
+    assert call("tasks", "list")[1] == call("story")[1] == out
+    code, value = call.json("story", "list")
+    assert [(row["id"], row["status"]) for row in value["stories"]] == [("US-001", "pending"), ("US-002", "blocked")]
+
+
+def test_next_is_what_the_loop_takes_up(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    code, value = call.json("story", "next")
+    assert (code, value["story"]["id"]) == (0, "US-002")
+    assert project.loop().runs == ["US-002"]
+    assert call("story", "next")[:2] == (0, "all stories are completed\n")
+
+
+def test_next_ends_with_11_when_nothing_can_go_on(made: Make) -> None:
+    _, call = made(*TWO)
+    call("story", "fail", "US-001")
+    code, out, _ = call("story", "next")
+    assert (code, out) == (11, "failed: US-001; blocked by these: US-002\n")
+
+
+def test_without_stories_there_is_no_next_one(made: Make) -> None:
+    _, call = made()
+    assert call("story", "next")[0] == 2
+
+
+def test_show_tells_the_commit_and_that_it_was_reverted(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    commit = project.commit_of("US-001")
+    code, value = call.json("story", "show", "login/US-001")
+    assert (code, value["status"], value["commit"]["commit"]) == (0, "completed", commit)
+    assert commit[:12] in call("story", "show", "US-001")[1]
+    project.git("revert", "--no-edit", commit)
+    _, value = call.json("story", "show", "US-001")
+    assert (value["status"], value["commit"]["reverted_by"]) == ("pending", project.git("rev-parse", "HEAD"))
+    assert "reverted by" in call("story", "show", "US-001")[1]
+
+
+def test_show_names_a_completed_story_without_a_commit_as_such(made: Make) -> None:
+    _, call = made(story("US-001", passes=True, acceptanceCriteria=["It works", {"description": "Well", "done": True}]))
+    code, out, _ = call("story", "show", "US-001")
+    assert code == 0
+    assert "none of its own" in out
+    assert "[x] It works" in out
+
+
+def test_show_lists_the_attempts_that_were_kept(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [breaks(), works()]})
+    project.loop()
+    _, value = call.json("story", "show", "US-001")
+    assert value["kept_attempts"] == ["refs/ralphy/login/US-001/attempt-1"]
+
+
+@pytest.mark.parametrize("verb", ["show", "start", "done", "fail", "reset"])
+def test_an_unknown_story_is_2_and_the_near_one_is_named(made: Make, verb: str) -> None:
+    project, call = made(*TWO)
+    before = project.read("prd.json")
+    code, value = call.json("story", verb, "us-001")
+    assert code == 2
+    assert value["error"]["hint"] == "did you mean US-001?"
+    assert project.read("prd.json") == before
+
+
+def test_a_story_is_added_behind_the_others_and_committed(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    code, value = call.json(
+        "story", "add", "Sign out", "--description", "As a customer", "--criteria", "One", "--criteria", "Two",
+        "--after", "US-001",
+    )  # fmt: skip
+    assert (code, value["story"]["id"]) == (0, "US-003")
+    assert project.story("US-003") == {
+        "id": "US-003", "title": "Sign out", "description": "As a customer", "acceptanceCriteria": ["One", "Two"],
+        "priority": 3, "passes": False, "status": "pending", "dependsOn": ["US-001"],
+    }  # fmt: skip
+    assert project.subjects()[-1] == "chore(login): US-003 is added"
+    assert "US-003" in project.read("TASKS.md")
+    assert_clean(project)
+    assert project.loop().runs == ["US-002"]
+
+
+def test_before_there_is_a_branch_a_story_is_written_and_not_committed(made: Make) -> None:
+    project, call = made(*TWO)
+    head = project.git("rev-parse", "HEAD")
+    assert call("story", "add", "Sign out", "--priority", "0")[0] == 0
+    assert project.git("rev-parse", "HEAD") == head
+    assert project.loop().runs == ["US-003", "US-001", "US-002", "qa"]
+
+
+def test_a_first_story_can_be_added_to_a_bare_feature(made: Make) -> None:
+    project, call = made()
+    assert call("story", "add", "Sign out", "login")[0] == 0
+    assert project.story("US-001")["title"] == "Sign out"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(["Two\nlines"], 3), ([""], 3), (["X", "--after", "US-9"], 2), (["X", "--priority", "-1"], 3), ([], 3)],
+    ids=["line break", "empty", "unknown dependency", "negative", "no title"],
+)
+def test_what_prd_json_could_not_hold_is_not_added(made: Make, words: list[str], expected: int) -> None:
+    project, call = made(*TWO)
+    before = project.read("prd.json")
+    assert call("story", "add", *words)[0] == expected
+    assert project.read("prd.json") == before
+
+
+def test_a_started_story_comes_first(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002"), story("US-003"))
+    code, out, _ = call("story", "start", "US-003")
+    assert (code, out) == (0, "US-003 is the next story; ralphy loop login works on it\n")
+    assert project.loop().runs[:3] == ["US-003", "US-001", "US-002"]
+
+
+def test_below_the_lowest_priority_the_others_move_up(made: Make) -> None:
+    project, call = made(story("US-001", priority=0), story("US-002", priority=0), story("US-003", priority=1))
+    call("story", "start", "US-002")
+    assert {s["id"]: s["priority"] for s in project.prd()["userStories"]} == {"US-001": 1, "US-002": 0, "US-003": 2}
+
+
+def test_starting_the_next_story_changes_nothing(made: Make) -> None:
+    project, call = made(*TWO)
+    before = project.read("prd.json")
+    assert call("story", "start", "US-001")[0] == 0
+    assert project.read("prd.json") == before
+
+
+def test_only_an_open_story_without_open_dependencies_can_start(made: Make) -> None:
+    _, call = made(*TWO, story("US-003", status="failed", passes=False))
+    assert call("story", "start", "US-002")[0] == 4
+    code, _, said = call("story", "start", "US-003")
+    assert code == 4
+    assert "ralphy story reset US-003 login" in said
+
+
+def test_a_failed_story_blocks_its_dependents_and_says_why(made: Make) -> None:
+    project, call = on_branch(made, story("US-001"), story("US-002"), story("US-003", dependsOn=["US-002"]))
+    code, value = call.json("story", "fail", "US-002", "-m", "the API is gone")
+    assert (code, value["story"]["status"], value["story"]["last_error"]) == (0, "failed", "the API is gone")
+    assert project.loop().code == 11
+    assert call.json("story", "next")[1]["story"] is None
+    assert_clean(project)
+
+
+def test_a_completed_story_can_not_fail(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    assert call("story", "fail", "US-001")[0] == 4
+    assert project.story("US-001")["status"] == "completed"
+
+
+def test_a_reset_story_is_done_again(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    assert call("story", "reset", "US-001")[0] == 0
+    assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
+    project.play(stories={"US-001": [works(), {"write": {"src/again.py": "AGAIN = 1\n"}}]})
+    assert project.loop().runs == ["US-001"]
+    assert_clean(project)
+
+
+def test_a_persons_work_counts_when_the_checks_are_green(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
+    project.git("add", "src/mine.py")
+    project.git("commit", "--quiet", "-m", "feat: by hand")
+    head = project.git("rev-parse", "HEAD")
+    code, value = call.json("story", "done", "US-002")
+    assert (code, value["story"]["passes"]) == (0, True)
+    evidence = project.story("US-002")["evidence"]
+    assert (evidence["accepted"], evidence["base"]) == ("accepted by a person", head)
+    assert [(check["name"], check["exit"]) for check in evidence["checks"]] == [("test", 0)]
+    assert project.trailer("Ralphy-Event") == "accepted US-002 login"
+    assert project.loop().runs == ["qa"]
+    assert_clean(project)
+
+
+def test_a_persons_word_does_not_complete_a_story_with_red_checks(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
+    project.git("add", "src/mine.py")
+    project.git("commit", "--quiet", "-m", "feat: by hand")
+    code, value = call.json("story", "done", "US-002")
+    assert code == 4
+    assert "src/mine.py::works" in value["error"]["message"]
+    assert project.story("US-002")["passes"] is False
+
+
+def test_what_is_not_committed_is_not_tested(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
+    assert call("story", "done", "US-002")[0] == 4
+    assert project.story("US-002")["passes"] is False
+
+
+def test_checks_that_change_the_code_prove_nothing(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    (project.repo / "check.py").write_text("open('src/made.py', 'w').write('MADE = 1\\n')\n")
+    project.git("commit", "--quiet", "-am", "chore: a check that writes")
+    code, value = call.json("story", "done", "US-002")
+    assert code == 4
+    assert "src/made.py" in value["error"]["message"]
+    assert project.story("US-002")["passes"] is False
+
+
+def test_a_story_is_not_done_before_what_it_depends_on(made: Make) -> None:
+    _, call = on_branch(made, story("US-001"), story("US-002"), story("US-003", dependsOn=["US-002"]))
+    assert call("story", "done", "US-003")[0] == 4
+
+
+def test_a_story_is_not_done_before_there_is_a_branch(made: Make) -> None:
+    project, call = made(*TWO)
+    assert call("story", "done", "US-001")[0] == 4
+    assert "status" not in project.story("US-001")
+
+
+def test_a_question_about_a_story_that_is_done_is_gone(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [{"question": "Which colour?"}]})
+    assert project.loop().code == 11
+    assert "Which colour?" in project.read("QUESTIONS.md")
+    assert call("story", "done", "US-001")[0] == 0
+    assert "Which colour?" not in project.read("QUESTIONS.md")
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("words", [("add", "X"), ("start", "US-002"), ("fail", "US-001"), ("reset", "US-001")])
+def test_nothing_is_changed_while_another_ralphy_works(made: Make, words: tuple[str, str]) -> None:
+    project, call = made(*TWO)
+    before = project.read("prd.json")
+    with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "test"):
+        assert call("story", *words)[0] == 4
+    assert project.read("prd.json") == before
+
+
+def test_off_the_features_branch_nothing_is_changed(made: Make) -> None:
+    project, call = on_branch(made, *TWO)
+    project.git("switch", "--quiet", "main")
+    (project.folder).mkdir(parents=True, exist_ok=True)
+    project.plan(*TWO)
+    code, value = call.json("story", "add", "X")
+    assert (code, value["error"]["hint"]) == (4, "git switch ralph/login")
+
+
+def test_what_a_dead_run_left_is_cleared_before_a_change(made: Make) -> None:
+    project, call = made(*TWO)
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"US-001": [{"write": {"src/half.py": "HALF = 1\n"}, "run": bell.ring, "hang": True}]})
+    with project.start("loop") as process:
+        bell.wait()
+        process.kill()
+    code, _, said = call("story", "fail", "US-001")
+    assert code == 0, said
+    assert project.statuses() == {"US-001": "failed", "US-002": "pending"}
+    assert not (project.repo / "src" / "half.py").exists()
+    assert_clean(project)
+
+
+def test_prd_json_that_is_broken_is_3_and_is_left_alone(made: Make) -> None:
+    project, call = made(*TWO)
+    broken = json.dumps({"userStories": [{"id": "US-001", "title": "x", "priority": "high"}]})
+    project.write("prd.json", broken)
+    code, value = call.json("story", "add", "X")
+    assert code == 3
+    assert "docs/features/login/prd.json" in value["error"]["message"]
+    assert project.read("prd.json") == broken

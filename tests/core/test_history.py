@@ -1,0 +1,233 @@
+"""History is a fold: attempts, costs, waits and baselines come from the journal's lines and from nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.agent import Outcome
+from ralphy.core.history import History, StoryHistory
+from tests.core.building import FEATURE, a_run, an_end, attempts, history
+
+LANDED: dict[str, Any] = {"landed": True, "code": "c1"}
+RESET = {"ev": "reset", "feature": FEATURE}
+
+few = st.sampled_from
+entries = st.fixed_dictionaries(
+    {"ev": few(["run", "end", "reset", "gate", "accept_red", "baseline", "of a later version"])},
+    optional={
+        "feature": few([FEATURE, FEATURE, "other"]),
+        "run": few(["a", "b", None]),
+        "step": few(["spec", "story", "qa"]),
+        "story": few([None, "US-001", "US-002"]),
+        "attempt": few([1, 2, "two", None]),
+        "outcome": few([*(outcome.value for outcome in Outcome), "of a later version", None]),
+        "retry_at": few([5.0, None, "soon"]),
+        "cost": few([0.5, None, "much", float("nan"), True]),
+        "seconds": few([1.0, None]),
+        "tokens": few([{"input": 5}, {"input": None}, None, [1]]),
+        "landed": st.booleans(),
+        "code": few(["c1", "c2"]),
+        "key": few(["c1:x", "c2:x"]),
+        "red": few([["test_a"], [], None]),
+        "gate": few(["spec", "qa"]),
+        "digest": few(["1", "2"]),
+        "ctime_ns": few([1, None]),
+        "tests": few([["test_a", "test_b"], None, "test_a"]),
+    },
+)
+
+
+@given(st.lists(entries, max_size=30))
+def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
+    found = history(*lines)
+    assert found.cost_usd >= 0 and found.iterations >= 0
+    assert all(past.attempts >= 0 for past in found.stories.values())
+
+
+@given(st.lists(entries, max_size=30), st.integers(0, 30))
+def test_folding_in_two_halves_is_folding_at_once(lines: list[dict[str, Any]], cut: int) -> None:
+    found = history(*lines[:cut])
+    for line in lines[cut:]:
+        found.add(line)
+    assert found == history(*lines)
+
+
+@given(st.lists(entries, max_size=30))
+def test_the_lines_of_other_features_change_nothing_but_baselines(lines: list[dict[str, Any]]) -> None:
+    others = [{**line, "feature": "other"} for line in lines]
+    assert history(*others) == History(FEATURE, baselines=history(*others).baselines)
+
+
+@given(st.lists(entries, max_size=5))
+def test_unknown_events_change_nothing(lines: list[dict[str, Any]]) -> None:
+    ours = [{**line, "feature": FEATURE, "ev": "of a later version"} for line in lines]
+    assert history(*ours) == History(FEATURE, has_lines=bool(ours))
+
+
+outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
+
+
+@given(outcomes)
+def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
+    ends = [end for end in ends if end != "succeeded"]
+    past = history(*attempts(*ends, cost=0.5, seconds=2.0)).of("story", "US-001")
+    assert past.attempts == sum(Outcome(end).costs_an_attempt for end in ends)
+    assert past.runs == len(ends)
+    assert (past.cost_usd, past.active_s) == (0.5 * len(ends), 2.0 * len(ends))
+
+
+@given(outcomes, outcomes)
+def test_a_landing_counts_anew(before: list[str], after: list[str]) -> None:
+    after = [end for end in after if end != "succeeded"]
+    lines = [*attempts(*before, cost=1.0), a_run(run="won"), an_end("succeeded", "won", **LANDED)]
+    past = history(*lines, *attempts(*after, cost=1.0)).of("story", "US-001")
+    assert past.attempts == sum(Outcome(end).costs_an_attempt for end in after)
+    assert past.cost_usd == len(after)
+
+
+@pytest.mark.parametrize("reset", [{**RESET, "story": "US-001"}, RESET])
+def test_a_reset_counts_anew(reset: dict[str, Any]) -> None:
+    past = history(*attempts("rejected", "crashed", heals=True, tree="t"), reset).of("story", "US-001")
+    assert (past.attempts, past.runs, past.cost_usd, past.tree, past.heals) == (0, 0, 0.0, "", False)
+
+
+def test_a_reset_of_one_story_leaves_the_other() -> None:
+    lines = [*attempts("rejected"), *attempts("rejected", story_id="US-002"), {**RESET, "story": "US-002"}]
+    assert history(*lines).of("story", "US-001").attempts == 1
+
+
+def test_a_reset_keeps_what_was_said_for_the_next_attempt() -> None:
+    assert history({**RESET, "story": "US-001", "feedback": "use OAuth"}).of("story", "US-001").feedback == "use OAuth"
+
+
+def test_a_reset_of_a_step_counts_its_time_and_rounds_anew() -> None:
+    reviews = attempts("succeeded", "rejected", story_id=None, step="qa", seconds=5.0)
+    before, after = history(*reviews), history(*reviews, {**RESET, "step": "qa"})
+    assert (before.qa_rounds, before.of("qa", None).attempts, before.active_s) == (1, 1, {"qa": 10.0})
+    assert (after.qa_rounds, after.of("qa", None).attempts, after.active_s) == (0, 0, {})
+
+
+def test_a_reset_of_everything_keeps_baselines_and_known_red() -> None:
+    lines: list[dict[str, Any]] = [
+        {"ev": "baseline", "key": "c1:x"},
+        {"ev": "accept_red", "feature": FEATURE, "tests": ["t"]},
+        *attempts("crashed"),
+    ]
+    found = history(*lines, RESET)
+    assert (found.stories, found.iterations, found.open_run) == ({}, 0, None)
+    assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
+
+
+def test_an_open_run_counts_once_it_is_closed() -> None:
+    still_open, closed = history(a_run()), history(a_run(), an_end("crashed"))
+    assert (still_open.open_run, still_open.of("story", "US-001").attempts) == (a_run(), 0)
+    assert (closed.open_run, closed.of("story", "US-001").attempts) == (None, 1)
+
+
+def test_a_run_that_begins_closes_an_open_one_as_a_crash() -> None:
+    found = history(a_run(run="r1"), a_run(run="r2"))
+    assert found.of("story", "US-001").attempts == 1
+    assert found.open_run == a_run(run="r2")
+
+
+def test_an_end_counts_once() -> None:
+    found = history(a_run(), an_end(cost=1.0), an_end(cost=1.0))
+    assert (found.cost_usd, found.of("story", "US-001").attempts) == (1.0, 1)
+
+
+def test_an_end_without_its_run_changes_nothing() -> None:
+    assert history(an_end(cost=1.0)) == History(FEATURE, has_lines=True)
+    found = history(a_run(run="r1"), an_end(run="r2"))
+    assert found.open_run == a_run(run="r1")
+
+
+@pytest.mark.parametrize("outcome", ["limited", "transient"])
+def test_waiting_costs_no_attempt(outcome: str) -> None:
+    found = history(*attempts(outcome, outcome, retry_at=9.0, detail="later"))
+    assert found.of("story", "US-001").attempts == 0
+    assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (9.0, "later", 2)
+
+
+@pytest.mark.parametrize("outcome", ["fatal", "stopped"])
+def test_no_fault_of_the_work_costs_no_attempt(outcome: str) -> None:
+    found = history(*attempts("limited", outcome, retry_at=9.0))
+    assert found.of("story", "US-001").attempts == 0
+    assert found.waits_in_a_row == 1
+
+
+def test_a_run_that_came_through_ends_the_waiting() -> None:
+    found = history(*attempts("limited", "rejected", retry_at=9.0))
+    assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (0.0, "", 0)
+
+
+def test_a_limit_leaves_the_attempt_to_heal() -> None:
+    lines = [*attempts("rejected", heals=True, tree="t1", failure="red"), a_run(run="l"), an_end("limited", "l")]
+    past = history(*lines).of("story", "US-001")
+    assert (past.attempts, past.heals, past.tree, past.last_failure) == (1, True, "t1", "red")
+
+
+def test_the_number_of_a_run_outlives_a_wiped_journal() -> None:
+    past = history(a_run(attempt=4), an_end()).of("story", "US-001")
+    assert past.attempts == 4
+    assert history(a_run(attempt=4), an_end("limited")).of("story", "US-001").attempts == 0
+
+
+def test_what_prd_json_says_of_attempts_counts_only_for_a_story_that_the_journal_does_not_know() -> None:
+    assert history().attempts_of("US-001", 3) == 3
+    assert history(*attempts("rejected")).attempts_of("US-001", 3) == 1
+    assert history(*attempts("rejected")).attempts_of("US-002", 3) == 3
+    assert history(a_run(), an_end("succeeded", **LANDED)).attempts_of("US-001", 3) == 0
+    assert history({**RESET, "story": "US-001"}).attempts_of("US-001", 3) == 0
+    assert history(RESET).attempts_of("US-001", 3) == 0
+
+
+def test_asking_for_a_story_notes_nothing() -> None:
+    found = history()
+    assert found.of("story", "US-001") == StoryHistory()
+    assert found.of("qa", None) == StoryHistory()
+    assert found == History(FEATURE)
+
+
+def test_baselines_are_shared_by_all_features() -> None:
+    line = {"ev": "baseline", "feature": "other", "key": "c1:x", "green": True}
+    assert history(line).baselines == {"c1:x": line}
+    assert history(line).has_lines is False
+
+
+def accepted(*tests: str) -> dict[str, Any]:
+    return {"ev": "accept_red", "feature": FEATURE, "tests": list(tests)}
+
+
+def baseline(*red: str, code: str = "c1") -> dict[str, Any]:
+    return {"ev": "baseline", "feature": FEATURE, "key": f"{code}:x", "green": not red, "red": list(red)}
+
+
+def test_known_red_shrinks_when_a_story_lands_that_mends_a_test() -> None:
+    landed = [a_run(), an_end("succeeded", **LANDED)]
+    assert history(accepted("a", "b"), baseline("b"), *landed).known_red == {"b"}
+    assert history(accepted("a", "b"), baseline(), *landed).known_red == frozenset()
+
+
+def test_known_red_never_grows_by_itself() -> None:
+    assert history(accepted("a"), baseline("a", "b"), a_run(), an_end("succeeded", **LANDED)).known_red == {"a"}
+
+
+def test_known_red_stays_when_nothing_landed_or_nothing_was_measured() -> None:
+    assert history(accepted("a"), baseline(), a_run(), an_end("rejected")).known_red == {"a"}
+    assert history(accepted("a"), baseline(code="c2"), a_run(), an_end("succeeded", **LANDED)).known_red == {"a"}
+
+
+def test_a_gate_opens_for_one_content() -> None:
+    lines = [{"ev": "gate", "feature": FEATURE, "gate": "spec", "digest": "1", "ctime_ns": 7}]
+    assert history(*lines).gates == {"spec:1": 7}
+
+
+def test_what_a_night_cost_is_kept_over_landings() -> None:
+    lines = [a_run(), an_end("succeeded", cost=1.0, seconds=2.0, tokens={"input": 5, "output": 1}, **LANDED)]
+    found = history(*lines, *attempts("rejected", cost=0.5, seconds=1.0, tokens={"input": 5}))
+    assert (found.cost_usd, found.iterations, found.active_s) == (1.5, 2, {"story": 3.0})
+    assert (found.tokens, found.started_at) == ({"input": 10, "output": 1}, 1.0)

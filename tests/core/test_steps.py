@@ -1,0 +1,41 @@
+"""The pipeline as a table."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from ralphy.core.config import Config, Models, Timeouts
+from ralphy.core.steps import BY_NAME, STEPS, TIMEOUT_OF, active_limit_s, model_for
+
+
+def test_the_steps_stand_in_their_order_and_their_inputs_are_made_before() -> None:
+    assert [step.name for step in STEPS] == ["spec", "story", "qa", "pr"]
+    made = {"PRD.md", "prd.json", "code"}
+    for step in STEPS:
+        assert made.issuperset(step.inputs)
+        made.add(step.output)
+    assert BY_NAME["qa"].output == "QA_REPORT.md"
+
+
+def test_two_steps_have_gates() -> None:
+    assert [step.gate for step in STEPS if step.gate] == ["spec", "qa"]
+
+
+@pytest.mark.parametrize("attempt, model", [(1, "a"), (2, "b"), (3, "c"), (4, "c"), (99, "c")])
+def test_the_ladder_ends_at_its_last_model(attempt: int, model: str) -> None:
+    config = Config(models=Models(implementation=("a", "b", "c")))
+    assert model_for(config, "story", attempt) == model
+    assert model_for(config, "story", attempt, "opus") == "opus"
+
+
+def test_every_step_has_a_model_and_a_time() -> None:
+    config = Config()
+    assert [model_for(config, step.name) for step in STEPS] == ["sonnet", "sonnet", "sonnet", "haiku"]
+    assert [active_limit_s(config, step.name) for step in STEPS] == [1800, 14400, 1800, 600]
+
+
+def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
+    assert set(TIMEOUT_OF) == set(BY_NAME)
+    assert set(TIMEOUT_OF.values()) <= {field.name for field in fields(Timeouts)}

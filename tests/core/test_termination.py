@@ -1,0 +1,308 @@
+"""Whatever acts come to: deciding never raises, always comes to a rest, and loses or repeats no story."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from ralphy.core import decision as d
+from ralphy.core.config import Config, Gates, Limits
+from ralphy.core.decide import decide
+from ralphy.core.errors import EXIT_MEANINGS
+from ralphy.core.history import History
+from ralphy.core.model import (
+    Answer,
+    Artifact,
+    Baseline,
+    Finding,
+    Marker,
+    Prd,
+    QaReport,
+    Session,
+    Snapshot,
+    Tree,
+)
+from tests.core.building import FEATURE, NOW
+from tests.core.world import STEP_ENDS, STORY_ENDS, Choose, World
+
+NAMES = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
+few = st.sampled_from
+digests = few(["1", "2", "3"])
+codes = few(["code-1", "code-2"])
+times = st.integers(0, 4)
+IDS = ["US-001", "US-002", "US-003"]
+
+documents = st.builds(
+    lambda id_, status, priority, after, model, tries: {
+        "id": id_, "title": id_, "status": status, "passes": status == "completed", "priority": priority,
+        "dependsOn": [other for other in after if other < id_], "model": model, "execution": {"attempts": tries},
+    },
+    few(IDS), few(["pending", "in_progress", "completed", "failed", "blocked"]), st.integers(0, 3),
+    st.lists(few(IDS), max_size=2, unique=True), few([None, "opus"]), st.integers(0, 6),
+)  # fmt: skip
+approvals = st.fixed_dictionaries(
+    {"gate": few(["spec", "qa"]), "verdict": few(["approved", "rejected", "revise"])},
+    optional={"digest": digests, "code": codes, "answered": st.booleans(), "text": st.just("smaller")},
+)
+steps = st.fixed_dictionaries(
+    {},
+    optional={
+        "inputs": st.dictionaries(few([*NAMES, "code"]), st.one_of(digests, codes), max_size=3),
+        "outputs": st.dictionaries(few(NAMES), digests, max_size=2),
+        "fixed": digests,
+    },
+)
+workflows = st.fixed_dictionaries(
+    {},
+    optional={
+        "approvals": st.lists(approvals, max_size=4),
+        "steps": st.dictionaries(few(["spec", "qa", "pr"]), steps),
+        "pr": few([{}, {"code": "code-1"}, {"code": "code-1", "url": "https://example.org/1"}]),
+    },
+)
+prds = st.builds(
+    lambda found, workflow: Prd.of({"userStories": found, "workflow": workflow}),
+    st.lists(documents, max_size=3, unique_by=lambda story: str(story["id"])),
+    workflows,
+)
+lines = st.fixed_dictionaries(
+    {"ev": few(["run", "end", "reset", "gate", "accept_red", "baseline", "unheard of"])},
+    optional={
+        "feature": few([FEATURE, FEATURE, FEATURE, "other"]),
+        "run": few(["a", "b"]),
+        "step": few(["spec", "story", "qa", "pr"]),
+        "story": few([None, *IDS]),
+        "attempt": st.integers(0, 6),
+        "outcome": few(["succeeded", "rejected", "crashed", "limited", "transient", "fatal", "of a later version"]),
+        "retry_at": few([0.0, NOW + 60]),
+        "cost": st.floats(0, 9) | st.none(),
+        "seconds": few([0.0, 2000.0]),
+        "landed": st.booleans(),
+        "gate": few(["spec", "qa"]),
+        "digest": digests,
+        "ctime_ns": times,
+        "tests": st.lists(few(["test_a", "test_b"])),
+        "heals": st.booleans(),
+        "tree": few(["", "t1"]),
+    },
+)
+
+
+def _history(entries: list[dict[str, Any]]) -> History:
+    found = History(FEATURE)
+    for entry in entries:
+        found.add(entry)
+    return found
+
+
+trees = st.builds(
+    Tree,
+    head=st.just("h"),
+    branch=few(["main", "ralph/login", "ralph/other", ""]),
+    base=st.just("main"),
+    feature_branch=st.just("ralph/login"),
+    code=codes,
+    dirty=few([(), ("a.py",)]),
+    edited=few([(), ("docs/features/login/PRD.md",)]),
+    busy=few(["", "", "a merge"]),
+    has_feature_branch=st.booleans(),
+    other_feature=few(["", "", "other"]),
+)
+reports = st.none() | st.builds(
+    QaReport, few(["pass", "fail"]), st.lists(st.builds(Finding, few(["major", "minor"]), st.just("x"))).map(tuple)
+)
+sessions = st.builds(
+    Session,
+    runs=few([0, 1, 50]),
+    cost_usd=few([0.0, 9.0]),
+    until=few([None, NOW, NOW + 1]),
+    last_step=few(["", "", "spec", "qa"]),
+    stop_asked=st.booleans(),
+    accepts_red=st.booleans(),
+    fatal=few(["", "", "not logged in"]),
+    troubles=few([0, 0, 16]),
+)
+snapshots = st.builds(
+    Snapshot,
+    feature=st.just(FEATURE),
+    now=st.just(NOW),
+    prd=prds,
+    tree=trees,
+    history=st.lists(lines, max_size=12).map(_history),
+    artifacts=st.dictionaries(few(NAMES), st.builds(Artifact, digests, times), max_size=5),
+    markers=st.dictionaries(
+        few(["APPROVED", "REJECTED", "STOP"]),
+        st.builds(Marker, times, few(["", "smaller"]), few(["", "", "is a directory"])),
+    ),
+    answers=st.lists(st.builds(Answer, few(IDS), few(["yes", "no"])), max_size=2).map(tuple),
+    baseline=st.none() | st.builds(Baseline, st.booleans(), few([(), ("test_a",), ("test_c",)])),
+    qa=reports,
+    unfinished=few(["", "", "", "a run ended without a word"]),
+    session=sessions,
+)
+configs = st.builds(
+    Config,
+    gates=st.builds(Gates, spec=few(["human", "auto"]), qa=few(["human", "auto"])),
+    limits=st.builds(
+        Limits,
+        max_attempts=st.integers(1, 3),
+        max_iterations=st.integers(1, 60),
+        max_cost_usd=few([None, 5.0]),
+        max_cost_per_story_usd=few([None, 5.0]),
+        max_qa_rounds=st.integers(1, 3),
+    ),
+)
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(snapshots, configs)
+def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: Config) -> None:
+    before = repr(seen)
+    decision = decide(seen, config)
+    assert decide(seen, config) == decision
+    assert repr(seen) == before
+    assert decision.rests == isinstance(decision, d.Rest)
+    if isinstance(decision, d.Rest):
+        assert decision.exit_code in EXIT_MEANINGS
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(snapshots, configs)
+def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Snapshot, config: Config) -> None:
+    decision = decide(seen, config)
+    if isinstance(decision, d.RunAgent):
+        assert not seen.tree.dirty and not seen.tree.busy and not seen.unfinished
+        assert seen.baseline is not None
+        assert seen.baseline.is_green or set(seen.baseline.red) <= seen.history.known_red
+        assert seen.session.runs < config.limits.max_iterations
+        assert decision.model
+        assert (decision.step == "story") == (decision.story is not None)
+    if isinstance(decision, d.RunAgent) and decision.story:
+        story = seen.prd.story(decision.story)
+        assert story.is_open and seen.tree.is_on_branch
+        assert all(seen.prd.story(other).is_completed for other in story.depends_on)
+        assert 1 <= decision.attempt <= config.limits.max_attempts
+
+
+def luck(seed: int, good: float) -> Choose:
+    """Choices by chance; with the odds of `good`, the first end of an act, which is the good one."""
+    chance = random.Random(seed)
+
+    def choose(choices: list[Any]) -> Any:
+        if choices in (STORY_ENDS, STEP_ENDS) and chance.random() < good:
+            return choices[0]
+        return chance.choice(choices)
+
+    return choose
+
+
+chances = st.builds(luck, st.integers(0, 2**32), few([0.0, 0.3, 0.7, 0.95]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(chances, configs)
+def test_a_night_ends(choose: Choose, config: Config) -> None:
+    """With gates that open by themselves and red that is accepted, no choice of ends goes on for ever."""
+    world = World(choose, replace(config, gates=Gates(spec="auto", qa="auto")))
+    world.session = Session(accepts_red=True)
+    world.write("PRD.md")
+    for _ in range(8):
+        rest = world.loop(most=400)
+        if not isinstance(rest, d.Wait) or rest.until is None:
+            break
+        world.now = rest.until
+    assert world.session.runs <= config.limits.max_iterations
+
+
+class Feature(RuleBasedStateMachine):
+    """A person and a Ralphy at the same feature, in any order; every act ends as it likes."""
+
+    @initialize(choose=chances, config=configs, is_hand_written=st.booleans())
+    def begin(self, choose: Choose, config: Config, is_hand_written: bool) -> None:
+        self.world = World(choose, config)
+        self.world.session = Session(accepts_red=True)
+        self.seen: set[str] = set()
+        if is_hand_written:
+            draft = [{"id": f"US-{n}", "title": "t", "priority": 1} for n in range(3)]
+            self.world.prd = Prd.of({"userStories": draft})
+        else:
+            self.world.write("PRD.md")
+
+    @rule()
+    def run(self) -> None:
+        self.world.start_again()
+        self.world.loop(most=1000)
+
+    @rule(times=st.integers(1, 6))
+    def go_on(self, times: int) -> None:
+        """Interrupted before it comes to a rest."""
+        for _ in range(times):
+            self.world.step()
+
+    @rule()
+    def approve_and_run(self) -> None:
+        self.world.mark("APPROVED")
+        self.run()
+
+    @rule(name=few(["APPROVED", "REJECTED", "STOP"]), text=few(["", "smaller"]))
+    def mark(self, name: str, text: str) -> None:
+        self.world.mark(name, text)
+
+    @rule()
+    def edit_the_prd(self) -> None:
+        if "PRD.md" in self.world.artifacts:
+            self.world.write("PRD.md")
+            self.world.edited = self.world.has_branch
+
+    @rule()
+    def edit_the_spec(self) -> None:
+        if "SPEC.md" in self.world.artifacts:
+            self.world.write("SPEC.md")
+            self.world.edited = self.world.has_branch
+
+    @rule(text=few(["yes", "use the other one"]))
+    def answer(self, text: str) -> None:
+        for story in self.world.prd.stories:
+            self.world.answers[story.id] = text
+
+    @rule()
+    def wait(self) -> None:
+        self.world.now += 60
+
+    @rule()
+    def change_the_code(self) -> None:
+        self.world.code += 1
+
+    @rule()
+    def reset(self) -> None:
+        self.world.record("reset")
+
+    @invariant()
+    def no_story_is_lost(self) -> None:
+        if hasattr(self, "world"):
+            ids = {story.id for story in self.world.prd.stories}
+            assert self.seen <= ids
+            self.seen = ids
+
+    @invariant()
+    def no_story_is_completed_without_a_run_or_a_person(self) -> None:
+        if hasattr(self, "world"):
+            completed = {story.id for story in self.world.prd.stories if story.is_completed}
+            assert completed == set(self.world.completed_by)
+            for story, run in self.world.completed_by.items():
+                assert run == "a person" or ("story", story) in self.world.runs
+
+    @invariant()
+    def no_story_has_more_attempts_than_it_may(self) -> None:
+        if hasattr(self, "world"):
+            most = self.world.config.limits.max_attempts
+            assert all(past.attempts <= most for past in self.world.history.stories.values())
+
+
+TestFeature = Feature.TestCase
+TestFeature.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -1,0 +1,197 @@
+"""What goes wrong on a night with the real Claude Code CLI: limits, refusals, lost connections, sudden ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ralphy.adapters.proc_table import RUN_MARKER
+from tests.conftest import is_gone
+from tests.e2e.claude_cli import real_claude, with_subscription
+from tests.e2e.greetings import GREET, GREETING, STORIES, TEST_GREET
+from tests.e2e.project import BRANCH, Project, with_claude
+from tests.e2e.scripted import Scripted, bash, edit, read, report, write
+from tests.e2e.test_claude_contract import first_words
+
+pytestmark = real_claude
+
+ONE_RUN = ("--max-iterations", "1")
+BUDGET = 13
+
+
+def usage_limit(resets_in_s: int) -> dict[str, Any]:
+    unified = {"status": "rejected", "reset": f"@+{resets_in_s}", "representative-claim": "five_hour"}
+    return {"status": 429, "headers": {f"anthropic-ratelimit-unified-{k}": v for k, v in unified.items()}}
+
+
+def subscribed(project: Project) -> Project:
+    return Project(project.repo, with_subscription(project.env))
+
+
+def assert_untouched(project: Project) -> None:
+    """The story is as if nobody had tried, and nothing is left lying about."""
+    found = project.story("US-001")
+    assert (found["status"], found["passes"]) == ("pending", False)
+    assert not found.get("execution", {}).get("attempts")
+    assert project.git("status", "--porcelain") == ""
+    assert not (project.repo / "greet.py").exists()
+
+
+def test_a_usage_limit_is_waited_out_and_costs_no_attempt(git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [[GREETING[0][0]], usage_limit(4), *GREETING]}) as api:
+        project = subscribed(with_claude(git_repo, private_home, api.url))
+        project.plan(STORIES[0])
+        called = project.loop("--max-iterations", "2")
+        first, second = (asked.at for asked in api.messages() if asked.messages == 1)
+
+    assert called.code == BUDGET
+    assert "waiting until" in called.said and "the usage limit (five_hour) is reached" in called.said
+    assert project.ends() == [("US-001", "limited"), ("US-001", "succeeded")]
+    assert second - first >= 4
+    assert project.trailer("Ralphy-Attempt") == ["1"]
+
+
+def test_a_usage_limit_ends_the_loop_when_told_not_to_wait(git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [usage_limit(3600)]}) as api:
+        project = subscribed(with_claude(git_repo, private_home, api.url))
+        project.plan(STORIES[0])
+        codes = [project.loop("--no-wait").code, project.loop("--no-wait").code]
+
+    assert codes == [14, 14]
+    assert len(api.messages()) == 1
+    assert_untouched(project)
+
+
+@pytest.mark.parametrize("login", ["key", "subscription"])
+def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [{"status": 401}] * 3 + GREETING}) as api:
+        project = with_claude(git_repo, private_home, api.url)
+        project = subscribed(project) if login == "subscription" else project
+        project.plan(STORIES[0])
+        began = time.monotonic()
+        called = project.loop()
+        seconds = time.monotonic() - began
+
+        assert called.code == 5
+        assert seconds < 30  # the CLI itself would go on for three minutes
+        assert "log in" in called.said and "key" in called.said
+        assert project.ends() == [("US-001", "fatal")]
+        assert_untouched(project)
+
+        api.script["US-001"] = list(GREETING)
+        assert project.loop(*ONE_RUN).code == BUDGET
+    assert project.trailer("Ralphy-Attempt") == ["1"]
+
+
+def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, private_home: Path) -> None:
+    with Scripted({}) as api:
+        project = with_claude(git_repo, private_home, api.url, RALPHY_AGENT_COMMAND="claude-is-not-here")
+        project.plan(STORIES[0])
+        called = project.loop()
+
+    assert called.code == 5
+    assert "claude-is-not-here" in called.said and "installed" in called.said
+    assert_untouched(project)
+
+
+def test_an_overloaded_provider_is_tried_again_without_an_attempt(git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [{"status": 529}] * 3 + GREETING}) as api:
+        project = with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1")
+        project.plan(STORIES[0])
+        called = project.loop("--max-iterations", "2")
+
+    assert called.code == BUDGET
+    assert project.ends() == [("US-001", "transient"), ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt") == ["1"]
+
+
+def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, private_home: Path) -> None:
+    # The events need a little time between them, or the CLI sees the end before it has seen the call.
+    after_the_call = {"blocks": ["Working.", write("greet.py", GREET)], "drop_after": 7, "event_delay": 0.05}
+    script = [after_the_call, [write("tests/test_greet.py", TEST_GREET)], report()]
+    with Scripted({"US-001": script}) as api:
+        project = with_claude(git_repo, private_home, api.url)
+        project.plan(STORIES[0])
+        called = project.loop(*ONE_RUN)
+
+    assert called.code == BUDGET
+    assert '"error":"server_error"' in project.kept("stream.ndjson")[0].read_text()
+    assert project.ends() == [("US-001", "succeeded")]
+
+
+def test_a_run_past_its_deadline_is_ended_and_still_paid_for(git_repo: Path, private_home: Path) -> None:
+    half = "def greet() -> None: ...\n"
+    mended = [[read("greet.py")], [edit("greet.py", half, GREET), write("tests/test_greet.py", TEST_GREET)], report()]
+    with Scripted({"US-001": [[write("greet.py", half)], [bash("sleep 60; true")], *mended]}) as api:
+        project = with_claude(git_repo, private_home, api.url)
+        project.plan(STORIES[0])
+        Project(project.repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN)
+        called = project.loop(*ONE_RUN)
+
+    assert called.code == BUDGET
+    assert project.ends() == [("US-001", "timed_out"), ("US-001", "succeeded")]
+    costs = [entry["cost"] for entry in project.journal("end")]
+    assert min(costs) > 0
+    assert project.trailer("Ralphy-Cost-USD") == [f"{sum(costs):.4f}"]
+
+
+def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: Path, private_home: Path) -> None:
+    script = [[write("greet.py", GREET)], [bash("true")], [write("tests/test_greet.py", TEST_GREET)], report()]
+    with Scripted({"US-001": script}) as api:
+        project = with_claude(git_repo, private_home, api.url)
+        project.plan(STORIES[0])
+        called = project.loop("--max-cost", "0.015")
+        assert called.code == BUDGET
+        assert "the budget of $0.015 is used up ($0.02)" in called.said
+        assert len(api.messages()) == 2
+
+        assert project.loop(*ONE_RUN).code == BUDGET
+    assert project.git("show", f"{BRANCH}:greet.py") == GREET.strip()
+    assert project.story("US-001")["passes"] is True
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "outcome", "attempt"),
+    [(signal.SIGKILL, -signal.SIGKILL, "crashed", "2"), (signal.SIGINT, 130, "stopped", "1")],
+)
+def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
+    number: signal.Signals, code: int, outcome: str, attempt: str, git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pid")
+    asleep = bash(f"echo $$ > '{tmp_path}/pid'; sleep 60; true")
+    with Scripted({"US-001": [[write("greet.py", "half")], [asleep], *GREETING]}) as api:
+        project = with_claude(git_repo, private_home, api.url)
+        project.plan(STORIES[0])
+        with project.start("loop", "login") as ralphy:
+            sleeper = int(first_words(tmp_path / "pid", timeout_s=30))
+            family = {sleeper, *(child.pid for child in psutil.Process(ralphy.pid).children(recursive=True))}
+            ended_at = time.monotonic()
+            ralphy.send_signal(number)
+            outlived = [pid for pid in family if not is_gone(pid)]
+            seconds = time.monotonic() - ended_at
+        assert len(family) >= 4  # the supervisor, claude, its shell, sleep
+        assert (ralphy.returncode, outlived, carriers(project.journal("run")[0]["run"])) == (code, [], [])
+        assert seconds < 5
+
+        called = project.loop(*ONE_RUN)
+    assert called.code == BUDGET
+    assert project.ends() == [("US-001", outcome), ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt") == [attempt]
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:greet.py") == "half"
+    assert project.git("show", f"{BRANCH}:greet.py") == GREET.strip()
+
+
+def carriers(run: str) -> list[str]:
+    """The processes that carry the marker of a run in their environment."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            found += [environ.parent.name] if f"{RUN_MARKER}={run}".encode() in environ.read_bytes() else []
+    return found

@@ -1,0 +1,170 @@
+"""`ralphy demo`: the whole pipeline in one command, with nothing but the stand-in agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.demo import show
+from ralphy.demo.toy import BRANCH, lay_out
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A demonstration that was run: its exit code, what it said, and what it says as JSON."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(self.out)
+        return loaded
+
+
+def demo(cwd: Path, *options: str, **environment: str) -> Shown:
+    done = subprocess.run(
+        [sys.executable, "-m", "ralphy", "demo", *options],
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, stdin=subprocess.DEVNULL,
+        capture_output=True, encoding="utf-8", check=False, timeout=100,
+    )  # fmt: skip
+    return Shown(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> Shown:
+    """One run for all tests, in surroundings that must have no say in it: a bad git and Ralphy configuration."""
+    home = folder / "person"
+    (home / ".config" / "ralphy").mkdir(parents=True)
+    (home / ".config" / "ralphy" / "config.yaml").write_text("gates: {spec: auto, qa: auto}\n", encoding="utf-8")
+    (home / ".gitconfig").write_text("[commit]\n\tgpgSign = true\n[init]\n\tdefaultBranch = trunk\n", encoding="utf-8")
+    return demo(folder, "--folder", "toy", "--json", HOME=str(home), RALPHY_LIMITS_MAX_ATTEMPTS="1")
+
+
+def git(repository: Path, *args: str) -> str:
+    done = subprocess.run(["git", *args], cwd=repository, capture_output=True, text=True, check=True)
+    return done.stdout.rstrip("\n")
+
+
+def test_it_ends_well_with_every_story_completed(shown: Shown) -> None:
+    assert shown.code == 0, shown.err
+    assert (shown.value["ok"], shown.value["faults"]) == (True, [])
+    assert {story["id"]: story["status"] for story in shown.value["stories"]} == {
+        "US-001": "completed", "US-002": "completed", "US-003": "completed",
+    }  # fmt: skip
+    assert shown.value["seconds"] < 60
+
+
+def test_one_story_is_healed_and_one_refused_for_having_done_nothing(shown: Shown, folder: Path) -> None:
+    assert [story["attempts"] for story in shown.value["stories"]] == [1, 2, 2]
+    assert "US-003 attempt 1 does not count: nothing changed" in shown.err
+    assert "(heal, " in shown.err
+    assert "FAIL: test_what_is_taken_off_is_rounded_half_up" in (
+        folder / "toy" / "shop" / "docs" / "features" / "receipts" / "progress.txt"
+    ).read_text(encoding="utf-8")
+
+
+def test_what_failed_is_kept_under_a_ref(shown: Shown, folder: Path) -> None:
+    assert shown.value["kept"] == ["refs/ralphy/receipts/US-002/attempt-1"]
+    kept = git(folder / "toy" / "shop", "show", f"{shown.value['kept'][0]}:discount.py")
+    assert "+ 50" not in kept
+
+
+def test_both_gates_are_passed_by_touching_a_file_while_the_run_waits(shown: Shown) -> None:
+    assert shown.err.count("$ touch docs/features/receipts/APPROVED") == 2
+    assert shown.err.count("is approved (APPROVED)") == 2
+
+
+def test_the_branch_is_at_the_remote_and_the_checkout_is_clean(shown: Shown, folder: Path) -> None:
+    shop = folder / "toy" / "shop"
+    assert git(shop, "status", "--porcelain") == ""
+    assert git(folder / "toy" / "remote.git", "rev-parse", BRANCH) == git(shop, "rev-parse", "HEAD")
+    assert git(folder / "toy" / "remote.git", "log", "--format=%s", "main") == "feat: a shop with a basket"
+
+
+def test_the_code_on_the_branch_works(shown: Shown, folder: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "import basket, receipt; print(receipt.render([basket.Item('bread', 299)], 10))"],
+        cwd=folder / "toy" / "shop", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [line.split()[-1] for line in said.stdout.splitlines()] == ["2.99", "-0.30", "2.69"]
+
+
+def test_every_commit_is_by_the_demos_own_identity(shown: Shown, folder: Path) -> None:
+    assert set(git(folder / "toy" / "shop", "log", "--format=%an %cn").splitlines()) == {"Ralphy Demo Ralphy Demo"}
+
+
+def test_it_is_told_live_and_ends_with_the_log_the_stories_and_where_to_look(tmp_path: Path) -> None:
+    shown = demo(tmp_path, "--folder", "toy")
+    assert shown.code == 0, shown.err
+    assert "$ git log --oneline ralph/receipts" in shown.out
+    rows = [line.split() for line in shown.out.splitlines() if line.startswith("US-")]
+    assert [row[:5] for row in rows] == [
+        ["US-001", "completed", "1", "$0.04", "test"],
+        ["US-002", "completed", "2", "$0.08", "test"],
+        ["US-003", "completed", "2", "$0.08", "test"],
+    ]
+    assert f"cd {tmp_path / 'toy' / 'shop'}" in shown.out
+    assert "git show refs/ralphy/receipts/US-002/attempt-1" in shown.out
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    shown = demo(tmp_path, "--folder", ".")
+    assert shown.code == 4
+    assert "is there already" in shown.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_without_claude_on_path_the_real_one_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    git_only = tmp_path / "bin"
+    git_only.mkdir()
+    shown = demo(tmp_path, "--agent", "claude", "--folder", "toy", PATH=str(git_only))
+    assert shown.code == 5
+    assert "claude is not on PATH" in shown.err
+    assert not (tmp_path / "toy").exists()
+
+
+def test_no_keep_leaves_nothing_behind(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    bad = tmp_path / "bin"
+    bad.mkdir()
+    (bad / "git").write_text("#!/bin/sh\necho no >&2\nexit 1\n", encoding="utf-8")
+    (bad / "git").chmod(0o755)
+    shown = demo(tmp_path, "--no-keep", TMPDIR=str(temporary), PATH=str(bad))
+    assert shown.code == 5
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_toy_with_the_real_agent_has_a_budget_and_no_scenario(tmp_path: Path) -> None:
+    toy = lay_out(tmp_path / "toy", "claude", os.environ)
+    settings = (toy.repository / ".ralphy" / "config.yaml").read_text(encoding="utf-8")
+    assert "max_cost_usd: 10" in settings
+    assert "rehearsal" not in settings
+    assert not (toy.repository / ".ralphy" / "rehearsal.yaml").exists()
+    assert toy.env["HOME"] == os.environ["HOME"]
+
+
+def test_a_marker_made_in_the_very_moment_in_which_the_wait_begins_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "_READING_S", 0.0)
+    toy = lay_out(tmp_path / "toy", "rehearsal", os.environ)
+    result = show.play(toy, str, "-q", limit_s=60)
+    assert result.faults == ()

@@ -1,0 +1,179 @@
+"""The end of the way with the real gh on a loopback GitHub: the branch is pushed, the pull request is there once.
+
+The rehearsal agent stands in for `claude`, since what is looked at begins when the work is done.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.test_forge import find_gh, gh_environment, real_gh
+from tests.doubles.github_api import GitHubApi
+from tests.e2e.project import BRANCH, Project, on_a_forge, shell, the_forge
+
+pytestmark = real_gh
+
+STORY = {"id": "US-001", "title": "Sign in", "description": "", "acceptanceCriteria": ["It works"], "priority": 1}
+URL = "https://github.com/acme/widget/pull/1"
+
+
+@pytest.fixture
+def bare(git_repo: Path, tmp_path: Path) -> Path:
+    return on_a_forge(git_repo, tmp_path)
+
+
+@pytest.fixture
+def github(bare: Path) -> Iterator[GitHubApi]:
+    with the_forge(bare) as running:
+        yield running
+
+
+@pytest.fixture
+def project(git_repo: Path, github: GitHubApi) -> Project:
+    """A feature with one story, in a repository that is on the forge."""
+    made = Project(git_repo, environment(github))
+    made.write("PRD.md", "# Sign in\n\n- People sign in.\n")
+    made.write("SPEC.md", "# Sign in\n")
+    made.plan(STORY)
+    return made
+
+
+def environment(github: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
+    """A shell whose gh talks to the double, and whose agent is the rehearsal."""
+    gh = {name: value for name, value in gh_environment(github, token).items() if name.startswith("GH_")}
+    agent = shlex.join([sys.executable, "-P", "-m", "ralphy.rehearsal"])
+    settings = {"RALPHY_AGENT_COMMAND": agent, "RALPHY_GATES_SPEC": "auto", "RALPHY_GATES_QA": "auto"}
+    return shell(Path(find_gh() or "").parent, **gh, **settings, RALPHY_STACK_TEST_COMMAND="true")
+
+
+def pushed(project: Project, bare: Path) -> str:
+    """What the remote holds on the feature's branch."""
+    return project.git("--git-dir", str(bare), "rev-parse", BRANCH)
+
+
+def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
+    """There is one pull request, its address is on record, and both sides agree on the branch."""
+    assert [pr["headRefName"] for pr in github.world.prs] == [BRANCH]
+    assert project.prd()["workflow"]["pr"]["url"] == URL
+    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert project.git("status", "--porcelain") == ""
+    assert project.loop().code == 0
+    assert len(github.world.prs) == 1
+
+
+def test_a_pull_request_is_opened_with_the_evidence(project: Project, bare: Path, github: GitHubApi) -> None:
+    called = project.loop()
+
+    assert called.code == 0
+    assert URL in called.said
+    (pr,) = github.world.prs
+    assert (pr["title"], pr["baseRefName"], pr["isDraft"]) == ("Sign in", "main", False)
+    assert "The stories of `login`, rehearsed." in pr["body"]
+    assert "| US-001 Sign in | 1 | $" in pr["body"]
+    assert_published(project, bare, github)
+
+
+def test_a_pull_request_that_is_there_is_adopted(project: Project, bare: Path, github: GitHubApi) -> None:
+    github.world.add(BRANCH, title="Somebody was faster", body="By hand.")
+
+    called = project.loop()
+
+    assert called.code == 0
+    assert f"pull request adopted: {URL}" in called.said
+    assert (github.world.prs[0]["title"], github.world.prs[0]["body"]) == ("Somebody was faster", "By hand.")
+    assert "PullRequestCreate" not in github.operations()
+    assert_published(project, bare, github)
+
+
+def test_a_lost_answer_makes_no_second_pull_request(project: Project, bare: Path, github: GitHubApi) -> None:
+    github.fail("createPullRequest", after=True)
+
+    called = project.loop()
+
+    assert called.code == 0
+    assert github.operations().count("PullRequestCreate") == 1
+    assert "pull request adopted" in called.said
+    assert_published(project, bare, github)
+
+
+@pytest.mark.parametrize("trouble", ["login", "forge"])
+def test_work_is_kept_when_the_forge_refuses_and_published_later(
+    trouble: str, project: Project, bare: Path, github: GitHubApi
+) -> None:
+    if trouble == "forge":
+        github.fail("createPullRequest", status=502, times=2)
+        refused = project.loop()
+    else:
+        refused = Project(project.repo, environment(github, token="bad")).loop()
+
+    assert refused.code == 5
+    assert ("gh auth login" if trouble == "login" else "502") in refused.said
+    assert "the branch" in refused.said and "pushed" in refused.said
+    assert github.world.prs == []
+    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert project.story("US-001")["passes"] is True
+    assert project.git("status", "--porcelain") == ""
+    runs = len(project.journal("run"))
+
+    assert project.loop().code == 0
+    assert len(project.journal("run")) == runs
+    assert_published(project, bare, github)
+
+
+def test_without_gh_the_branch_is_pushed_and_the_text_is_left(
+    project: Project, bare: Path, github: GitHubApi, tmp_path: Path
+) -> None:
+    called = Project(project.repo, {**project.env, "PATH": str(only("git", "sh", "true", folder=tmp_path))}).loop()
+
+    assert called.code == 0
+    assert "gh (the GitHub CLI) is not on PATH" in called.said and "PR.md" in called.said
+    assert github.requests == []
+    assert_handed_over(project, bare)
+
+
+def only(*programs: str, folder: Path) -> Path:
+    """A folder for PATH in which there are just these programs."""
+    made = folder / "bin"
+    made.mkdir()
+    for name in programs:
+        (made / name).symlink_to(shutil.which(name) or name)
+    return made
+
+
+def assert_handed_over(project: Project, bare: Path) -> None:
+    """The branch is on the remote, PR.md in the feature folder, and it is on record that it was not opened."""
+    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert (project.folder / "PR.md").read_text().startswith("# Sign in\n")
+    record = project.prd()["workflow"]["pr"]
+    assert record["pushed"] is True and "url" not in record
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_a_remote_that_is_no_forge_gets_the_branch(project: Project, bare: Path, github: GitHubApi) -> None:
+    project.git("remote", "set-url", "origin", str(bare))
+
+    called = project.loop()
+
+    assert called.code == 0
+    assert "is not on a forge" in called.said and "PR.md" in called.said
+    assert github.requests == []
+    assert_handed_over(project, bare)
+
+
+def test_without_a_remote_the_branch_and_the_text_are_the_result(project: Project, github: GitHubApi) -> None:
+    project.git("remote", "remove", "origin")
+
+    called = project.loop()
+
+    assert called.code == 0
+    assert "there is no remote" in called.said and BRANCH in called.said
+    assert github.requests == []
+    assert (project.folder / "PR.md").read_text().startswith("# Sign in\n")
+    assert project.prd()["workflow"]["pr"]["pushed"] is False
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == BRANCH

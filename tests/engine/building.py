@@ -1,0 +1,275 @@
+"""A feature in a small real repository, an agent that plays a scenario, and Ralphy over it, step by step.
+
+    project = build(tmp_path, stories=[story("US-001"), story("US-002", priority=2)])
+    project.play(stories={"US-001": [breaks(), works()]})
+    ended = project.loop()
+
+The check is a script of 20 ms: it is red while a file in `src/` holds the word BROKEN, and names that file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ralphy.core import decision as d
+from ralphy.core.model import Session
+
+ROOT = Path(__file__).parents[2]
+AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
+PATIENCE_S = 60.0
+
+CHECK = """\
+import pathlib
+import sys
+
+broken = [path for path in sorted(pathlib.Path("src").glob("*.py")) if "BROKEN" in path.read_text()]
+for path in broken:
+    print(f"FAILED {path}::works - the word is there")
+sys.exit(1 if broken else 0)
+"""
+PRD_MD = "# Login\n\n- People sign in\n- People sign out\n"
+
+Act = dict[str, Any]
+
+
+def story(story_id: str, **fields: Any) -> Act:
+    """A story of a hand-written prd.json; without a priority it is 1."""
+    return {"id": story_id, "title": f"Story {story_id}", "priority": 1, **fields}
+
+
+def works(**more: Any) -> Act:
+    """The act of an agent that writes a file which passes the check."""
+    return {"write": {"src/{{slug}}.py": "WORKS = {{attempt}}\n"}, **more}
+
+
+def breaks(**more: Any) -> Act:
+    """The act of an agent that says it is done and leaves the check red."""
+    return {"write": {"src/{{slug}}.py": "BROKEN = {{attempt}}\n"}, "say": "All tests pass.", **more}
+
+
+def reports(verdict: str = "pass", *findings: Mapping[str, str]) -> Act:
+    """The act of a QA agent that hands in a report."""
+    front = json.dumps({"verdict": verdict, "findings": list(findings)})
+    return {"outbox": {"QA_REPORT.md": f"---\n{front}\n---\n# Review {{{{run}}}}\n"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call of the loop ended: the rest, what was said, and every decision on the way."""
+
+    rest: d.Rest
+    said: Sequence[str]
+    decisions: Sequence[d.Decision]
+
+    @property
+    def code(self) -> int:
+        return self.rest.exit_code
+
+    @property
+    def runs(self) -> list[str]:
+        """The agent runs, in order: the story's id, or the name of the step."""
+        return [run.story or run.step for run in self.decisions if isinstance(run, d.RunAgent)]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self.said, self.rest.reason])
+
+
+@dataclass(slots=True)
+class Project:
+    """A repository with one feature; `env` is the shell that Ralphy is called from."""
+
+    repo: Path
+    path: str
+    scenario: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def folder(self) -> Path:
+        return self.repo / self.path
+
+    @property
+    def branch(self) -> str:
+        return f"ralph/{self.name}"
+
+    def write(self, name: str, text: str) -> None:
+        """Put a file into the feature folder."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def plan(self, *stories: Act, **root: Any) -> None:
+        self.write("prd.json", json.dumps({**root, "userStories": list(stories)}, indent=2))
+
+    def play(self, **scenario: Any) -> None:
+        """What the agents do from now on; runs are counted on."""
+        self.scenario.write_text(json.dumps(scenario), encoding="utf-8")
+
+    def configure(self, **sections: Any) -> None:
+        """Settings of the repository, committed on the branch that is checked out."""
+        check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
+        settings = {"agent": {"command": AGENT}, "checks": check, **sections}
+        (self.repo / ".ralphy").mkdir(exist_ok=True)
+        (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        self.git("add", ".ralphy/config.yaml")
+        self.git("commit", "--quiet", "-m", "chore: settings")
+
+    def approve(self) -> None:
+        (self.folder / "APPROVED").touch()
+
+    def loop(self, *, clock: Callable[[], float] | None = None, waits: bool = True, **session: Any) -> Ended:
+        """Run the feature to a rest, in this process; `clock` stands in for the wall clock."""
+        return run_loop(self, Session(**session), clock, waits=waits)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Call `ralphy` as a process of its own; -P keeps the repository's modules out of it."""
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "ralphy", *words],
+            cwd=self.repo,
+            env={**self.env, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def call(self, *words: str) -> tuple[int, str]:
+        """(exit code, stderr) of a call of `ralphy`."""
+        with self.start(*words) as process:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, said
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=self.repo, env=self.env, capture_output=True, encoding="utf-8",
+                              check=False)  # fmt: skip
+        assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
+        return done.stdout.rstrip("\n")
+
+    def prd(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.read("prd.json"))
+        return found
+
+    def story(self, story_id: str) -> dict[str, Any]:
+        return next(found for found in self.prd()["userStories"] if found["id"] == story_id)
+
+    def statuses(self) -> dict[str, str]:
+        return {found["id"]: found["status"] for found in self.prd()["userStories"]}
+
+    def subjects(self, kind: str = "") -> list[str]:
+        """The first lines of the commits since main, oldest first; only those that begin with `kind`."""
+        lines = self.git("log", "--reverse", "--format=%s", f"main..{self.branch}").splitlines()
+        return [line for line in lines if line.startswith(kind)]
+
+    def landed(self) -> list[str]:
+        """The stories of the commits since main, oldest first, by their trailer."""
+        form = "--format=%(trailers:key=Ralphy-Story,valueonly)"
+        return self.git("log", "--reverse", form, f"main..{self.branch}").split()
+
+    def trailer(self, name: str, commit: str = "HEAD") -> str:
+        return self.git("log", "-1", f"--format=%(trailers:key={name},valueonly)", commit).strip()
+
+    def files_of(self, commit: str) -> list[str]:
+        return self.git("show", "--format=", "--name-only", commit).split()
+
+    def commit_of(self, story_id: str) -> str:
+        return self.git("log", "-1", "--format=%H", f"--grep=^Ralphy-Story: {self.name}/{story_id}$")
+
+    def refs(self, under: str = "refs/ralphy") -> list[str]:
+        return self.git("for-each-ref", "--format=%(refname)", under).split()
+
+    def journal(self, event: str) -> list[dict[str, Any]]:
+        path = self.repo / ".git" / "ralphy" / "journal.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [entry for line in lines if (entry := json.loads(line))["ev"] == event]
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """(story or step, outcome) of every run that ended, in order."""
+        runs = {entry["run"]: entry.get("story") or entry["step"] for entry in self.journal("run")}
+        return [(runs[entry["run"]], entry["outcome"]) for entry in self.journal("end")]
+
+    def prompts(self, of: str) -> list[str]:
+        """The prompts of a step's or story's runs, oldest first, as they were kept."""
+        found = sorted((self.folder / ".ralphy" / "runs").glob("*/prompt.md"), key=lambda path: path.stat().st_mtime_ns)
+        return [path.read_text(encoding="utf-8") for path in found if path.parent.name.endswith(f"-{of}")]
+
+    def set_aside(self) -> list[str]:
+        """The names of what was set aside, without their stamps."""
+        folder = self.folder / ".ralphy" / "set-aside"
+        return sorted(path.name.split("-", 1)[1] for path in folder.iterdir()) if folder.exists() else []
+
+
+def build(tmp_path: Path, *stories: Act, path: str = "docs/features/login", **settings: Any) -> Project:
+    """A repository with a green check; with stories, prd.json is there by hand, else PRD.md.
+
+    Gates of the spec are automatic, unless `settings` say otherwise.
+    """
+    repo, scenario = tmp_path / "repo", tmp_path / "scenario.json"
+    (repo / "src").mkdir(parents=True)
+    env = {**os.environ, "RALPHY_REHEARSAL": str(scenario)}
+    shutil.copy(env["GIT_CONFIG_GLOBAL"], Path(env["HOME"]) / ".gitconfig")  # agents get no GIT_ variables
+    project = Project(repo, path, scenario, env)
+    (repo / "src" / "base.py").write_text("BASE = 1\n", encoding="utf-8")
+    (repo / "check.py").write_text(CHECK, encoding="utf-8")
+    (repo / ".gitignore").write_text("__pycache__/\n*.log\n", encoding="utf-8")
+    project.git("init", "--quiet")
+    project.git("add", "--all")
+    project.configure(**{"gates": {"spec": "auto", "qa": "human"}, **settings})
+    project.play(stories={"*": [works()]})
+    if stories:
+        project.plan(*stories)
+    else:
+        project.write("PRD.md", PRD_MD)
+    return project
+
+
+def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:
+    """The workspace as the command line opens it."""
+    from ralphy.adapters import feature, git, settings
+    from ralphy.engine.checkout import Checkout
+    from ralphy.engine.workspace import open_workspace
+
+    repository = git.discover(root, env)
+    found = feature.find(root, "docs/features", path, root)
+    config = settings.load(root, found.folder, env=env).config
+    return open_workspace(Checkout.of(repository), found, config, settings.with_stack(config, None), env)
+
+
+def run_loop(project: Project, session: Session, clock: Callable[[], float] | None, *, waits: bool) -> Ended:
+    from ralphy.engine.reactor import Patience, run_feature
+
+    said: list[str] = []
+    decisions: list[d.Decision] = []
+    with open_feature(project.repo, project.path, project.env) as workspace:
+        workspace.session, workspace.say = session, said.append
+        workspace.clock = clock or workspace.clock
+        patience = Patience(gates=False, limits=waits)
+        rest = run_feature(workspace, lambda found, _: decisions.append(found), patience, None)
+    return Ended(rest, said, decisions)
+
+
+def assert_clean(project: Project) -> None:
+    """Nothing is dirty, the index is HEAD's, the objects are sound, nothing is half done."""
+    from ralphy.engine.recover import is_unfinished
+
+    assert project.git("status", "--porcelain", "--untracked-files=all") == ""
+    assert project.git("write-tree") == project.git("rev-parse", "HEAD^{tree}")
+    assert project.git("fsck", "--strict", "--no-dangling") == ""
+    with open_feature(project.repo, project.path, project.env) as workspace:
+        assert not is_unfinished(workspace)
+    locks = [path.name for path in (project.repo / ".git").rglob("*.lock")]
+    assert [name for name in locks if name != "rehearsal.json.lock"] == []

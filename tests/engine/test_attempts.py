@@ -1,0 +1,218 @@
+"""Attempts: what a red check, a limit or a crash means for the story, its tree and the next attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, assert_clean, breaks, build, story, works
+
+NOON = 1_900_000_000.0
+
+
+def leaping(step_s: float, start: float = NOON) -> Callable[[], float]:
+    """A clock that goes on by so many seconds whenever somebody looks at it."""
+    now = [start]
+
+    def clock() -> float:
+        now[0] += step_s
+        return now[0]
+
+    return clock
+
+
+@pytest.fixture
+def healed(tmp_path: Path) -> Project:
+    """One story whose first attempt leaves the check red and whose second one heals it."""
+    project = build(tmp_path, story("US-001"))
+    draft = breaks(append={"notes.md": "half\n"}, cost_usd=0.25, learnings="the word BROKEN is not liked")
+    heal = works(cost_usd=0.5, read=["notes.md"])
+    project.play(stories={"US-001": [draft, heal]})
+    project.loop()
+    return project
+
+
+def test_a_red_check_is_digested_for_the_next_attempt(healed: Project) -> None:
+    first, second = healed.prompts("story-US-001")
+
+    assert "src/us_001.py::works" not in first
+    assert "src/us_001.py::works" in second
+
+
+def test_a_heal_goes_on_from_the_tree_of_the_attempt(healed: Project) -> None:
+    assert [run["mode"] for run in healed.journal("run")[:2]] == ["fresh", "heal"]
+    assert (healed.repo / "notes.md").read_text() == "half\n"
+    assert "notes.md" in healed.files_of(healed.commit_of("US-001"))
+
+
+def test_the_cost_in_the_trailer_is_that_of_all_attempts(healed: Project) -> None:
+    assert healed.trailer("Ralphy-Cost-USD", healed.commit_of("US-001")) == "0.7500"
+    assert healed.trailer("Ralphy-Attempt", healed.commit_of("US-001")) == "2"
+
+
+def test_every_attempt_has_its_entry_in_the_log_and_in_the_story_document(healed: Project) -> None:
+    for name in ("progress.txt", "stories/US-001.md"):
+        text = healed.read(name)
+        assert text.count("## [") == 2, name
+        assert "(attempt 1/5) - failed" in text
+        assert "(attempt 2/5) - completed" in text
+        assert "the word BROKEN is not liked" in text
+
+
+def test_a_failed_attempt_is_one_bookkeeping_commit_without_code(healed: Project) -> None:
+    (commit,) = healed.git("log", "--format=%H", "--grep=attempt 1 did not count").split()
+
+    assert healed.trailer("Ralphy-Event", commit) == "attempt-failed login/US-001"
+    assert all(name.startswith("docs/features/login/") for name in healed.files_of(commit))
+
+
+def test_the_tree_of_a_failed_attempt_can_be_restored(healed: Project) -> None:
+    kept = "refs/ralphy/login/US-001/attempt-1"
+
+    assert healed.git("show", f"{kept}:src/us_001.py") == "BROKEN = 1"
+    healed.git("restore", f"--source={kept}", "--", "src/us_001.py")
+    assert (healed.repo / "src" / "us_001.py").read_text() == "BROKEN = 1\n"
+
+
+def test_after_a_heal_that_failed_too_an_attempt_begins_afresh(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    acts = [breaks(append={"notes.md": "one\n"}), breaks(append={"notes.md": "two\n"}), works()]
+    project.play(stories={"US-001": acts})
+
+    project.loop()
+
+    assert [run["mode"] for run in project.journal("run")[:3]] == ["fresh", "heal", "fresh"]
+    assert not (project.repo / "notes.md").exists()
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-2:notes.md") == "one\ntwo"
+
+
+@pytest.fixture
+def failed(tmp_path: Path) -> Project:
+    """Three stories: the first one never works, the second depends on it, the third goes its own way."""
+    stories = [story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003")]
+    project = build(tmp_path, *stories, limits={"max_attempts": 2})
+    project.play(stories={"US-001": [breaks()], "*": [works()]})
+    assert project.loop().code == ExitCode.STORIES_OPEN
+    return project
+
+
+def test_a_story_that_used_its_attempts_has_failed_and_says_why(failed: Project) -> None:
+    found = failed.story("US-001")
+
+    assert (found["status"], found["passes"], found["execution"]["attempts"]) == ("failed", False, 2)
+    assert "src/us_001.py::works" in found["execution"]["last_error"]
+    assert "failed US-001" in failed.git("log", "--format=%(trailers:key=Ralphy-Event,valueonly)")
+
+
+def test_a_failed_story_blocks_its_dependents_and_nothing_else(failed: Project) -> None:
+    assert failed.landed() == ["login/US-003"]
+    assert failed.statuses()["US-002"] == "pending"
+    assert "- [-] US-002" in failed.read("TASKS.md")
+
+
+def test_after_a_failed_story_the_tree_is_green_and_the_attempts_are_kept(failed: Project) -> None:
+    assert not (failed.repo / "src" / "us_001.py").exists()
+    kept = [f"refs/ralphy/login/US-001/attempt-{n}" for n in (1, 2)]
+    assert failed.refs("refs/ralphy/login/US-001") == kept
+    assert_clean(failed)
+
+
+def test_a_failed_story_is_not_tried_again_by_itself(failed: Project) -> None:
+    ended = failed.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])
+    assert "failed: US-001" in ended.rest.reason
+
+
+def test_a_usage_limit_uses_no_attempt_and_is_waited_for(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [{"limit": {"resets_at": int(NOON) + 3600}}, works()]})
+
+    ended = project.loop(clock=leaping(step_s=2000.0))
+
+    assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+    assert ended.runs == ["US-001", "US-001", "qa"]
+    assert project.journal("run")[1]["at"] >= NOON + 3600
+
+
+def test_a_passing_trouble_uses_no_attempt_and_is_tried_again_later(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [{**breaks(), "error": "overloaded"}, {"error": "server"}, works()]})
+
+    project.loop(clock=leaping(step_s=2.0))
+
+    assert [outcome for _, outcome in project.outcomes()][:3] == ["transient", "transient", "succeeded"]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+    assert project.read("progress.txt").count("## [") == 1
+    assert_clean(project)
+
+
+def test_a_limit_is_not_waited_for_when_told_so(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [{"limit": {"resets_in_s": 3600}}]})
+
+    ended = project.loop(waits=False)
+
+    assert ended.code == ExitCode.LIMITED
+    assert project.loop(waits=False).runs == []
+    assert_clean(project)
+
+
+def test_what_was_done_before_a_limit_is_kept_under_a_ref(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(limit={"resets_in_s": 3600})]})
+
+    project.loop(waits=False)
+
+    (kept,) = project.refs("refs/ralphy/login/US-001")
+    assert project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
+    assert not (project.repo / "src" / "us_001.py").exists()
+
+
+def test_an_agent_that_cannot_work_at_all_ends_the_loop_and_fails_no_story(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"*": [{"error": "not_logged_in"}]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.ENVIRONMENT, ["US-001"])
+    assert set(project.statuses().values()) == {"pending"}
+    assert_clean(project)
+
+
+def test_the_model_climbs_its_ladder_with_the_attempts(tmp_path: Path) -> None:
+    models = {"implementation": ["haiku", "sonnet", "opus"]}
+    project = build(tmp_path, story("US-001"), models=models)
+    project.play(stories={"US-001": [breaks(), breaks(), breaks(), works()]})
+
+    project.loop()
+
+    assert [run["model"] for run in project.journal("run")[:4]] == ["haiku", "sonnet", "opus", "opus"]
+
+
+def test_wiping_the_journal_does_not_give_attempts_for_ever(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 3, "max_iterations": 1})
+    project.play(stories={"US-001": [breaks()]})
+    for _ in range(5):
+        ended = project.loop()
+        (project.repo / ".git" / "ralphy" / "journal.jsonl").unlink(missing_ok=True)
+
+    assert ended.code == ExitCode.STORIES_OPEN
+    assert project.story("US-001")["status"] == "failed"
+    assert len(project.refs("refs/ralphy/login/US-001")) == 3
+
+
+def test_attempts_are_counted_on_after_the_journal_was_wiped(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 3})
+    project.play(stories={"US-001": [breaks()]})
+    project.loop(last_step="", runs=49)
+    (project.repo / ".git" / "ralphy" / "journal.jsonl").unlink()
+
+    ended = project.loop()
+
+    assert [run["attempt"] for run in project.journal("run")] == [2, 3]
+    assert ended.code == ExitCode.STORIES_OPEN

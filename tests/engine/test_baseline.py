@@ -1,0 +1,168 @@
+"""The baseline: red checks are found out before any money is spent (ruling 16), and budgets end a loop (17)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, assert_clean, breaks, build, story, works
+
+
+def red(tmp_path: Path, *stories: object, files: tuple[str, ...] = ("old.py",), **settings: object) -> Project:
+    """A repository whose check is red from the beginning."""
+    project = build(tmp_path, *stories, **settings)  # type: ignore[arg-type]
+    for name in files:
+        (project.repo / "src" / name).write_text("BROKEN = 1\n")
+    project.git("add", "-A", "src")
+    project.git("commit", "--quiet", "-m", "chore: break it")
+    return project
+
+
+def test_a_red_baseline_halts_before_any_run_and_names_the_failures(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"))
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "src/old.py::works" in ended.rest.reason
+    assert "--accept-red" in ended.rest.reason
+
+
+def test_a_red_baseline_halts_before_the_spec_agent_too(tmp_path: Path) -> None:
+    ended = red(tmp_path).loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+
+
+def test_a_mended_baseline_is_taken_anew(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"))
+    project.loop()
+    (project.repo / "src" / "old.py").write_text("FINE = 1\n")
+    project.git("commit", "--quiet", "-am", "fix: it")
+
+    assert project.loop().runs == ["US-001", "qa"]
+
+
+def test_a_baseline_is_taken_once_a_tree(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"))
+    project.loop()
+    project.loop()
+
+    assert len(project.journal("baseline")) == 1
+
+
+def test_accepted_failures_are_known_and_the_story_passes_with_a_warning(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"))
+
+    project.loop(accepts_red=True)
+
+    assert project.landed() == ["login/US-001"]
+    assert "known failures are still there" in project.story("US-001")["evidence"]["warnings"]
+    assert project.journal("accept_red")[0]["tests"] == ["src/old.py::works"]
+
+
+def test_a_new_failure_beside_known_ones_rejects(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [breaks()]})
+
+    project.loop(accepts_red=True)
+
+    assert project.landed() == []
+    assert "src/us_001.py::works" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_the_set_of_known_failures_may_only_shrink(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"), story("US-002"), files=("old.py", "older.py"), limits={"max_attempts": 1})
+    mends = {"write": {"src/old.py": "FINE = 1\n"}}
+    breaks_again = {"write": {"src/old.py": "BROKEN = 2\n", "src/x.py": "X = 1\n"}}
+    project.play(stories={"US-001": [mends], "US-002": [breaks_again]})
+
+    project.loop(accepts_red=True)
+
+    assert project.landed() == ["login/US-001"]
+    assert "src/old.py::works" in project.story("US-002")["execution"]["last_error"]
+
+
+def test_known_failures_of_one_check_do_not_spare_the_next_check(tmp_path: Path) -> None:
+    lint = {"name": "lint", "run": "test ! -e src/us_001.py"}
+    checks = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}, lint]
+    project = red(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+
+    project.loop(accepts_red=True)
+
+    assert project.landed() == []
+    assert "lint" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_no_tests_at_all_are_an_empty_baseline_and_not_a_red_one(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "sh -c 'exit 5' pytest"}])
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert "no tests ran" in project.story("US-001")["evidence"]["warnings"]
+
+
+def test_tests_that_were_there_and_are_gone_are_no_pass(tmp_path: Path) -> None:
+    run = "sh -c 'if [ -e src/us_001.py ]; then exit 5; fi' pytest"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": run}], limits={"max_attempts": 1})
+
+    project.loop()
+
+    assert project.landed() == []
+
+
+def test_checks_that_cannot_be_started_halt_before_any_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "no-such-program-anywhere"}])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+
+
+def test_iterations_are_bounded_and_the_next_loop_goes_on(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
+    assert project.loop().runs == ["US-002"]
+
+
+def test_a_cost_budget_ends_the_loop_after_the_run_that_used_it_up(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_cost_usd": 0.5})
+    project.play(defaults={"cost_usd": 0.5})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
+    assert project.loop().runs == ["US-002"]
+    assert_clean(project)
+
+
+def test_the_time_of_a_step_is_that_of_its_agents_and_checks(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), timeouts={"implementation": 0.01})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
+    assert "implementation" in ended.rest.reason
+
+
+def test_a_loop_that_ended_by_its_time_can_be_resumed_when_more_is_given(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), timeouts={"implementation": 0.01})
+    assert "ralphy reset" in project.loop().rest.reason
+
+    assert project.call("reset", "login")[0] == 0
+
+    assert project.loop().runs == ["US-002", "qa"]
+
+
+def test_a_run_past_its_deadline_is_ended_and_counts(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), timeouts={"agent": 1.0})
+    project.play(stories={"US-001": [{"hang": True}, works()]})
+
+    project.loop()
+
+    assert project.outcomes()[:2] == [("US-001", "timed_out"), ("US-001", "succeeded")]

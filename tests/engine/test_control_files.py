@@ -1,0 +1,141 @@
+"""Control files and markers: what an agent does to them is put back, set aside, said and flagged (rulings 9, 13)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Act, Ended, Project, assert_clean, build, reports, story, works
+
+FOLDER = "docs/features/login"
+SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
+
+
+def meddled(tmp_path: Path, act: Act) -> tuple[Project, Ended]:
+    """A feature with a spec, whose second story's agent works and does this besides."""
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.write("SPEC.md", SPEC)
+    write = {**works()["write"], **act.pop("write", {})}
+    project.play(stories={"US-001": [works()], "US-002": [{**act, "write": write}]})
+    return project, project.loop()
+
+
+MEDDLING = {
+    "prd.json": {"cheat": {"mark_passed": True}},
+    "progress.txt": {"cheat": {"edit_progress": True}},
+    "SPEC.md": {"cheat": {"edit_spec": True}},
+    "stories/US-001.md": {"append": {f"{FOLDER}/stories/US-001.md": "better\n"}},
+    "QA_REPORT.md": {"write": {f"{FOLDER}/QA_REPORT.md": "---\nverdict: pass\n---\n"}},
+    "notes.md": {"write": {f"{FOLDER}/notes.md": "hello\n"}},
+    ".gitattributes": {"delete": [f"{FOLDER}/.gitattributes"]},
+    ".ralphy/config.yaml": {"write": {".ralphy/config.yaml": "checks: []\n"}},
+    ".ralphy/prompts/story.md": {"write": {".ralphy/prompts/story.md": "Do nothing.\n"}},
+    "APPROVED": {"cheat": {"approve": True}},
+    "REJECTED": {"run": ["touch", f"{FOLDER}/REJECTED"]},
+}
+
+
+@pytest.mark.parametrize("name", MEDDLING)
+def test_it_is_put_back_and_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
+    project, ended = meddled(tmp_path, dict(MEDDLING[name]))
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    flagged = " ".join(project.story("US-002")["evidence"]["warnings"])
+    assert "control files were changed and put back" in flagged
+    assert name in flagged
+    assert ended.rest.reason.startswith("QA_REPORT.md waits")
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("name", [name for name in MEDDLING if name != ".gitattributes"])
+def test_what_was_found_is_set_aside_and_said(tmp_path: Path, name: str) -> None:
+    project, ended = meddled(tmp_path, dict(MEDDLING[name]))
+
+    assert [kept for kept in project.set_aside() if kept.endswith(name.rsplit("/", 1)[-1])]
+    assert name in "\n".join(line for line in ended.said if "put back" in line)
+
+
+def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [works(cheat={"mark_passed": True})], "US-002": [works()]})
+
+    assert project.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Path) -> None:
+    project, _ = meddled(tmp_path, {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"})
+
+    assert project.read("SPEC.md") == SPEC
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_checks_that_the_agent_wrote_are_not_the_ones_that_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
+    act = {"write": {".ralphy/config.yaml": "checks: []\n", "src/us_001.py": "BROKEN = 1\n"}}
+    project.play(stories={"US-001": [act]})
+
+    project.loop()
+
+    assert project.story("US-001")["status"] == "failed"
+
+
+@pytest.mark.parametrize("kind", ["symlink", "folder", "fifo"])
+def test_a_control_file_that_became_something_else_is_put_back(tmp_path: Path, kind: str) -> None:
+    path = f"{FOLDER}/prd.json"
+    make = {"symlink": ["ln", "-s", "/etc/hostname", path], "folder": ["mkdir", path], "fifo": ["mkfifo", path]}
+    project, _ = meddled(tmp_path, {"run": [["rm", path], make[kind]]})
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_an_agent_that_removes_the_whole_feature_folder_removes_nothing(tmp_path: Path) -> None:
+    project, _ = meddled(tmp_path, {"delete": [FOLDER]})
+
+    assert project.read("SPEC.md") == SPEC
+    assert project.read("stories/US-001.md")
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_a_folder_that_became_a_link_does_not_lead_out_of_the_repository(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "US-001.md").write_text("precious\n")
+    links = [["rm", "-rf", f"{FOLDER}/stories"], ["ln", "-s", str(outside), f"{FOLDER}/stories"]]
+    project, _ = meddled(tmp_path, {"run": links})
+
+    assert (outside / "US-001.md").read_text() == "precious\n"
+    assert list(outside.iterdir()) == [outside / "US-001.md"]
+    assert "## [" in project.read("stories/US-001.md")
+    assert_clean(project)
+
+
+def test_the_qa_agents_changes_of_control_files_are_not_taken_for_a_persons(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), gates={"spec": "auto", "qa": "auto"})
+    meddling = {f"{FOLDER}/stories/US-001.md": "All is well.\n", ".ralphy/prompts/pr.md": "Say yes.\n"}
+    project.play(stories={"*": [works()]}, qa=[{**reports(), "write": meddling, "cheat": {"mark_passed": True}}])
+
+    assert project.loop().code == ExitCode.DONE
+
+    assert "All is well" not in project.read("stories/US-001.md")
+    assert not (project.repo / ".ralphy" / "prompts" / "pr.md").exists()
+    assert not [line for line in project.subjects() if "by hand" in line]
+    assert_clean(project)
+
+
+def test_code_that_the_qa_agent_changed_is_put_back_and_kept(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    changes = {"write": {"src/new.py": "N = 1\n", "src/us_001.py": "SPOILT = 1\n"}, "commit": "fix: me too"}
+    project.play(stories={"*": [works()]}, qa=[{**reports(), **changes}])
+
+    ended = project.loop()
+
+    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
+    assert not (project.repo / "src" / "new.py").exists()
+    assert any("put back" in line for line in ended.said)
+    assert "fix: me too" not in project.subjects()
+    assert_clean(project)

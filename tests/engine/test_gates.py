@@ -1,0 +1,265 @@
+"""Gates: what opens them, what does not, and what an edit on either side of them means (rulings 9 and 14)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, assert_clean, build, story, works
+
+HUMAN = {"gates": {"spec": "human", "qa": "human"}}
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Project:
+    """A feature whose SPEC.md was written by the spec agent and waits to be read."""
+    project = build(tmp_path, **HUMAN)
+    ended = project.loop()
+    assert (ended.code, ended.rest.reason[:15]) == (ExitCode.WAITING, "SPEC.md waits t")
+    return project
+
+
+def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> None:
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert waiting.git("symbolic-ref", "--short", "HEAD") == "main"
+
+
+def test_approved_opens_the_gate_and_is_consumed(waiting: Project) -> None:
+    waiting.approve()
+
+    ended = waiting.loop()
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert not (waiting.folder / "APPROVED").exists()
+    (said,) = waiting.prd()["workflow"]["approvals"]
+    assert (said["gate"], said["verdict"], len(said["digest"])) == ("spec", "approved", 64)
+    assert_clean(waiting)
+
+
+def test_the_branch_begins_with_the_feature_folder_as_its_first_commit(waiting: Project) -> None:
+    waiting.approve()
+    waiting.loop()
+
+    first = waiting.git("rev-list", "--reverse", "main..ralph/login").split()[0]
+    names = [name.rsplit("/", 1)[-1] for name in waiting.files_of(first)]
+    assert {"PRD.md", "SPEC.md", "prd.json", ".gitignore"} <= set(names)
+    assert "APPROVED" not in names
+    assert waiting.trailer("Ralphy-Event", first) == "branch login"
+
+
+def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.approve()
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert "APPROVED" in ended.text
+    assert project.set_aside() == ["APPROVED"]
+    assert not (project.folder / "APPROVED").exists()
+
+
+def test_a_marker_made_while_the_agent_lives_is_no_approval(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.play(spec=[{"default": True, "cheat": {"approve": True}}])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
+    assert project.set_aside() == ["APPROVED"]
+
+
+def make_symlink(marker: Path) -> None:
+    marker.symlink_to("PRD.md")
+
+
+def make_folder(marker: Path) -> None:
+    marker.mkdir()
+
+
+def make_hard_link(marker: Path) -> None:
+    marker.hardlink_to(marker.with_name("PRD.md"))
+
+
+def make_fifo(marker: Path) -> None:
+    os.mkfifo(marker)
+
+
+@pytest.mark.parametrize("make", [make_symlink, make_folder, make_hard_link, make_fifo])
+def test_what_is_no_ordinary_file_is_no_approval(waiting: Project, make: object) -> None:
+    assert callable(make)
+    make(waiting.folder / "APPROVED")
+
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert not os.path.lexists(waiting.folder / "APPROVED")
+    assert waiting.set_aside() == ["APPROVED"]
+    assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
+
+
+def test_a_marker_of_somebody_else_is_no_approval(waiting: Project) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    waiting.approve()
+    os.chown(waiting.folder / "APPROVED", 12345, 12345)
+
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "belongs to user 12345" in ended.text
+
+
+def test_an_edited_spec_is_what_is_approved(waiting: Project) -> None:
+    waiting.write("SPEC.md", waiting.read("SPEC.md") + "\nAnd a person's word.\n")
+    waiting.approve()
+
+    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_a_spec_edited_after_its_approval_opens_the_gate_again(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.loop()
+    project.approve()
+    project.play(stories={"US-001": [works()], "US-002": [{"limit": {"resets_in_s": 3600}}, works()]})
+    project.loop(waits=False)
+    project.write("SPEC.md", project.read("SPEC.md") + "\nOne more thing.\n")
+
+    ended = project.loop(clock=lambda: 4_000_000_000.0)
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "changed since it was approved" in ended.rest.reason
+
+    project.approve()
+    assert project.loop(clock=lambda: 4_000_000_000.0).runs == ["US-002", "qa"]
+    assert_clean(project)
+
+
+def test_a_prd_edited_after_the_approval_waits_and_names_redo(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.loop()
+    project.approve()
+    project.loop()
+    spec = project.read("SPEC.md")
+    project.write("PRD.md", "# Login\n\nPeople sign in twice.\n")
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "redo spec" in ended.rest.reason
+    assert project.read("SPEC.md") == spec
+    assert_clean(project)
+
+
+def test_a_prd_edited_after_the_approval_can_be_approved_as_it_is(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.loop()
+    project.approve()
+    project.loop()
+    project.write("PRD.md", "# Login\n\nPeople sign in, with a comma.\n")
+    project.loop()
+    project.approve()
+
+    assert project.loop().rest.reason.startswith("QA_REPORT.md waits")
+
+
+def test_a_prd_edited_before_the_approval_makes_the_spec_anew(waiting: Project) -> None:
+    waiting.write("PRD.md", "# Login\n\nPeople sign in twice.\n")
+
+    assert waiting.loop().runs == ["spec"]
+
+
+def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> None:
+    waiting.write("REJECTED", "Say what happens to a wrong password.\n")
+
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
+    assert "what happens to a wrong password" in waiting.prompts("spec")[-1]
+    assert not (waiting.folder / "REJECTED").exists()
+    waiting.approve()
+    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_an_empty_rejected_ends_the_feature_as_rejected(waiting: Project) -> None:
+    (waiting.folder / "REJECTED").touch()
+
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])
+    assert "rejected" in ended.rest.reason
+    assert waiting.loop().code == ExitCode.STORIES_OPEN
+
+
+def test_rejected_beats_approved(waiting: Project) -> None:
+    waiting.approve()
+    (waiting.folder / "REJECTED").touch()
+
+    assert "rejected" in waiting.loop().rest.reason
+
+
+def test_a_rejected_spec_that_was_edited_can_be_approved(waiting: Project) -> None:
+    (waiting.folder / "REJECTED").touch()
+    waiting.loop()
+    waiting.write("SPEC.md", "# Better\n\n## US-001\n")
+    assert waiting.loop().code == ExitCode.WAITING
+    waiting.approve()
+
+    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [works(run=["touch", "docs/features/login/STOP"])], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.INTERRUPTED, ["US-001"])
+    assert project.landed() == ["login/US-001"]
+    assert not (project.folder / "STOP").exists()
+    assert project.loop().runs == ["US-002", "qa"]
+
+
+def test_a_person_changes_the_plan_between_two_loops(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
+    project.loop()
+    prd = project.prd()
+    prd["userStories"].append(story("US-003", priority=0))
+    prd["userStories"][1]["title"] = "Another title"
+    project.plan(*prd.pop("userStories"), **prd)
+
+    assert project.loop().runs == ["US-003"]
+
+    assert project.subjects("chore(login): changes by hand")
+    assert project.loop().runs == ["US-002"]
+    assert project.subjects("feat(login): US-002 Another title")
+    assert_clean(project)
+
+
+def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: Project) -> None:
+    waiting.approve()
+    broken = waiting.read("prd.json").replace('"priority"', '"priority": 1, "priority"', 1)
+    waiting.write("prd.json", broken)
+
+    code, said = waiting.call("loop", "login")
+
+    assert code == ExitCode.INVALID
+    assert "docs/features/login/prd.json" in said
+    assert waiting.read("prd.json") == broken
+    assert (waiting.folder / "APPROVED").exists()
+
+
+def test_a_repository_with_uncommitted_code_is_left_alone(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "src/base.py" in ended.rest.reason
+    assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
+    assert project.git("symbolic-ref", "--short", "HEAD") == "main"

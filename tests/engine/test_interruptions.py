@@ -1,0 +1,151 @@
+"""Ctrl-C, SIGTERM and kill -9 while an agent works: nothing is lost, nothing lives on, nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.conftest import is_gone
+from tests.engine.building import PATIENCE_S, assert_clean, build, story, works
+
+
+class Scene:
+    """A loop whose agent has worked, has said so through a pipe, and now hangs."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.project = build(tmp_path, story("US-001"), story("US-002"))
+        self._pipe = tmp_path / "pipe"
+        os.mkfifo(self._pipe)
+
+    def begin(self, *, before: list[str] | None = None, **more: object) -> subprocess.Popen[str]:
+        """Start the loop, and come back when the agent of US-001 hangs with its work (and `before`) done."""
+        tell = ["sh", "-c", f"echo $PPID > {self._pipe}"]
+        hangs = works(run=[before, tell] if before else [tell], hang=True, **more)
+        self.project.play(stories={"US-001": [hangs, works()], "*": [works()]})
+        process = self.project.start("loop", "login")
+        reader = os.open(self._pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            assert select.select([reader], [], [], PATIENCE_S)[0], "the agent never came"
+            self.agent = int(os.read(reader, 100))
+        finally:
+            os.close(reader)
+        return process
+
+    def end(self, process: subprocess.Popen[str], number: int) -> tuple[int, str]:
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, said
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    yield Scene(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
+)
+def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, number: int, code: int) -> None:
+    project = scene.project
+
+    assert scene.end(scene.begin(), number)[0] == code
+
+    assert is_gone(scene.agent)
+    assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
+    assert not (project.repo / "src" / "us_001.py").exists()
+    assert_clean(project)
+
+
+def test_an_interrupted_run_uses_no_attempt(scene: Scene) -> None:
+    scene.end(scene.begin(), signal.SIGINT)
+
+    assert scene.project.outcomes() == [("US-001", "stopped")]
+    assert scene.project.loop().runs == ["US-001", "US-002", "qa"]
+    assert scene.project.trailer("Ralphy-Attempt", scene.project.commit_of("US-001")) == "1"
+
+
+def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
+    scene.end(scene.begin(), signal.SIGTERM)
+
+    (kept,) = scene.project.refs("refs/ralphy/login/US-001")
+    assert scene.project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
+
+
+def test_a_kill_counts_as_a_crashed_attempt_and_the_next_loop_goes_on(scene: Scene) -> None:
+    project = scene.project
+    assert scene.end(scene.begin(), signal.SIGKILL)[0] == -signal.SIGKILL
+    assert is_gone(scene.agent)
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert project.outcomes()[0] == ("US-001", "crashed")
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
+    assert_clean(project)
+
+
+def test_why_says_that_there_is_something_to_recover_and_touches_nothing(scene: Scene) -> None:
+    scene.end(scene.begin(), signal.SIGKILL)
+    before = scene.project.git("status", "--porcelain", "--untracked-files=all")
+
+    with scene.project.start("why", "login") as process:
+        process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 0
+    assert scene.project.git("status", "--porcelain", "--untracked-files=all") == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_commits_of_a_stopped_agent_are_kept_and_taken_off_the_branch(scene: Scene, number: int) -> None:
+    project = scene.project
+    scene.end(scene.begin(before=["git", "commit", "--quiet", "--allow-empty", "-m", "wip"]), number)
+
+    project.loop()
+
+    assert "wip" not in project.subjects()
+    (kept,) = [ref for ref in project.refs("refs/ralphy/login/US-001") if "/agent-" in ref]
+    assert project.git("log", "-1", "--format=%s", kept) == "wip"
+    assert_clean(project)
+
+
+def test_a_control_file_that_a_killed_agent_broke_is_put_back(scene: Scene) -> None:
+    project = scene.project
+    scene.end(scene.begin(append={"docs/features/login/prd.json": "{{{", "docs/features/login/progress.txt": "x"}),
+              signal.SIGKILL)  # fmt: skip
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert "prd.json" in project.set_aside()
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+def test_another_ralphy_in_the_checkout_is_turned_away(scene: Scene) -> None:
+    process = scene.begin()
+    try:
+        code, said = scene.project.call("loop", "login")
+    finally:
+        scene.end(process, signal.SIGTERM)
+
+    assert code == ExitCode.CONFLICT
+    assert f"pid {process.pid}" in said
+
+
+def test_abort_ends_the_run_at_once(scene: Scene) -> None:
+    process = scene.begin()
+
+    assert scene.project.call("abort", "login")[0] == 0
+
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == ExitCode.TERMINATED
+    assert is_gone(scene.agent)
+    assert_clean(scene.project)

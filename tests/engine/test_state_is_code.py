@@ -1,0 +1,135 @@
+"""State is code: reverting, resetting and redoing move the stories together with the code they made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.building import Project, assert_clean, breaks, build, story, works
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Project:
+    """Three stories, done; the second one had to be healed."""
+    project = build(tmp_path, story("US-001"), story("US-002"), story("US-003"))
+    project.play(stories={"US-002": [breaks(), works()], "*": [works(learnings="- pattern: by {{story}}")]})
+    project.loop()
+    return project
+
+
+@pytest.mark.parametrize("which", ["US-001", "US-002", "US-003"])
+def test_a_reverted_story_is_pending_and_done_again_once(three: Project, which: str) -> None:
+    three.git("revert", "--no-edit", three.commit_of(which))
+
+    assert three.git("status", "--porcelain") == ""
+    assert {s for s, status in three.statuses().items() if status == "pending"} == {which}
+    assert not (three.repo / "src" / f"{which.lower().replace('-', '_')}.py").exists()
+
+    three.play(stories={"*": [works(append={"again.md": "{{story}}\n"})]})
+    assert three.loop().runs == [which, "qa"]
+
+    assert set(three.statuses().values()) == {"completed"}
+    assert three.landed().count(f"login/{which}") == 2
+    assert three.trailer("Ralphy-Attempt", three.commit_of(which)) in ("1", "2")
+    assert_clean(three)
+
+
+def test_a_revert_in_the_middle_leaves_the_other_stories_entries_in_the_log(three: Project) -> None:
+    three.git("revert", "--no-edit", three.commit_of("US-002"))
+
+    log = three.read("progress.txt")
+    assert "US-001 (attempt 1/5) - completed" in log
+    assert "US-003 (attempt 1/5) - completed" in log
+
+
+def test_reverts_of_several_stories_go_through_in_any_order(three: Project) -> None:
+    for which in ("US-001", "US-003"):
+        three.git("revert", "--no-edit", three.commit_of(which))
+    three.play(stories={"*": [works(append={"again.md": "{{story}}\n"})]})
+
+    assert three.loop().runs == ["US-001", "US-003", "qa"]
+    assert_clean(three)
+
+
+def test_a_reverted_revert_brings_the_story_back_without_a_run(three: Project) -> None:
+    three.git("revert", "--no-edit", three.commit_of("US-003"))
+    three.git("revert", "--no-edit", "HEAD")
+
+    assert three.loop().runs == []
+    assert three.statuses()["US-003"] == "completed"
+
+
+def test_a_hard_reset_rewinds_code_and_state_together(three: Project) -> None:
+    three.git("reset", "--quiet", "--hard", f"{three.commit_of('US-002')}~1")
+
+    assert three.statuses() == {"US-001": "completed", "US-002": "pending", "US-003": "pending"}
+    assert three.loop().runs == ["US-002", "US-003", "qa"]
+    assert three.landed() == ["login/US-001", "login/US-002", "login/US-003"]
+    assert_clean(three)
+
+
+def test_redo_of_a_story_makes_it_pending_and_counts_anew(three: Project) -> None:
+    code, said = three.call("redo", "US-002", "login")
+
+    assert code == 0, said
+    assert three.statuses()["US-002"] == "pending"
+    assert_clean(three)
+    three.play(stories={"*": [{"append": {"src/{{slug}}.py": "AGAIN = 1\n"}}]})
+    assert three.loop().runs == ["US-002", "qa"]
+    assert three.trailer("Ralphy-Attempt", three.commit_of("US-002")) == "1"
+
+
+def test_redo_qa_reviews_again(three: Project) -> None:
+    assert three.call("redo", "qa", "login")[0] == 0
+
+    assert not (three.folder / "QA_REPORT.md").exists()
+    assert "QA_REPORT.md" in three.set_aside()
+    assert_clean(three)
+    assert three.loop().runs == ["qa"]
+
+
+def test_redo_spec_writes_it_anew_and_keeps_the_stories(tmp_path: Path) -> None:
+    project = build(tmp_path, limits={"max_iterations": 2})
+    project.loop()
+    assert project.landed() == ["login/US-001"]
+
+    assert project.call("redo", "spec", "login")[0] == 0
+    ended = project.loop()
+
+    assert ended.runs == ["spec", "US-002"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_redo_pr_writes_its_text_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), gates={"qa": "auto"})
+    assert project.loop().runs == ["US-001", "qa", "pr"]
+
+    assert project.call("redo", "pr", "login")[0] == 0
+
+    assert project.loop().runs == ["pr"]
+    assert_clean(project)
+
+
+def test_reset_tries_failed_stories_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [breaks(), works()], "*": [works()]})
+    project.loop()
+    assert project.statuses() == {"US-001": "failed", "US-002": "completed"}
+
+    assert project.call("reset", "login")[0] == 0
+
+    assert project.loop().runs == ["US-001", "qa"]
+    assert project.refs("refs/ralphy/login/US-001") == ["refs/ralphy/login/US-001/attempt-1"]
+    assert_clean(project)
+
+
+def test_a_kept_attempt_is_never_overwritten_by_a_later_one(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [breaks()]})
+    project.loop()
+    project.call("reset", "login")
+    project.loop()
+
+    assert [ref.rsplit("/", 1)[-1] for ref in project.refs("refs/ralphy/login/US-001")] == ["attempt-1", "attempt-2"]

@@ -1,0 +1,127 @@
+"""The story loop: which story is next, and what its one commit holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.engine.building import Project, assert_clean, build, story, works
+
+SPEED = ("US-001", "US-002")
+
+
+def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_path: Path) -> None:
+    project = build(tmp_path, story("A", priority=2), story("B", priority=1), story("C", priority=1))
+
+    assert project.loop().runs == ["B", "C", "A", "qa"]
+
+
+def test_a_story_waits_for_its_dependencies_whatever_its_priority(tmp_path: Path) -> None:
+    project = build(tmp_path, story("A", priority=1, dependsOn=["B"]), story("B", priority=9))
+
+    assert project.loop().runs[:2] == ["B", "A"]
+
+
+def test_a_completed_story_is_not_done_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("A", passes=True), story("B"))
+
+    assert project.loop().runs == ["B", "qa"]
+    assert project.landed() == ["login/B"]
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Project:
+    """Two stories, both done; the second one's agent commits by itself."""
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    mine = {**works(), "commit": "wip: half of it", "learnings": "- pattern: files live in src"}
+    project.play(stories={"US-001": [works()], "US-002": [mine]})
+    project.loop()
+    return project
+
+
+def test_a_story_is_one_commit_with_code_and_control_files_and_nothing_else(two: Project) -> None:
+    assert two.landed() == ["login/US-001", "login/US-002"]
+    assert two.files_of(two.commit_of("US-002")) == [
+        "docs/features/login/prd.json",
+        "docs/features/login/progress.txt",
+        "docs/features/login/stories/US-002.md",
+        "src/us_002.py",
+    ]
+
+
+def test_the_commit_carries_the_four_trailers(two: Project) -> None:
+    commit = two.commit_of("US-001")
+
+    assert two.git("log", "-1", "--format=%s", commit) == "feat(login): US-001 Story US-001"
+    assert two.trailer("Ralphy-Story", commit) == "login/US-001"
+    assert two.trailer("Ralphy-Attempt", commit) == "1"
+    assert two.trailer("Ralphy-Run", commit) == two.journal("run")[0]["run"]
+    assert float(two.trailer("Ralphy-Cost-USD", commit)) > 0
+
+
+def test_the_agents_own_commits_are_kept_under_a_ref_and_not_on_the_branch(two: Project) -> None:
+    (kept,) = two.refs("refs/ralphy/login/US-002")
+
+    assert two.git("log", "-1", "--format=%s", kept) == "wip: half of it"
+    assert not [line for line in two.subjects() if "wip" in line]
+
+
+def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
+    there = json.loads(two.git("show", f"{two.commit_of('US-001')}:docs/features/login/prd.json"))
+    first, second = there["userStories"]
+
+    assert (first["status"], first["passes"]) == ("completed", True)
+    assert (second["status"], second["passes"]) == ("pending", False)
+    assert first["execution"]["files_modified"] == ["src/us_001.py"]
+    assert first["evidence"]["checks"][0]["exit"] == 0
+
+
+def test_nothing_dirty_is_left_and_git_finds_no_fault(two: Project) -> None:
+    assert_clean(two)
+
+
+def test_learnings_stand_in_the_progress_log_and_patterns_on_top(two: Project) -> None:
+    log = two.read("progress.txt")
+
+    assert log.index("- files live in src") < log.index("## [")
+    assert log.count("## [") == 2
+    assert "files live in src" in two.read("stories/US-002.md")
+
+
+def test_a_story_document_holds_its_own_entries_alone(two: Project) -> None:
+    assert two.read("stories/US-001.md").count("## [") == 1
+    assert "US-002" not in two.read("stories/US-001.md")
+
+
+def test_a_folder_with_nothing_but_a_prd_json_is_a_feature(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), path="tasks")
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "qa"]
+    assert project.landed() == ["tasks/US-001"]
+    assert_clean(project)
+
+
+def test_unknown_fields_of_a_hand_written_prd_survive(tmp_path: Path) -> None:
+    project = build(tmp_path)
+    (project.folder / "PRD.md").unlink()
+    project.plan(story("US-001", mood="good"), team={"lead": "Ada"})
+
+    project.loop()
+
+    assert project.prd()["team"] == {"lead": "Ada"}
+    assert project.story("US-001")["mood"] == "good"
+
+
+def test_files_that_an_agent_deletes_are_gone_from_the_commit(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [{**works(), "delete": ["src/base.py"]}]})
+
+    project.loop()
+
+    assert "src/base.py" in project.files_of(project.commit_of("US-001"))
+    assert not (project.repo / "src" / "base.py").exists()
+    assert_clean(project)
