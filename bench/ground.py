@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from bench.stand_in import StandIn, build
@@ -21,6 +22,20 @@ _GITCONFIG = "[user]\n\tname = Bench\n\temail = bench@example.org\n[init]\n\tdef
 _CONFIG = {"checks": [], "limits": {"max_iterations": 100000, "calls_per_hour": 100000}}
 
 Document = dict[str, object]
+
+
+class CannotRun(Exception):
+    """What was to be measured did not do what it is measured at; the text says why."""
+
+
+class Effort(Enum):
+    """How much is measured: all of it, or enough to see that it works."""
+
+    FULL = "full"
+    QUICK = "quick"
+
+    def pick(self, *, full: int, quick: int) -> int:
+        return full if self is Effort.FULL else quick
 
 
 @dataclass(frozen=True, slots=True)

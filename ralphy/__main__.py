@@ -6,10 +6,15 @@ import sys
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
-    from ralphy.cli.main import main as run
+    """Answer at once what can be, else load the command line; end the process with the exit code."""
+    from ralphy.cli.quick import answer
 
-    sys.exit(run())
+    code = answer(sys.argv[1:])
+    if code is None:
+        from ralphy.cli.main import main as run
+
+        code = run()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
 NOT_COMMITTED = ("TASKS.md", *MARKERS)
 _MARKER_BYTES = 64 * 1024
+_TICK_NS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,9 @@ class Digests:
         if not data or not data.strip():
             return None
         found = Artifact(self.of(data), seen[4])
-        self._known[path] = (seen, found)
+        # The clock of the file system ticks slowly: a change in the same tick would look like none.
+        if time.time_ns() - seen[4] > _TICK_NS:
+            self._known[path] = (seen, found)
         return found
 
 

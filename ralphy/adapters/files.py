@@ -53,11 +53,14 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as source:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None
-        return source.read(most + 1)
+        with open(descriptor, "rb", closefd=False) as source:
+            return source.read(most + 1)
+    finally:
+        os.close(descriptor)
 
 
 def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.core.errors import EnvironmentProblem, NotFound
 
 _SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
     "-c", "core.quotePath=false", "-c", "advice.detachedHead=false",
 )  # fmt: skip
-_DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
+DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
 _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
              "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
@@ -60,20 +60,14 @@ class Repository:
         name = "main" if self.git_dir == self.common_dir else f"worktree-{self.git_dir.name}"
         return self.state_dir / "checkouts" / name
 
-    def run(
-        self, *args: str, stdin: bytes = b"", index: Path | None = None, timeout: float | None = None
-    ) -> bytes:
+    def run(self, *args: str, stdin: bytes = b"", index: Path | None = None, timeout: float | None = None) -> bytes:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return _run((*_SAFE, *args), self.root, env, stdin, timeout)
 
     def run_durable(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """The same with everything it writes on the disk when it returns: for the ledger."""
-        return self.run(*_DURABLE, *args, stdin=stdin, index=index)
-
-    def run_written_out(self, *args: str, stdin: bytes = b"") -> bytes:
-        """The same with all it writes handed to the disk: a later flush of anything makes it durable."""
-        return self.run("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only", *args, stdin=stdin)
+        return self.run(*DURABLE, *args, stdin=stdin, index=index)
 
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
@@ -105,9 +99,7 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
     return out
 
 
-def _run(
-    args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float | None
-) -> bytes:
+def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float | None) -> bytes:
     try:
         done = subprocess.run(
             (_git(env), *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, timeout=timeout,
@@ -190,76 +182,6 @@ def operation_in_progress(repository: Repository) -> str:
     marks = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
              "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
     return next((name for mark, name in marks.items() if (repository.git_dir / mark).exists()), "")
-
-
-_AGAIN = "start again: Ralphy looks anew at what is there"
-# What git's refusal to move a ref holds -> what it means, and what to do.
-_REFUSALS = (
-    ("cannot create '", "another branch's name stands in the way", "git branch -m OLD NEW"),
-    (".lock'", "another git command holds the branch", "wait for it, or remove the lock file if none runs"),
-    ("but expected", "a branch moved while Ralphy worked", _AGAIN),
-    ("already exists", "a branch moved while Ralphy worked", _AGAIN),
-    ("unable to resolve reference", "a branch moved while Ralphy worked", _AGAIN),
-    ("is missing but", "a branch moved while Ralphy worked", _AGAIN),
-)
-
-
-def _refusal(said: str) -> Conflict | EnvironmentProblem:
-    for part, what, hint in _REFUSALS:
-        if part in said:
-            return Conflict(f"{what}: {said}", hint=hint)
-    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a word'}", hint="git fsck")
-
-
-class RefMover:
-    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def warm(self) -> None:
-        """Start the process ahead of its first use."""
-        if self._process is None:
-            self._process = self._repository.start(*_DURABLE, "update-ref", "--stdin", "-m", "ralphy")
-
-    def move(self, updates: Iterable[tuple[str, str, str]]) -> None:
-        """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).
-
-        Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
-        EnvironmentProblem for all else; nothing has moved then.
-        """
-        zero = "0" * (64 if self._repository.object_format == "sha256" else 40)
-        rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in updates)
-        why = self._why_refused(rows)
-        if why == "":  # the warm process had been ended by somebody: a fresh one is asked
-            why = self._why_refused(rows)
-        if why is not None:
-            raise _refusal(why)
-
-    def _why_refused(self, rows: str) -> str | None:
-        """What git says against it; None if it is done."""
-        self.warm()
-        process = self._process
-        assert process and process.stdin and process.stdout
-        try:
-            process.stdin.write(f"start\n{rows}prepare\ncommit\n".encode())
-            process.stdin.flush()
-            answers = [process.stdout.readline() for _ in ("start", "prepare", "commit")]
-        except BrokenPipeError:
-            answers = [b""]
-        if answers[-1] == b"commit: ok\n":
-            return None
-        self._process = None
-        process.kill()
-        _, said = process.communicate()
-        return said.decode("utf-8", "replace").strip()
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process:
-            self._process.communicate()
-            self._process = None
 
 
 def install_index(repository: Repository, index: Path) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = 0
+        self._inode = 0
 
     def append(self, entry: Mapping[str, Any], *, durable: bool = True) -> None:
         """Add a line; when `durable`, it (and all before it) is on the disk when this returns.
@@ -29,7 +32,9 @@ class Journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                os.write(descriptor, self._mend(descriptor) + orjson.dumps(entry) + b"\n")
+                line = self._mend(descriptor) + _dumped(entry) + b"\n"
+                while line := line[os.write(descriptor, line) :]:
+                    pass  # the disk is all but full: the next call says so
                 if durable:
                     os.fdatasync(descriptor)
             finally:
@@ -50,20 +55,46 @@ class Journal:
             history.add(entry)
 
     def _new_lines(self) -> Iterator[Mapping[str, Any]]:
-        try:
-            if self._path.stat().st_size == self._read:
-                return
-            with self._path.open("rb") as source:
-                source.seek(self._read)
-                data = source.read()
-        except FileNotFoundError:
-            return
+        data = self._new_bytes()
         end = data.rfind(b"\n") + 1
         self._read += end
-        for line in data[:end].splitlines():
+        for line in data[:end].split(b"\n"):
             try:
                 entry = orjson.loads(line)
             except orjson.JSONDecodeError:
                 continue
             if isinstance(entry, dict):
                 yield entry
+
+    def _new_bytes(self) -> bytes:
+        """What stands behind the last line read; from the beginning if the file was taken away or cut."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise self._unreadable(str(error.strerror)) from error
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise self._unreadable("it is no plain file")
+            if found.st_ino != self._inode or found.st_size < self._read:
+                self._inode, self._read = found.st_ino, 0
+            if found.st_size == self._read:
+                return b""
+            with open(descriptor, "rb", closefd=False) as source:
+                source.seek(self._read)
+                return source.read()
+        finally:
+            os.close(descriptor)
+
+    def _unreadable(self, why: str) -> EnvironmentProblem:
+        return EnvironmentProblem(f"the journal cannot be read: {why}", where=str(self._path))
+
+
+def _dumped(entry: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(entry)
+    except TypeError:  # the name of a file that is no UTF-8
+        text = json.dumps(entry, ensure_ascii=False, default=str).encode("utf-8", "replace")
+        return orjson.dumps(orjson.loads(text))

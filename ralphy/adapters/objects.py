@@ -171,7 +171,10 @@ class Objects:
         oid = self._hash(framed).hexdigest()
         path = f"{self._folder}/{oid[:2]}/{oid[2:]}"
         if not os.path.exists(path):
-            _write_once(path, zlib.compress(framed, 1))
+            try:
+                _write_once(path, zlib.compress(framed, 1))
+            except OSError as error:
+                raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=path) from error
             self._last = path
         return oid
 
@@ -209,7 +212,7 @@ def _write_once(path: str, data: bytes) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
     except FileNotFoundError:
-        os.mkdir(os.path.dirname(path))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
     try:
         _write_all(descriptor, data)

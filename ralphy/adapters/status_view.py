@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _OF_FOLDER = ("PRD.md", "SPEC.md", "prd.json", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "APPROVED", "REJECTED", "STOP",
               ".ralphy/config.yaml")  # fmt: skip

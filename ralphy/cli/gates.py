@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import click
 
@@ -48,12 +47,13 @@ def abort(call: Invocation, feature: str | None) -> int:
     from ralphy.adapters.lock import holder
 
     repository = call.repository()
-    if feature is not None:
-        call.feature(repository, feature)
+    wanted = call.feature(repository, feature).name if feature is not None else ""
     note = holder(repository.checkout_dir / "lock")
-    pid = note.get("pid")
+    pid, purpose = note.get("pid"), note.get("purpose")
     if not note or not isinstance(pid, int) or pid <= 1:
         raise NotFound("no Ralphy works in this checkout", hint="ralphy status")
+    if wanted and purpose not in ("watch", f"feature {wanted}"):
+        raise NotFound(f"no Ralphy works on {wanted} now", hint=f"pid {pid} is at work here: {purpose}")
     if str(note.get("host")) != os.uname().nodename:
         raise Conflict(f"the Ralphy that works here runs on {note.get('host')}", hint="end it there")
     os.kill(pid, signal.SIGTERM)
@@ -94,8 +94,3 @@ def reset(call: Invocation, feature: str | None) -> int:
         said = reset_feature(w)
     call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
     return ExitCode.DONE
-
-
-def shown(path: Path, root: Path) -> str:
-    """A path as people read it."""
-    return os.path.relpath(path, root)

@@ -10,33 +10,10 @@ from typing import Any
 import click
 
 from ralphy import __version__
+from ralphy.cli.commands import COMMANDS, help_text
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
 from ralphy.core.errors import ExitCode, RalphyError
-
-# command -> (module below ralphy.cli, help shown without importing it)
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("setup", "Set a repository up for Ralphy; overwrites nothing."),
-    "demo": ("demo", "See the whole pipeline at work on a toy repository."),
-    "doctor": ("doctor", "Say what is missing for a night, and how to mend it."),
-    "detect": ("setup", "Show the stack and the checks that are found here."),
-    "init-prompts": ("setup", "Copy the prompts into the repository, to change them."),
-    "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
-    "start": ("run", "Run one feature in the foreground and ask at gates."),
-    "loop": ("run", "Run one feature to a gate, a halt or the end; never asks."),
-    "watch": ("run", "Watch all features: wait at gates, go on when files appear."),
-    "why": ("look", "Say what comes next, and why."),
-    "status": ("look", "Show where a feature stands."),
-    "approve": ("gates", "Approve what waits at a gate."),
-    "reject": ("gates", "Reject what waits at a gate, with remarks for its agent."),
-    "abort": ("gates", "End the run that is going on, at once."),
-    "redo": ("gates", "Make a step (spec, qa, pr) or a story again."),
-    "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
-    "logs": ("records", "Show what the agents did."),
-    "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
-    "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
-    "tasks": ("stories", "The same as story."),
-}
 
 
 class LazyGroup(Group):
@@ -56,20 +33,14 @@ class LazyGroup(Group):
         found: click.Command = getattr(module, name.replace("-", "_"))
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
+        return help_text()
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ralphy")
 def cli() -> None:
-    """From PRD.md to a pull request, one verified commit per user story.
-
-    FEATURE is a folder of docs/features/ (or a path to a folder with a prd.json); it may be left out when there
-    is just one. Exit codes: 0 done, 2 not found, 3 invalid input, 4 conflict, 5 environment, 10 waiting for a
-    person, 11 failed or blocked stories, 13 budget reached, 130 interrupted.
-    """
+    """From PRD.md to a pull request, one verified commit per user story."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         return output.error(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
+    except SystemExit:  # how click ends when nobody reads stdout any more: no error, whatever the pipe is for
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except Exception as error:  # the boundary: a defect of ours is said as one, with what a report needs

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ralphy.cli.plain import clean
 from ralphy.core.errors import ExitCode, RalphyError
 
 if TYPE_CHECKING:
@@ -88,10 +89,3 @@ class Output:
     def _json_error(self, code: int, message: str, hint: str) -> None:
         body = {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
         self.data("", {"schema": "ralphy/error@1", "ok": False, "error": body})
-
-
-def clean(text: str) -> str:
-    """Text without what a terminal would obey: control characters become visible."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

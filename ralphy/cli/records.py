@@ -65,7 +65,7 @@ def _emitter(call: Invocation, root: str) -> Callable[[Line], None]:
 
 def _emit_raw(line: Line) -> None:
     """As it is; on a terminal without what the terminal would obey."""
-    from ralphy.cli.output import clean
+    from ralphy.cli.plain import clean
 
     data = clean(line.raw.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else line.raw
     sys.stdout.buffer.write(data + b"\n")

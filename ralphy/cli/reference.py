@@ -96,7 +96,8 @@ def render_exit_codes() -> str:
 
 def render_cli_reference() -> str:
     """docs/reference/cli.md, from the commands themselves."""
-    from ralphy.cli.main import COMMANDS, cli
+    from ralphy.cli.commands import COMMANDS
+    from ralphy.cli.main import cli
 
     context = click.Context(cli, info_name="ralphy")
     parts = [_CLI_INTRO, "## On every command\n", _options(_command(cli, context, "status"), is_everywhere=True)]

@@ -12,7 +12,6 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.show import Narrator
-from ralphy.core.decision import Rest, Wait
 from ralphy.core.errors import ExitCode, InvalidInput
 from ralphy.core.model import Session
 
@@ -202,8 +201,3 @@ def watch(call: Invocation, **limits: Any) -> int:
     finally:
         checkout.close()
     return ExitCode.DONE
-
-
-def is_gate(rest: Rest) -> bool:
-    """Does this rest wait for a person at a gate?"""
-    return isinstance(rest, Wait) and bool(rest.gate)

@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from ralphy.adapters.files import replace_file
-from ralphy.cli.output import Output, clean
+from ralphy.cli.output import Output
+from ralphy.cli.plain import clean
 from ralphy.core import decision as d
 from ralphy.core.agent import Activity
 from ralphy.core.model import Snapshot

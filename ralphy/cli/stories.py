@@ -37,7 +37,7 @@ tasks = story
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
     """List the stories and where they stand."""
-    from ralphy.cli.look import story_line
+    from ralphy.cli.quick import story_line
     from ralphy.engine.status import status_of
 
     with call.workspace(feature) as w:

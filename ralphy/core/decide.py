@@ -20,6 +20,9 @@ from ralphy.core.stories import next_ready, why_stuck
 # About two hours of back-off: then a person should know.
 _MOST_TROUBLES = 16
 
+# What becomes a commit on the feature's branch.
+_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.AddFixes, d.GiveUp)
+
 Rule = Callable[[Snapshot, Config], d.Decision | None]
 
 
@@ -28,8 +31,13 @@ def decide(snapshot: Snapshot, config: Config) -> d.Decision:
     for rule in _RULES:
         decision = rule(snapshot, config)
         if decision is not None:
-            return decision
+            return _on_clean_ground(snapshot, decision)
     return d.Done(_end_reason(snapshot))
+
+
+def _on_clean_ground(s: Snapshot, decision: d.Decision) -> d.Decision:
+    """Nothing is committed beside a person's own unfinished work: an agent's would not be told from it."""
+    return (s.tree.is_on_branch and isinstance(decision, _COMMITS) and ground(s)) or decision
 
 
 def _recovery(s: Snapshot, _: Config) -> d.Decision | None:
@@ -50,13 +58,9 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
+    if s.tree.has_feature_branch:
+        return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
-
-
-def _busy(s: Snapshot, _: Config) -> d.Decision | None:
-    """Nothing is committed under a merge that a person has not finished (a rebase leaves HEAD detached)."""
-    stands_still = s.tree.is_on_branch or (not s.tree.branch and s.tree.has_feature_branch)
-    return ground(s) if s.tree.busy and stands_still else None
 
 
 def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
@@ -122,6 +126,8 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
     tree = s.tree
     if tree.is_on_branch:
         return None
+    if tree.busy:  # a rebase leaves HEAD detached
+        return ground(s)
     if tree.other_feature:
         return d.Wait(f"this checkout is on the branch of feature {tree.other_feature}; one feature at a time is "
                       f"worked on in a checkout. When it is finished: git switch {tree.base}")  # fmt: skip
@@ -226,7 +232,6 @@ _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
     _inputs,
-    _busy,
     _adoption,
     _pause,
     _spec,

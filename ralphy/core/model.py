@@ -93,9 +93,15 @@ class Prd:
         raise KeyError(story_id)
 
     def with_story(self, story_id: str, **changes: Any) -> Prd:
-        """The PRD with some fields of one story replaced, the others as they were."""
+        """The PRD with some fields of one story replaced, the others as they were.
+
+        New fields go before the last one: a story whose last line stays as it is can be reverted although
+        others were added behind it.
+        """
         old = self.story(story_id)
-        new = Story.of({**old.raw, **changes}, old.index)
+        last = next(reversed(old.raw))
+        end = {} if last in changes else {last: old.raw[last]}
+        new = Story.of({**{k: v for k, v in old.raw.items() if k not in end}, **changes, **end}, old.index)
         stories = (*self.stories[: old.index], new, *self.stories[old.index + 1 :])
         return Prd({**self.raw, "userStories": [story.raw for story in stories]}, stories)
 

@@ -85,9 +85,26 @@ def canonical(prd: Prd) -> Prd:
 def _canonical(story: Story) -> Document:
     status = Status.PENDING if story.is_open else story.status
     passes = status is Status.COMPLETED
-    if story.raw.get("status") == status.value and story.raw.get("passes") is passes:
-        return story.raw
-    return {**story.raw, "passes": passes, "status": status.value}
+    raw = _anchored(story.raw)
+    if raw.get("status") == status.value and raw.get("passes") is passes:
+        return raw
+    last = next(reversed(raw))
+    anchor = {} if last in _CHANGING else {last: raw[last]}
+    rest = {key: value for key, value in raw.items() if key not in anchor}
+    return {**rest, "passes": passes, "status": status.value, **anchor}
+
+
+# What a run changes of a story. The last field of a story must be none of these (see Prd.with_story).
+_CHANGING = frozenset(("passes", "status", "acceptanceCriteria", "tasks", "execution", "testing", "evidence"))
+_ANCHORS = ("priority", "context", "dependsOn", "kind", "notes", "description", "title", "id")
+
+
+def _anchored(raw: Document) -> Document:
+    """The story with a field at its end that no run changes."""
+    if next(reversed(raw)) not in _CHANGING:
+        return raw
+    anchor = next(name for name in _ANCHORS if name in raw)
+    return {**{key: value for key, value in raw.items() if key != anchor}, anchor: raw[anchor]}
 
 
 def merged(existing: Prd, draft: Sequence[Document]) -> list[Document]:
@@ -112,9 +129,7 @@ def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
         {
             "id": f"FIX-{round_}-{n}",
             "title": finding.title,
-            "description": "\n".join(
-                p for p in (finding.detail, finding.file and f"File: {finding.file}") if p
-            ),
+            "description": "\n".join(p for p in (finding.detail, finding.file and f"File: {finding.file}") if p),
             "kind": "fix",
             "acceptanceCriteria": [f"The {finding.severity} finding of the QA report no longer holds"],
             "priority": last + n,

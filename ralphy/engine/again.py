@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot, Status
+from ralphy.core.model import Snapshot, Status
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import reopened
 from ralphy.engine.control import set_aside
@@ -56,8 +56,3 @@ def reset_feature(w: Workspace) -> str:
     if changed:
         keep_prd(w, s, prd, "reset", "failed stories are tried again")
     return "failed and blocked stories are pending again" if changed else "attempts are counted anew"
-
-
-def empty(prd: Prd) -> bool:
-    """Has the PRD no stories at all?"""
-    return not prd.stories

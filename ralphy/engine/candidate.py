@@ -115,11 +115,8 @@ def entries_of(w: Workspace, green: str, paths: Sequence[str]) -> dict[str, Entr
         else:
             plain.append((path, mode))
     if plain:
-        names = "\n".join(_quoted(path) for path, _ in plain) + "\n"
-        oids = w.repository.run_written_out(
-            "hash-object", "-w", "--stdin-paths", stdin=names.encode("utf-8", "surrogateescape")
-        ).split()
-        entries |= {path: Entry(mode, oid.decode()) for (path, mode), oid in zip(plain, oids, strict=True)}
+        oids = w.checkout.blobs.write(path for path, _ in plain)
+        entries |= {path: Entry(mode, oid) for (path, mode), oid in zip(plain, oids, strict=True)}
     return entries
 
 
@@ -139,13 +136,6 @@ def _kind(w: Workspace, green: str, path: str) -> tuple[str, bytes | None]:
     if before and not w.checkout.trusts_file_mode and before.mode in ("100644", "100755"):
         return before.mode, None
     return ("100755" if found.st_mode & 0o100 else "100644"), None
-
-
-def _quoted(path: str) -> str:
-    """A path on a line of its own; git unquotes C style, as it does in its own output."""
-    if not any(c in path for c in '"\n\\'):
-        return path
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _status(w: Workspace) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ralphy.adapters import git
-from ralphy.adapters.git import RefMover, Repository
+from ralphy.adapters.git import Repository
 from ralphy.adapters.objects import Objects
+from ralphy.adapters.warm_git import BlobWriter, RefMover
 
 if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
@@ -27,6 +28,7 @@ class Checkout:
     repository: Repository
     objects: Objects
     refs: RefMover
+    blobs: BlobWriter
     index_at: str = ""
     clean_at: str = ""
     rows: Rows | None = None
@@ -37,12 +39,13 @@ class Checkout:
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
-        return cls(repository, Objects(repository), RefMover(repository))
+        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository))
 
     def close(self) -> None:
         """End the processes that were kept warm."""
         self.objects.close()
         self.refs.close()
+        self.blobs.close()
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None

@@ -54,32 +54,12 @@ def land(w: Workspace, landing: Landing) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
     entries = {path: _blob(w, data) for path, data in paths.items()}
-    tree = w.objects.graft(landing.tree, entries)
-    w.objects.persist(tree)
-    commit = _write_commit(w, landing, tree)
-    w.milestone("objects_written")
-    intent = {
-        "commit": commit,
-        "branch": w.feature_branch,
-        "files": list(landing.files),
-        "end": dict(landing.end),
-    }
-    write_intent(w, intent)
-    w.milestone("intent_recorded")
     refresh = _start_index(w, landing.code, entries)
     try:
-        ref = f"refs/heads/{w.feature_branch}"
-        w.checkout.refs.move(((ref, commit, landing.tip), *landing.refs))
+        commit = _commit(w, landing, entries)
     except BaseException as error:
-        refresh.kill()
-        refresh.communicate()
-        w.checkout.index_at = ""
-        if isinstance(error, Conflict):
-            clear_intent(w)  # nothing has moved; after an interruption it may have, and the intent will tell
-        else:
-            w.checkout.refs.close()
+        _give_up(w, refresh, error)
         raise
-    w.milestone("refs_moved")
     _write_files(w, landing.files)
     if landing.prd and landing.files.get("prd.json"):
         w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
@@ -89,6 +69,34 @@ def land(w: Workspace, landing: Landing) -> str:
     finish_intent(w, landing.end)
     w.checkout.index_at = w.checkout.clean_at = commit
     return commit
+
+
+def _commit(w: Workspace, landing: Landing, entries: Mapping[str, Entry | None]) -> str:
+    """Write the objects, record the intent, move the refs."""
+    tree = w.objects.graft(landing.tree, entries)
+    w.objects.persist(tree)
+    commit = _write_commit(w, landing, tree)
+    w.milestone("objects_written")
+    end = dict(landing.end)
+    write_intent(w, {"commit": commit, "branch": w.feature_branch, "files": list(landing.files), "end": end})
+    w.milestone("intent_recorded")
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
+    w.milestone("refs_moved")
+    return commit
+
+
+def _give_up(w: Workspace, refresh: subprocess.Popen[bytes], error: BaseException) -> None:
+    """The index that was being brought up beside is worth nothing.
+
+    After a Conflict nothing has moved. After an interruption the refs may have, and the intent stays to tell.
+    """
+    refresh.kill()
+    refresh.communicate()
+    w.checkout.index_at = ""
+    if isinstance(error, Conflict):
+        clear_intent(w)
+    else:
+        w.checkout.refs.close()
 
 
 def _blob(w: Workspace, data: bytes | None) -> Entry | None:
@@ -177,12 +185,10 @@ def complete_intent(w: Workspace) -> bool:
     """After a crash: finish what had been recorded, if its commit is HEAD; False if it was never reached."""
     intent = read_intent(w)
     head = git.resolve(w.repository, f"refs/heads/{intent.get('branch')}") if intent else ""
-    at, stands_on = git.head_of(w.repository)
     if not intent or intent.get("commit") != head:
-        if intent.get("came_from") and not stands_on:
-            _stand_on(w, intent["came_from"])
         clear_intent(w)
         return False
+    at = git.head_of(w.repository)[0]
     if at == intent.get("came_from", intent["branch"]) or at == intent["branch"]:
         _bring_up(w, intent, head)
     finish_intent(w, intent["end"])
@@ -202,7 +208,7 @@ def _bring_up(w: Workspace, intent: Mapping[str, Any], head: str) -> None:
 def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[str]) -> str:
     """Make the feature's branch with a first commit of `tree`, and stand on it instead of on the branch before.
 
-    HEAD moves beside the making of the branch; the intent knows where it came from.
+    HEAD moves when the branch is there, beside the reading of the files; the intent knows where it came from.
     """
     w.objects.persist(tree)
     landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, "", {})
@@ -211,19 +217,16 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
     write_intent(w, intent)
     w.milestone("branch_intent_recorded")
     refresh = _start_index(w, paths, {})
-    standing = w.repository.start("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{w.feature_branch}")
     try:
         w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, ""),))
-    except BaseException:
-        git.finish(standing)
-        git.finish(refresh)
-        _stand_on(w, before.branch)
-        w.checkout.index_at = ""
-        clear_intent(w)
+    except BaseException as error:
+        _give_up(w, refresh, error)
         raise
-    git.finish(standing)
     w.milestone("branch_made")
+    standing = w.repository.start("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{w.feature_branch}")
     git.finish(refresh)
+    git.finish(standing)
+    w.milestone("on_the_branch")
     git.install_index(w.repository, w.index)
     finish_intent(w, {})
     w.checkout.index_at = w.checkout.clean_at = commit

@@ -15,7 +15,7 @@ from ralphy.core.agent import AgentRequest, AgentResult
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
-from ralphy.core.steps import BY_NAME, active_limit_s
+from ralphy.core.steps import active_limit_s
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, require_branch
@@ -65,6 +65,8 @@ def agent_run(
     w.milestone("laid_out")
     remembered = Remembered()
     remembered.take(w)
+    w.checkout.blobs.warm()
+    w.checkout.refs.warm()
     result = Claude(w.config.agent.command, w.supervisor).run(
         _request(w, decision, snapshot, run, prompt, outbox), w.show
     )
@@ -126,8 +128,3 @@ def _prune(runs: Path) -> None:
     names = sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
     for name in names[:-_KEPT_RUNS]:
         shutil.rmtree(runs / name, ignore_errors=True)
-
-
-def phase_of(step: str) -> str:
-    """S0.8's word for a step."""
-    return BY_NAME[step].phase

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ralphy.adapters.files import read_regular, replace_file
 from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
+from ralphy.core.gates import word_on
 from ralphy.core.model import Prd, Snapshot
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import shown_status
@@ -51,7 +52,21 @@ def phase_of(decision: d.Decision, s: Snapshot) -> str:
         return _halted(decision, s)
     if isinstance(decision, d.Publish):
         return "PR"
-    return str(s.prd.workflow.get("phase") or ("SPECIFICATION" if s.digest("PRD.md") else "IDLE"))
+    return _position(s)
+
+
+def _position(s: Snapshot) -> str:
+    """The step that the folder is in, whatever is done next."""
+    has_documents = bool(s.digest("PRD.md") or s.digest("SPEC.md"))
+    if not has_documents and not s.prd.stories:
+        return "IDLE"
+    said = word_on(s, "spec", s.digest("SPEC.md"))
+    if has_documents and not (said and said.verdict == "approved"):
+        return "SPECIFICATION"
+    if not all(story.is_completed for story in s.prd.stories):
+        return "IMPLEMENTATION"
+    said = word_on(s, "qa", s.digest("QA_REPORT.md"), s.tree.code)
+    return "PR" if said and said.verdict == "approved" else "QA"
 
 
 def _halted(decision: d.Halt, s: Snapshot) -> str:
@@ -61,4 +76,4 @@ def _halted(decision: d.Halt, s: Snapshot) -> str:
         return "REJECTED"
     if decision.exit_code == ExitCode.STORIES_OPEN:
         return "FAILED"
-    return str(s.prd.workflow.get("phase") or "SPECIFICATION")
+    return _position(s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -57,15 +58,33 @@ class Heard:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._from = 0
         self.text = ""
 
     def until(self, wanted: str) -> None:
-        """Read on until `wanted` has come; fails when nothing comes any more."""
-        while wanted not in self.text:
-            assert select.select([self._descriptor], [], [], PATIENCE_S)[0], f"no {wanted!r} in {self.text!r}"
+        """Read on until `wanted` has come, behind what was waited for before; fails when it ends without."""
+        while (at := self.text.find(wanted, self._from)) < 0:
+            assert self._read(), f"it ended without {wanted!r}: {self.text!r}"
+        self._from = at + len(wanted)
+
+    def rest(self) -> None:
+        """Read to the end."""
+        while self._read():
+            pass
+
+    def send(self, text: str) -> None:
+        """Type on the terminal."""
+        os.write(self._descriptor, text.encode())
+
+    def _read(self) -> bool:
+        assert select.select([self._descriptor], [], [], PATIENCE_S)[0], f"nothing comes after {self.text!r}"
+        try:
             data = os.read(self._descriptor, 65536)
-            assert data, f"it ended without {wanted!r}: {self.text!r}"
-            self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        except OSError as error:  # the other side of the terminal is closed
+            assert error.errno == errno.EIO
+            return False
+        self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(data)
 
 
 Make = Callable[..., tuple[Project, Call]]

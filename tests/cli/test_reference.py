@@ -16,7 +16,8 @@ import yaml
 from ralphy.adapters.config_fields import all_fields
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.settings import load
-from ralphy.cli.main import COMMANDS, cli
+from ralphy.cli.commands import COMMANDS
+from ralphy.cli.main import cli
 from ralphy.cli.reference import pages, render_cli_reference, render_config_reference, render_exit_codes
 from ralphy.core.errors import EXIT_MEANINGS, ExitCode
 

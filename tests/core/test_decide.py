@@ -93,6 +93,10 @@ RULES: dict[str, Situation] = {
     "an empty folder on its own branch": (
         unspecified(tree=tree()), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND},
     ),
+    "the folder is on the branch that is not checked out": (
+        unspecified(tree=on_main(has_feature_branch=True)), d.Halt, "git switch ralph/login",
+        {"exit_code": ExitCode.CONFLICT},
+    ),
     # a merge, and edits by hand
     "a merge on the branch stops everything": (
         snapshot(tree=tree(busy="a merge", edited=("docs/features/login/PRD.md",))), d.Halt, "a merge is in progress",
@@ -107,6 +111,29 @@ RULES: dict[str, Situation] = {
     ),
     "edits on the branch are adopted": (
         snapshot(tree=tree(edited=("docs/features/login/SPEC.md",))), d.Adopt, "SPEC.md", {},
+    ),
+    "edits are not adopted beside uncommitted code": (
+        snapshot(tree=tree(edited=("docs/features/login/SPEC.md",), dirty=("mine.py",))), d.Halt, "mine.py",
+        {"exit_code": ExitCode.CONFLICT},
+    ),
+    "nothing is approved on the branch beside uncommitted code": (
+        at_qa_gate(markers={"APPROVED": marker()}, tree=tree(dirty=("mine.py",))), d.Halt, "mine.py",
+        {"exit_code": ExitCode.CONFLICT},
+    ),
+    "nothing is rejected on the branch in the middle of a merge": (
+        at_qa_gate(markers={"REJECTED": marker("no")}, tree=tree(busy="a merge")), d.Halt, "a merge", {},
+    ),
+    "before the branch an approval is no commit": (
+        at_spec_gate(markers={"APPROVED": marker()}, tree=on_main(dirty=("mine.py",))), d.Approve, "", {},
+    ),
+    "a gate waits beside uncommitted code": (
+        at_qa_gate(tree=tree(dirty=("mine.py",))), d.Wait, "waits to be read", {"gate": "qa"},
+    ),
+    "no story is given up beside uncommitted code": (
+        snapshot(lines=attempts(*["rejected"] * 5), tree=tree(dirty=("mine.py",))), d.Halt, "mine.py", {},
+    ),
+    "findings wait for clean ground": (
+        reviewed(report=qa_report("fail", "major"), tree=tree(dirty=("mine.py",))), d.Halt, "mine.py", {},
     ),
     "edits before the branch are left to it": (
         at_spec_gate(tree=on_main(edited=("docs/features/login/SPEC.md",))), d.Wait, "read", {"gate": "spec"},

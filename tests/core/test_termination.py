@@ -182,6 +182,10 @@ def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Sn
         assert seen.session.runs < config.limits.max_iterations
         assert decision.model
         assert (decision.step == "story") == (decision.story is not None)
+    if seen.tree.is_on_branch and isinstance(
+        decision, d.Adopt | d.Approve | d.Reject | d.TakeAnswer | d.AddFixes | d.GiveUp
+    ):
+        assert not seen.tree.dirty and not seen.tree.busy
     if isinstance(decision, d.RunAgent) and decision.story:
         story = seen.prd.story(decision.story)
         assert story.is_open and seen.tree.is_on_branch

@@ -166,5 +166,5 @@ def test_a_marker_made_in_the_very_moment_in_which_the_wait_begins_is_not_lost(
 ) -> None:
     monkeypatch.setattr(show, "_READING_S", 0.0)
     toy = lay_out(tmp_path / "toy", "rehearsal", os.environ)
-    result = show.play(toy, str, "-q", limit_s=60)
+    result = show.play(toy, lambda _: None, "-q", limit_s=60)
     assert result.faults == ()

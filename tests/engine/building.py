@@ -213,7 +213,9 @@ class Project:
         return sorted(path.name.split("-", 1)[1] for path in folder.iterdir()) if folder.exists() else []
 
 
-def build(tmp_path: Path, *stories: Act, path: str = "docs/features/login", **settings: Any) -> Project:
+def build(
+    tmp_path: Path, *stories: Act, path: str = "docs/features/login", object_format: str = "sha1", **settings: Any
+) -> Project:
     """A repository with a green check; with stories, prd.json is there by hand, else PRD.md.
 
     Gates of the spec are automatic, unless `settings` say otherwise.
@@ -226,7 +228,7 @@ def build(tmp_path: Path, *stories: Act, path: str = "docs/features/login", **se
     (repo / "src" / "base.py").write_text("BASE = 1\n", encoding="utf-8")
     (repo / "check.py").write_text(CHECK, encoding="utf-8")
     (repo / ".gitignore").write_text("__pycache__/\n*.log\n", encoding="utf-8")
-    project.git("init", "--quiet")
+    project.git("init", "--quiet", f"--object-format={object_format}")
     project.git("add", "--all")
     project.configure(**{"gates": {"spec": "auto", "qa": "human"}, **settings})
     project.play(stories={"*": [works()]})
@@ -235,6 +237,29 @@ def build(tmp_path: Path, *stories: Act, path: str = "docs/features/login", **se
     else:
         project.write("PRD.md", PRD_MD)
     return project
+
+
+def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:
+    """A project of one story whose only attempt was this act."""
+    project = build(tmp_path, story("US-001", **fields), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [act]})
+    project.loop()
+    return project
+
+
+def drive(project: Project, *words: str) -> int:
+    """Run the driver (see `tests.engine.driver`) to its end; gives its exit code, or fails with what it said."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tests.engine.driver", str(project.repo), project.path, *words],
+        env={**project.env, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode
 
 
 def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:
@@ -253,7 +278,7 @@ def run_loop(project: Project, session: Session, clock: Callable[[], float] | No
     from ralphy.engine.reactor import Patience, run_feature
 
     said: list[str] = []
-    decisions: list[d.Decision] = []
+    decisions: list[Any] = []
     with open_feature(project.repo, project.path, project.env) as workspace:
         workspace.session, workspace.say = session, said.append
         workspace.clock = clock or workspace.clock

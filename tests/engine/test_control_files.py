@@ -22,7 +22,7 @@ def meddled(tmp_path: Path, act: Act) -> tuple[Project, Ended]:
     return project, project.loop()
 
 
-MEDDLING = {
+MEDDLING: dict[str, Act] = {
     "prd.json": {"cheat": {"mark_passed": True}},
     "progress.txt": {"cheat": {"edit_progress": True}},
     "SPEC.md": {"cheat": {"edit_spec": True}},

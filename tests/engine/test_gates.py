@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import Project, assert_clean, build, story, works
+from tests.engine.building import Act, Project, assert_clean, build, story, works
 
-HUMAN = {"gates": {"spec": "human", "qa": "human"}}
+HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,18 @@ def test_reverts_of_several_stories_go_through_in_any_order(three: Project) -> N
 
     assert three.loop().runs == ["US-001", "US-003", "qa"]
     assert_clean(three)
+
+
+def test_a_story_that_was_added_behind_the_last_one_does_not_stand_in_the_way_of_its_revert(three: Project) -> None:
+    added = three.prd()
+    added["userStories"].append(story("US-004"))
+    three.write("prd.json", json.dumps(added, indent=2) + "\n")
+    three.loop()
+
+    three.git("revert", "--no-edit", three.commit_of("US-003"))
+
+    assert three.git("status", "--porcelain") == ""
+    assert {s for s, status in three.statuses().items() if status == "pending"} == {"US-003"}
 
 
 def test_a_reverted_revert_brings_the_story_back_without_a_run(three: Project) -> None:

@@ -1,29 +1,19 @@
-"""Verdicts: what counts as work, what the agent's word is worth, and what is tested (rulings 1, 2, 5 and 6)."""
+"""Verdicts: what counts as work, and what the agent's word is worth (rulings 1, 5 and 6)."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
 
 SATISFIED = {"status": {"RECOMMENDATION": "the login page is already satisfied by src/base.py"}, "say": "Nothing."}
 COMMIT = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--quiet", "-am"]
 
 
-def tried(tmp_path: Path, act: Act, *, attempts: int = 1, **fields: Any) -> Project:
-    """One story that this act was played for, with so many attempts allowed."""
-    project = build(tmp_path, story("US-001", **fields), limits={"max_attempts": attempts})
-    project.play(stories={"US-001": [act]})
-    project.loop()
-    return project
-
-
-NOT_WORK = {
+NOT_WORK: dict[str, Act] = {
     "nothing at all": {"say": "All done."},
     "an empty commit": {"run": ["git", "commit", "--quiet", "--allow-empty", "-m", "done"]},
     "a commit and its revert": {
@@ -158,7 +148,7 @@ def test_a_claim_quoted_from_elsewhere_is_no_claim(tmp_path: Path) -> None:
     assert any("EXIT_SIGNAL" in text for text in project.story("US-001")["evidence"]["warnings"])
 
 
-ENDS_BADLY = {"no result": {"crash": 3}, "killed": {"kill": "SIGKILL"}, "max turns": {"error": "max_turns"}}
+ENDS_BADLY: dict[str, Act] = {"no result": {"crash": 3}, "killed": {"kill": "SIGKILL"}, "max turns": {"error": "max_turns"}}
 
 
 @pytest.mark.parametrize("how", ENDS_BADLY)
@@ -182,135 +172,6 @@ def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> No
     project.loop()
 
     assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\nB = 1\nC = 1\n"
-
-
-def test_a_nested_repository_is_refused_and_does_not_stay(tmp_path: Path) -> None:
-    commit = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
-    act = works(run=[["git", "init", "--quiet", "lib"], commit])
-    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 1})
-    project.play(stories={"US-001": [act], "US-002": [works()]})
-
-    project.loop()
-
-    assert "lib/ is a nested repository" in project.story("US-001")["execution"]["last_error"]
-    assert project.landed() == ["login/US-002"]
-    assert project.files_of(project.commit_of("US-002"))[-1:] == ["src/us_002.py"]
-    assert not (project.repo / "src" / "us_001.py").exists()
-    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
-    assert_clean(project)
-
-
-def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path) -> None:
-    inner = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
-    add = [["git", "init", "--quiet", "lib"], inner, ["git", "add", "-A"], ["git", "commit", "--quiet", "-m", "lib"]]
-    project = tried(tmp_path, works(run=add))
-
-    assert project.landed() == []
-    assert_clean(project)
-
-
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "../../outside"])
-def test_a_link_out_of_the_repository_is_refused(tmp_path: Path, target: str) -> None:
-    project = tried(tmp_path, works(run=["ln", "-s", target, "out"]))
-
-    assert "out is a link out of the repository" in project.story("US-001")["execution"]["last_error"]
-    assert not (project.repo / "out").is_symlink()
-    assert_clean(project)
-
-
-def test_a_link_inside_of_the_repository_is_committed_as_a_link(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(run=["ln", "-s", "../check.py", "src/check"]))
-
-    assert project.git("ls-tree", "HEAD", "src/check").startswith("120000 blob")
-    assert_clean(project)
-
-
-def test_ignored_files_of_the_run_are_set_aside_before_the_checks(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "test ! -e secret.log"}])
-    (project.repo / "mine.log").write_text("a person's\n")
-    project.play(stories={"US-001": [works(write={"secret.log": "s", "src/a.py": "A = 1\n"})]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert project.set_aside() == ["secret.log"]
-    assert (project.repo / "mine.log").read_text() == "a person's\n"
-    assert any("secret.log" in text for text in project.story("US-001")["evidence"]["warnings"])
-
-
-def test_known_caches_stay_where_they_are(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(run=["mkdir", "-p", "src/__pycache__/x"], write={
-        "src/__pycache__/x.pyc": "", "src/a.py": "A = 1\n"}))  # fmt: skip
-
-    assert (project.repo / "src" / "__pycache__" / "x.pyc").exists()
-    assert project.set_aside() == []
-
-
-def test_index_bits_of_the_agents_hide_nothing(tmp_path: Path) -> None:
-    hide = ["git", "update-index"]
-    bits = [[*hide, "--assume-unchanged", "src/base.py"], [*hide, "--skip-worktree", "check.py"]]
-    project = tried(tmp_path, works(run=bits, append={"src/base.py": "BROKEN = 1\n", "check.py": "\n# nothing\n"}))
-
-    assert project.landed() == []
-    assert "src/base.py::works" in project.story("US-001")["execution"]["last_error"]
-    assert "BROKEN" not in (project.repo / "src" / "base.py").read_text()
-    assert project.git("ls-files", "-v", "src/base.py", "check.py") == "H check.py\nH src/base.py"
-
-
-def test_what_a_persons_index_bits_hide_stops_the_loop_before_any_run(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("update-index", "--assume-unchanged", "src/base.py")
-    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
-
-    code, said = project.call("loop", "login")
-
-    assert code == ExitCode.CONFLICT
-    assert "src/base.py" in said
-    assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
-    assert project.journal("run") == []
-
-
-def test_commits_of_the_agents_with_ralphys_trailers_are_refused(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(cheat={"forge_trailer": True}))
-
-    assert project.landed() == []
-    assert "trailers" in project.story("US-001")["execution"]["last_error"]
-    assert_clean(project)
-
-
-def test_the_agents_branch_and_resets_change_nothing_of_the_ledger(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    leave = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
-    project.play(stories={"US-001": [works()], "US-002": [works(run=leave)]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.git("symbolic-ref", "--short", "HEAD") == "ralph/login"
-    assert_clean(project)
-
-
-def test_an_agent_that_rewinds_the_branch_rewinds_nothing(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    rewind = ["git", "reset", "--quiet", "--hard", "HEAD~1"]
-    project.play(stories={"US-001": [works()], "US-002": [{"run": rewind}, works()]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-002")) == "2"
-    assert (project.repo / "src" / "us_001.py").exists()
-    assert_clean(project)
-
-
-def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
-    count = "import os; print(sorted(os.listdir('src'))); raise SystemExit('tmp.log' in os.listdir('src'))"
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"python3 -c {json.dumps(count)}"}])
-    project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "src/tmp.log": "x"})]})
-
-    project.loop()
-
-    assert project.git("ls-tree", "--name-only", "HEAD", "src/").split() == ["src/a.py", "src/base.py"]
 
 
 def test_two_checks_must_both_be_green(tmp_path: Path) -> None:
@@ -338,3 +199,11 @@ def test_breaking_another_file_does_not_pass(tmp_path: Path) -> None:
 
     assert project.landed() == []
     assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+
+
+def test_a_run_that_ended_badly_passes_after_a_complete_report(tmp_path: Path) -> None:
+    report = "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_RALPH_STATUS---"
+    project = tried(tmp_path, works(say=[report, "and then"], crash=3))
+
+    assert project.landed() == ["login/US-001"]
+    assert any("ended badly" in text for text in project.story("US-001")["evidence"]["warnings"])

@@ -1,0 +1,53 @@
+"""The commands: where each is, and what `ralphy --help` says of it without loading any of them."""
+
+from __future__ import annotations
+
+# command -> (module below ralphy.cli, help shown without importing it)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("setup", "Set a repository up for Ralphy; overwrites nothing."),
+    "demo": ("demo", "See the whole pipeline at work on a toy repository."),
+    "doctor": ("doctor", "Say what is missing for a night, and how to mend it."),
+    "detect": ("setup", "Show the stack and the checks that are found here."),
+    "init-prompts": ("setup", "Copy the prompts into the repository, to change them."),
+    "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
+    "start": ("run", "Run one feature in the foreground and ask at gates."),
+    "loop": ("run", "Run one feature to a gate, a halt or the end; never asks."),
+    "watch": ("run", "Watch all features: wait at gates, go on when files appear."),
+    "why": ("look", "Say what comes next, and why."),
+    "status": ("look", "Show where a feature stands."),
+    "approve": ("gates", "Approve what waits at a gate."),
+    "reject": ("gates", "Reject what waits at a gate, with remarks for its agent."),
+    "abort": ("gates", "End the run that is going on, at once."),
+    "redo": ("gates", "Make a step (spec, qa, pr) or a story again."),
+    "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
+    "logs": ("records", "Show what the agents did."),
+    "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
+    "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
+    "tasks": ("stories", "The same as story."),
+}
+
+_HELP = """\
+Usage: ralphy [OPTIONS] COMMAND [ARGS]...
+
+  From PRD.md to a pull request, one verified commit per user story.
+
+  FEATURE is a folder of docs/features/ (or a path to a folder with a
+  prd.json); it may be left out when there is just one. Every command has
+  --help, -C DIR, --json, -q and -v.
+
+Options:
+  --version   Show the version and exit.
+  -h, --help  Show this message and exit.
+
+Commands:
+{commands}
+
+Exit codes: 0 done, 2 not found, 3 invalid input, 4 conflict, 5 environment,
+10 waiting for a person, 11 failed or blocked stories, 13 budget reached,
+14 provider's limit, 130 interrupted."""
+
+
+def help_text() -> str:
+    """What `ralphy --help` prints."""
+    width = max(map(len, COMMANDS))
+    return _HELP.format(commands="\n".join(f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()))

@@ -1,0 +1,173 @@
+"""Quick answers: `--help` and `status` from what is kept, before the command line itself is loaded.
+
+Loading click takes longer than the answer. Whatever is not plainly one of these goes on to `ralphy.cli.main`,
+whose own `status` uses the same functions. Nothing is imported here that costs more than a millisecond or two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from ralphy.adapters import status_view
+from ralphy.cli.commands import help_text
+from ralphy.cli.plain import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# What decide looks at beside the files that a view names: the branches, and an operation that is not finished.
+_BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setup.json")
+_OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
+_MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
+
+
+def answer(words: list[str]) -> int | None:
+    """The exit code if this was answered; None if the command line has to be loaded."""
+    if words in (["--help"], ["-h"]):
+        sys.stdout.write(f"{help_text()}\n")
+        return 0
+    wanted = _status_words(words)
+    if wanted is None:
+        return None
+    value = now(*wanted)
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False) if "--json" in words else clean(status_text(value))
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _status_words(words: list[str]) -> tuple[str, str | None] | None:
+    """(folder, feature or None) of a plain `status [FEATURE] [--json]`; None for anything else."""
+    rest = [word for word in words if word != "--json"]
+    if rest[:1] != ["status"] or len(rest) > 2 or len(words) - len(rest) > 1 or any(w.startswith("-") for w in rest):
+        return None
+    return os.getcwd(), rest[1] if len(rest) == 2 else None
+
+
+def now(where: str, feature: str | None) -> dict[str, Any] | None:
+    """The kept view, if it is still true; what is worked on at this moment comes before what would come next."""
+    value = kept_view(where, feature)
+    return with_work(value) if value else None
+
+
+def with_work(value: dict[str, Any]) -> dict[str, Any]:
+    """A view with what is worked on in the place of what comes next."""
+    working = value.pop("working_on", "")
+    return {**value, "next": working} if working and value["running"] else value
+
+
+def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
+    """The view of an earlier look, if everything is as it was then."""
+    place = _place(where, feature)
+    value = status_view.load(place) if place else None
+    if not value or not place or value.pop("surroundings", None) != surroundings(place, value["branch"]):
+        return None
+    until = value["waiting_until"]
+    is_over = until is not None and until <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return None if is_over else {**value, "running": running_in(place)}
+
+
+def surroundings(place: status_view.Place, branch: str) -> list[Any]:
+    """What else a view is true of: changed files, branches, unfinished operations, configuration outside."""
+    status = _git_status(place.root)
+    git_dir, common = place.git_dir, place.common_dir
+    changed = [os.path.join(place.root, row[3:]) for row in os.fsdecode(status).split("\0")[:1000]]
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    paths = [place.root, os.path.join(home, "ralphy", "config.yaml"), *changed]
+    paths += [os.path.join(common, name) for name in (*_BRANCHES, f"refs/heads/{branch}")]
+    paths += [os.path.join(git_dir, name) for name in _OPERATIONS]
+    paths.append(os.path.join(os.path.dirname(_lock(place)), f"intent-{place.name}.json"))
+    settings = sorted([name, value] for name, value in os.environ.items() if name.startswith("RALPHY_"))
+    return [status.decode("utf-8", "replace"), settings, [_stamp(path) for path in paths]]
+
+
+def _git_status(root: str) -> bytes:
+    """What git says of changed files, by the shortest way: a pipe and a process, and none of Ralphy's own git verbs."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or "CONFIG" in name}
+    argv = ["git", "-C", root, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain=v1", "-z",
+            "--untracked-files=all", "--no-renames"]  # fmt: skip
+    reader, writer = os.pipe()
+    silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+    try:
+        pid = os.posix_spawnp("git", argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1), silent])
+    except FileNotFoundError:
+        pid = 0
+    finally:
+        os.close(writer)
+    with open(reader, "rb") as pipe:
+        out = pipe.read()
+    return out + b"%d" % (os.waitpid(pid, 0)[1] if pid else -1)
+
+
+def _stamp(path: str) -> list[int]:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def _place(where: str, feature: str | None) -> status_view.Place | None:
+    """The feature folder by its name or path, as long as the default layout leads to just one."""
+    found = status_view.find_root(where)
+    if found is None:
+        return None
+    root, git_dir = found
+    base = os.path.join(root, os.environ.get("RALPHY_PROJECT_FEATURES_DIR", "docs/features"))
+    if feature is None:
+        folders = [entry.path for entry in os.scandir(base) if entry.is_dir()] if os.path.isdir(base) else []
+        folder = folders[0] if len(folders) == 1 else ""
+    else:
+        folder = os.path.join(base, feature)
+        folder = folder if os.path.isdir(folder) else os.path.join(where, feature)
+    if not folder or not os.path.isdir(folder):
+        return None
+    path = os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
+    return None if path.startswith("..") else status_view.Place(root, git_dir, path)
+
+
+def running_in(place: status_view.Place) -> dict[str, Any] | None:
+    """Who works in this checkout now."""
+    lock = _lock(place)
+    if not os.path.exists(lock) or not os.path.getsize(lock):
+        return None
+    from pathlib import Path
+
+    from ralphy.adapters.lock import holder
+
+    return holder(Path(lock)) or None
+
+
+def _lock(place: status_view.Place) -> str:
+    name = "main" if place.git_dir == place.common_dir else f"worktree-{os.path.basename(place.git_dir)}"
+    return os.path.join(place.common_dir, "ralphy", "checkouts", name, "lock")
+
+
+def status_text(v: dict[str, Any]) -> str:
+    """The same for people."""
+    lines = [f"{v['feature']}: {v['phase']}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
+    if v.get("running"):
+        lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
+    lines.append(f"  next:    {v['next']}")
+    lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}")
+    if v.get("pull_request"):
+        lines.append(f"  pull request: {v['pull_request']}")
+    lines += [story_line(row) for row in v["stories"]]
+    return "\n".join(lines)
+
+
+def story_line(row: dict[str, Any]) -> str:
+    """A story's row for people."""
+    tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
+    after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
+    error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
+    return f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({row['status']}{tries}{after}){error}"

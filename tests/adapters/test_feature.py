@@ -1,0 +1,265 @@
+"""The feature folder: how one is named and found, what its files are worth, and which marker is a statement."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import feature as adapter
+from ralphy.adapters.feature import Digests, Feature, find, listed, read_marker
+from ralphy.adapters.files import signature
+from ralphy.core.errors import InvalidInput, NotFound
+from ralphy.core.model import Marker
+
+FEATURES = "docs/features"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository's root with the features login and search."""
+    for name in ("login", "search"):
+        folder = tmp_path / "repo" / FEATURES / name
+        folder.mkdir(parents=True)
+        (folder / "PRD.md").write_text(f"# {name}\n")
+    return tmp_path / "repo"
+
+
+def found(root: Path, wanted: str | None, cwd: Path | None = None) -> Feature:
+    return find(root, FEATURES, wanted, cwd or root)
+
+
+# names and places
+
+
+def test_a_feature_is_found_by_its_name(root: Path) -> None:
+    assert found(root, "login") == Feature("login", root / FEATURES / "login", "docs/features/login")
+    assert found(root, "login").in_repository("prd.json") == "docs/features/login/prd.json"
+    assert found(root, "login").private == root / FEATURES / "login" / ".ralphy"
+
+
+@pytest.mark.parametrize("wanted", ["docs/features/login", "./docs/features/login/", "docs/../docs/features/login"])
+def test_a_feature_is_found_by_its_path(root: Path, wanted: str) -> None:
+    assert found(root, wanted) == found(root, "login")
+    assert found(root, str(root / FEATURES / "login")) == found(root, "login")
+
+
+def test_a_feature_is_found_from_below(root: Path) -> None:
+    assert found(root, ".", root / FEATURES / "login") == found(root, "login")
+    assert found(root, "../search", root / FEATURES / "login") == found(root, "search")
+
+
+def test_any_folder_can_be_a_feature(root: Path) -> None:
+    (root / "tasks").mkdir()
+    assert found(root, "./tasks").path == "tasks"
+    assert found(root, "tasks").path == "tasks"
+
+
+def test_the_features_folder_goes_before_a_folder_of_the_same_name(root: Path) -> None:
+    (root / "login").mkdir()
+    assert found(root, "login").path == "docs/features/login"
+    assert found(root, "./login").path == "login"
+
+
+def test_without_a_name_the_only_feature_is_meant(root: Path) -> None:
+    with pytest.raises(InvalidInput, match="2 features") as caught:
+        found(root, None)
+    assert caught.value.hint == "login, search"
+    (root / FEATURES / "search" / "PRD.md").unlink()
+    assert found(root, None).name == "login"
+    (root / FEATURES / "login" / "PRD.md").unlink()
+    with pytest.raises(NotFound, match="no feature in docs/features/"):
+        found(root, None)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["nope", "login\n", "x\n", "a b", "-x", "é", "", "x" * 65, "x" * 5000, "a\0b", "../nope", "docs/nope"]
+)
+def test_what_is_not_there_is_not_found(root: Path, wanted: str) -> None:
+    with pytest.raises((NotFound, InvalidInput)) as caught:
+        found(root, wanted)
+    assert len(str(caught.value)) < 200
+
+
+def test_what_there_is_is_named(root: Path) -> None:
+    with pytest.raises(NotFound) as caught:
+        found(root, "logn")
+    assert caught.value.hint == "there are: login, search"
+
+
+@pytest.mark.parametrize("name", ["x\n", "a b", "-x", ".hidden", "é", "a.b", "x" * 65])
+def test_a_folder_with_another_name_is_no_feature(root: Path, name: str) -> None:
+    folder = root / FEATURES / name
+    folder.mkdir()
+    (folder / "PRD.md").touch()
+    assert [it.name for it in listed(root, FEATURES)] == ["login", "search"]
+    with pytest.raises(InvalidInput, match="no feature name"):
+        found(root, f"docs/features/{name}")
+
+
+def test_the_repositorys_root_is_no_feature(root: Path) -> None:
+    with pytest.raises(InvalidInput, match="root cannot be a feature"):
+        found(root, ".")
+
+
+def test_nothing_outside_of_the_repository_is_a_feature(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (root / FEATURES / "leads-out").symlink_to(tmp_path / "outside")
+    for wanted in ("..", "../outside", str(tmp_path / "outside"), "leads-out"):
+        with pytest.raises(InvalidInput, match="outside of the repository"):
+            found(root, wanted)
+
+
+def test_nothing_inside_of_git_is_a_feature(root: Path) -> None:
+    (root / ".git" / "tasks").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match="git's own directory"):
+        found(root, ".git/tasks")
+
+
+def test_a_link_inside_of_the_repository_leads_to_its_folder(root: Path) -> None:
+    (root / "short").symlink_to(root / FEATURES / "login")
+    assert found(root, "short").path == "docs/features/login"
+
+
+def test_only_folders_with_something_to_work_on_are_listed(root: Path) -> None:
+    for name, file in (("a-spec", "SPEC.md"), ("b-stories", "prd.json"), ("c-notes", "notes.md"), ("d-empty", "")):
+        (root / FEATURES / name).mkdir()
+        if file:
+            (root / FEATURES / name / file).touch()
+    (root / FEATURES / "e-file").touch()
+    (root / FEATURES / "f-link").symlink_to(root / FEATURES / "login")
+    assert [it.name for it in listed(root, FEATURES)] == ["a-spec", "b-stories", "login", "search"]
+    assert list(listed(root, "nowhere")) == []
+
+
+# artifacts
+
+
+def test_an_artifact_is_known_by_its_bytes(tmp_path: Path) -> None:
+    path, digests = tmp_path / "SPEC.md", Digests()
+    assert digests.artifact(path) is None
+    path.write_text("# One\n")
+    one = digests.artifact(path)
+    assert one is not None
+    assert one.digest == Digests.of(b"# One\n")
+    assert one.ctime_ns == path.stat().st_ctime_ns
+    path.write_text("# Two\n")
+    two = digests.artifact(path)
+    assert two and two.digest == Digests.of(b"# Two\n")
+    path.unlink()
+    assert digests.artifact(path) is None
+
+
+def test_a_file_that_did_not_change_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digests = tmp_path / "SPEC.md", Digests()
+    path.write_text("# One\n")
+    monkeypatch.setattr(adapter, "_TICK_NS", -1)
+    one = digests.artifact(path)
+    monkeypatch.setattr(adapter, "read_regular", lambda _: pytest.fail("it was read again"))
+    assert digests.artifact(path) == one
+
+
+def test_a_change_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most kernels stamp files with a clock of 4 ms; here it is made so."""
+
+    def coarse(path: Path) -> tuple[int, ...] | None:
+        seen = signature(path)
+        return seen and (*seen[:3], *(moment - moment % 4_000_000 for moment in seen[3:]))
+
+    monkeypatch.setattr(adapter, "signature", coarse)
+    path, digests = tmp_path / "SPEC.md", Digests()
+    for n in range(200):
+        with path.open("r+b" if n else "wb") as file:
+            file.write(b"%04d" % n)
+        seen = digests.artifact(path)
+        assert seen and seen.digest == Digests.of(b"%04d" % n)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t\n"])
+def test_an_empty_file_is_no_artifact(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "SPEC.md").write_bytes(data)
+    assert Digests().artifact(tmp_path / "SPEC.md") is None
+
+
+@pytest.mark.timeout(20)
+def test_only_a_plain_file_is_an_artifact(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "folder", "pipe", "nope"):
+        assert Digests().artifact(tmp_path / name) is None, name
+
+
+# markers
+
+
+def test_a_marker_is_a_plain_file_with_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "REJECTED"
+    assert read_marker(path) is None
+    path.touch()
+    assert read_marker(path) == Marker(path.stat().st_ctime_ns)
+    path.write_bytes(b"too large\xff\n")
+    marker = read_marker(path)
+    assert marker and (marker.text, marker.invalid) == ("too large�\n", "")
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_plain_file_is_no_statement(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("yes")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "dangling").symlink_to("nope")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (
+        ("link", "is a symbolic link"),
+        ("dangling", "is a symbolic link"),
+        ("folder", "is a directory"),
+        ("pipe", "is not a regular file"),
+    ):
+        marker = read_marker(tmp_path / name)
+        assert marker and (marker.invalid, marker.text) == (why, "")
+
+
+def test_a_marker_has_one_link(tmp_path: Path) -> None:
+    (tmp_path / "APPROVED").touch()
+    (tmp_path / "other").hardlink_to(tmp_path / "APPROVED")
+    marker = read_marker(tmp_path / "APPROVED")
+    assert marker and marker.invalid == "has more than one link"
+
+
+def test_a_marker_is_no_book(tmp_path: Path) -> None:
+    (tmp_path / "REJECTED").write_bytes(b"x" * 70_000)
+    marker = read_marker(tmp_path / "REJECTED")
+    assert marker and (marker.invalid, marker.text) == ("is too large", "")
+
+
+def test_a_marker_does_not_come_from_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "APPROVED").touch()
+    made = (tmp_path / "APPROVED").stat().st_ctime
+    monkeypatch.setattr("time.time", lambda: made - 60)
+    marker = read_marker(tmp_path / "APPROVED")
+    assert marker and marker.invalid == "comes from the future"
+
+
+def test_an_mtime_cannot_make_a_marker_newer(tmp_path: Path) -> None:
+    path = tmp_path / "APPROVED"
+    path.touch()
+    os.utime(path, (2_000_000_000, 2_000_000_000))
+    marker = read_marker(path)
+    assert marker and marker.ctime_ns == path.stat().st_ctime_ns
+    assert marker.ctime_ns < 2_000_000_000 * 10**9
+    assert marker.invalid == ""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_marker_belongs_to_the_user_or_to_the_folders_owner(tmp_path: Path) -> None:
+    path = tmp_path / "APPROVED"
+    path.touch()
+    os.chown(path, 4242, 4242)
+    marker = read_marker(path)
+    assert marker and marker.invalid == "belongs to user 4242"
+    os.chown(tmp_path, 4242, 4242)
+    marker = read_marker(path)
+    assert marker and marker.invalid == ""

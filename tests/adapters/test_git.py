@@ -1,0 +1,387 @@
+"""Git as plain verbs: where the repository is, where its refs stand, and how they are moved."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import git as verbs
+from ralphy.adapters.git import GitError, Repository, discover, head_of, install_index, resolve
+from ralphy.adapters.warm_git import RefMover
+from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+from tests.conftest import RunGit
+
+
+@pytest.fixture
+def repository(git_repo: Path) -> Repository:
+    return discover(git_repo)
+
+
+@pytest.fixture
+def mover(repository: Repository) -> Iterator[RefMover]:
+    found = RefMover(repository)
+    yield found
+    found.close()
+
+
+def commit(git: RunGit, message: str = "more") -> str:
+    git("commit", "--quiet", "--allow-empty", "--message", message)
+    return git("rev-parse", "HEAD")
+
+
+# discover
+
+
+def test_a_repository_is_found_from_below(git_repo: Path) -> None:
+    found = discover(git_repo / "tests")
+    assert found.root == git_repo
+    assert found.git_dir == found.common_dir == git_repo / ".git"
+    assert found.object_format == "sha1"
+    assert found.state_dir == git_repo / ".git" / "ralphy"
+    assert found.checkout_dir == git_repo / ".git" / "ralphy" / "checkouts" / "main"
+
+
+def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
+    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
+    found = discover(tmp_path / "beside")
+    assert found.root == tmp_path / "beside"
+    assert found.common_dir == git_repo / ".git"
+    assert found.state_dir == discover(git_repo).state_dir
+    assert found.checkout_dir.name == "worktree-beside"
+    assert head_of(found)[0] == "beside"
+
+
+def test_a_link_to_a_repository_leads_to_it(git_repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(git_repo)
+    assert discover(tmp_path / "link").root == git_repo
+
+
+@pytest.mark.parametrize("name", ["with space", "é", "new\u2028line", "-dash", '"quote"'])
+def test_odd_names_of_folders_are_found(tmp_path: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
+    assert discover(tmp_path / name).root == tmp_path / name
+
+
+def test_a_folder_whose_name_is_no_text_is_found(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    assert discover(folder).root == folder
+
+
+def test_a_folder_with_a_line_break_is_refused_in_words(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "a\nb"], check=True)
+    with pytest.raises(EnvironmentProblem, match="line break"):
+        discover(tmp_path / "a\nb")
+
+
+def test_a_sha256_repository_is_known_as_one(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", tmp_path / "r"], check=True)
+    assert discover(tmp_path / "r").object_format == "sha256"
+
+
+def test_outside_of_a_repository(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="not in a git repository"):
+        discover(tmp_path)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no directory"):
+        discover(tmp_path / "nope")
+
+
+def test_a_file_is_no_folder(git_repo: Path) -> None:
+    with pytest.raises(NotFound, match="no directory"):
+        discover(git_repo / "calc.py")
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
+    with pytest.raises(EnvironmentProblem, match="bare"):
+        discover(tmp_path / "bare")
+
+
+def test_without_git_on_the_path(git_repo: Path, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="git is not on PATH"):
+        discover(git_repo, {"PATH": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
+     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_PREFIX",
+     "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"],
+)  # fmt: skip
+def test_an_outer_git_does_not_leak_in(git_repo: Path, git: RunGit, name: str) -> None:
+    head = git("rev-parse", "HEAD")
+    found = discover(git_repo, {**os.environ, name: "/nonexistent/elsewhere"})
+    assert found.root == git_repo
+    assert found.text("rev-parse", "HEAD") == head
+    assert found.text("ls-files", "--", "*.py").split() == ["calc.py", "conftest.py", "tests/test_calc.py"]
+    found.run("update-ref", "refs/heads/new", head)
+    assert resolve(found, "refs/heads/new") == head
+
+
+# what git is kept from
+
+
+def test_nothing_of_the_repository_is_run(repository: Repository, git_repo: Path, git: RunGit) -> None:
+    trap = git_repo.parent / "trap"
+    trap.write_text('#!/bin/sh\ntouch "$0.sprung"\n')
+    trap.chmod(0o755)
+    hooks = git_repo / ".git" / "hooks"
+    for hook in ("reference-transaction", "post-index-change", "post-checkout", "pre-commit"):
+        (hooks / hook).symlink_to(trap)
+    for key in ("core.fsmonitor", "core.pager", "diff.external", "core.editor", "core.sshCommand"):
+        git("config", key, str(trap))
+    with_hooks = [path.name for path in git_repo.parent.iterdir()]
+    mover = RefMover(repository)
+    mover.move([("refs/heads/new", head_of(repository)[1], "")])
+    mover.close()
+    repository.run("status", "--porcelain")
+    repository.run("read-tree", "--reset", "-u", "HEAD")
+    repository.run("diff-files", "--name-only")
+    repository.run("log", "-1")
+    assert [path.name for path in git_repo.parent.iterdir()] == with_hooks
+
+
+def test_replace_refs_are_ignored(repository: Repository, git: RunGit) -> None:
+    old, new = git("rev-parse", "HEAD"), commit(git, "forged")
+    git("replace", old, new)
+    assert "forged" in git("log", "-1", "--format=%s", old)
+    assert repository.text("log", "-1", "--format=%s", old) == "chore: begin"
+
+
+def test_a_failed_command_says_what_git_says(repository: Repository) -> None:
+    with pytest.raises(GitError) as caught:
+        repository.run("rev-parse", "--verify", "nope")
+    assert "Needed a single revision" in caught.value.stderr
+    assert str(caught.value).startswith("git rev-parse --verify nope: exit 128")
+
+
+def test_a_command_beside_others_is_collected(repository: Repository) -> None:
+    assert (
+        verbs.finish(repository.start("hash-object", "--stdin"), b"x\n")
+        == b"587be6b4c3f93f93c489c0111bba5596147a26cb\n"
+    )
+    with pytest.raises(GitError, match="not a git command"):
+        verbs.finish(repository.start("nope"))
+
+
+# refs
+
+
+def test_head_is_a_branch_or_detached_or_unborn(repository: Repository, git: RunGit, tmp_path: Path) -> None:
+    head = git("rev-parse", "HEAD")
+    assert head_of(repository) == ("main", head)
+    git("checkout", "--quiet", "--detach")
+    assert head_of(repository) == ("", head)
+    subprocess.run(["git", "init", "-q", "-b", "first", tmp_path / "new"], check=True)
+    assert head_of(discover(tmp_path / "new")) == ("first", "")
+
+
+@pytest.mark.parametrize("name", ["plain", "deep/er/still", "é", "a\u2028b", "a\x85b"])
+def test_a_ref_is_found_loose_and_packed(repository: Repository, git: RunGit, name: str) -> None:
+    ref, head = f"refs/heads/{name}", commit(git)
+    git("update-ref", ref, head)
+    assert resolve(repository, ref) == head
+    git("pack-refs", "--all")
+    assert resolve(repository, ref) == head
+    later = commit(git)
+    git("update-ref", ref, later)
+    assert resolve(repository, ref) == later
+
+
+def test_tags_that_are_packed_with_what_they_point_to(repository: Repository, git: RunGit) -> None:
+    git("tag", "-a", "v1", "-m", "one")
+    git("pack-refs", "--all")
+    assert resolve(repository, "refs/tags/v1") == git("rev-parse", "v1")
+
+
+def test_a_ref_that_points_to_a_ref(repository: Repository, git: RunGit) -> None:
+    git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    assert resolve(repository, "refs/heads/alias") == git("rev-parse", "main")
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/nope", "refs/heads", "refs/heads/main/below", "refs/heads/ma"])
+def test_a_ref_that_is_not_there(repository: Repository, git: RunGit, ref: str) -> None:
+    assert resolve(repository, ref) == ""
+    git("pack-refs", "--all")
+    assert resolve(repository, ref) == ""
+
+
+def test_a_worktree_sees_the_branches_of_all(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
+    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
+    assert resolve(discover(tmp_path / "beside"), "refs/heads/main") == git("rev-parse", "main")
+
+
+@pytest.mark.parametrize(
+    "mark, name",
+    [("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"),
+     ("BISECT_LOG", "a bisect"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")],
+)  # fmt: skip
+def test_what_a_person_has_not_finished_is_named(repository: Repository, mark: str, name: str) -> None:
+    assert verbs.operation_in_progress(repository) == ""
+    (repository.git_dir / mark).touch()
+    assert verbs.operation_in_progress(repository) == name
+
+
+def test_a_real_conflict_is_a_merge_in_progress(repository: Repository, git_repo: Path, git: RunGit) -> None:
+    git("checkout", "--quiet", "-b", "side")
+    (git_repo / "calc.py").write_text("side\n")
+    git("commit", "--quiet", "-am", "side")
+    git("checkout", "--quiet", "main")
+    (git_repo / "calc.py").write_text("main\n")
+    git("commit", "--quiet", "-am", "main")
+    assert subprocess.run(["git", "merge", "-q", "side"], cwd=git_repo, capture_output=True, check=False).returncode
+    assert verbs.operation_in_progress(repository) == "a merge"
+
+
+# moving refs
+
+
+def test_refs_move_all_together(repository: Repository, mover: RefMover, git: RunGit) -> None:
+    old, new = git("rev-parse", "HEAD"), commit(git)
+    kept = "refs/ralphy/login/US-001/attempt-1"
+    mover.move([("refs/heads/work", new, ""), (kept, old, ""), ("refs/heads/main", old, new)])
+    assert [resolve(repository, ref) for ref in ("refs/heads/work", kept, "refs/heads/main")] == [new, old, old]
+    mover.move([("refs/heads/work", old, new)])
+    assert git("rev-parse", "work") == old
+
+
+def test_a_warm_mover_sees_what_others_did_meanwhile(mover: RefMover, git: RunGit) -> None:
+    old, new = git("rev-parse", "HEAD"), commit(git)
+    mover.move([("refs/heads/work", old, "")])
+    git("pack-refs", "--all")
+    mover.move([("refs/heads/work", new, old)])
+    git("pack-refs", "--all")
+    git("branch", "--force", "work", old)
+    with pytest.raises(Conflict):
+        mover.move([("refs/heads/work", old, new)])
+    git("branch", "-D", "work")
+    mover.move([("refs/heads/work", new, "")])
+    assert git("rev-parse", "work") == new
+
+
+def test_when_one_ref_has_moved_none_moves(repository: Repository, mover: RefMover, git: RunGit) -> None:
+    old, new = git("rev-parse", "HEAD"), commit(git)
+    with pytest.raises(Conflict, match="a branch moved while Ralphy worked"):
+        mover.move([("refs/heads/first", new, ""), ("refs/heads/main", new, old)])
+    assert resolve(repository, "refs/heads/first") == ""
+    assert git("rev-parse", "main") == new
+    mover.move([("refs/heads/first", new, "")])
+    assert resolve(repository, "refs/heads/first") == new
+
+
+@pytest.mark.parametrize("packed", ["loose", "packed"])
+def test_a_ref_that_must_not_be_there_and_is(mover: RefMover, git: RunGit, packed: str) -> None:
+    new = commit(git)
+    git("branch", "taken", "HEAD~1")
+    if packed == "packed":
+        git("pack-refs", "--all")
+    with pytest.raises(Conflict, match="moved while Ralphy worked"):
+        mover.move([("refs/heads/taken", new, "")])
+    assert git("rev-parse", "taken") == git("rev-parse", "HEAD~1")
+
+
+def test_a_ref_that_must_be_there_and_is_not(mover: RefMover, git: RunGit) -> None:
+    head = git("rev-parse", "HEAD")
+    with pytest.raises(Conflict, match="moved while Ralphy worked"):
+        mover.move([("refs/heads/gone", commit(git), head)])
+
+
+def test_a_name_that_stands_in_the_way_is_said_to(mover: RefMover, git: RunGit) -> None:
+    git("branch", "ralph")
+    with pytest.raises(Conflict, match="another branch's name stands in the way") as caught:
+        mover.move([("refs/heads/ralph/login", git("rev-parse", "HEAD"), "")])
+    assert caught.value.hint == "git branch -m OLD NEW"
+
+
+def test_a_ref_that_somebody_holds(repository: Repository, mover: RefMover, git: RunGit) -> None:
+    lock = repository.common_dir / "refs" / "heads" / "main.lock"
+    lock.touch()
+    old, new = git("rev-parse", "HEAD"), git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "x")
+    with pytest.raises(Conflict, match="another git command holds the branch"):
+        mover.move([("refs/heads/main", new, old)])
+    lock.unlink()
+    mover.move([("refs/heads/main", new, old)])
+
+
+def test_an_object_that_is_not_there_is_trouble_with_the_ground(mover: RefMover, git: RunGit) -> None:
+    with pytest.raises(EnvironmentProblem, match="cannot move the branch"):
+        mover.move([("refs/heads/main", "1" * 40, git("rev-parse", "HEAD"))])
+
+
+def test_a_mover_that_was_killed_is_started_again(mover: RefMover, git: RunGit) -> None:
+    mover.warm()
+    process = mover._process
+    assert process
+    process.kill()
+    process.wait()
+    mover.move([("refs/heads/work", git("rev-parse", "HEAD"), "")])
+    assert git("rev-parse", "work") == git("rev-parse", "HEAD")
+
+
+def test_a_sha256_repository_has_longer_zeros(tmp_path: Path, git: RunGit) -> None:
+    root = tmp_path / "r"
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", root], check=True)
+    git("commit", "--quiet", "--allow-empty", "--message", "x", cwd=root)
+    mover, head = RefMover(discover(root)), git("rev-parse", "HEAD", cwd=root)
+    mover.move([("refs/heads/new", head, "")])
+    mover.close()
+    assert git("rev-parse", "new", cwd=root) == head
+
+
+# the checkout's index
+
+
+def test_an_index_is_installed_whole(repository: Repository, git_repo: Path, git: RunGit, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    repository.run("read-tree", "HEAD", index=index)
+    (git_repo / "new.py").touch()
+    git("add", "new.py")
+    assert install_index(repository, index)
+    assert git("diff", "--cached", "--name-only") == ""
+    assert git("status", "--porcelain", "new.py") == "?? new.py"
+    assert not (repository.git_dir / "index.lock").exists()
+
+
+def test_an_index_that_somebody_holds_is_left_alone(repository: Repository, git: RunGit, tmp_path: Path) -> None:
+    index, lock = tmp_path / "index", repository.git_dir / "index.lock"
+    repository.run("read-tree", "HEAD", index=index)
+    lock.write_bytes(b"theirs")
+    before = (repository.git_dir / "index").read_bytes()
+    assert not install_index(repository, index)
+    assert lock.read_bytes() == b"theirs"
+    assert (repository.git_dir / "index").read_bytes() == before
+
+
+def test_an_index_that_is_not_there_leaves_no_lock(repository: Repository, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        install_index(repository, tmp_path / "nope")
+    assert not (repository.git_dir / "index.lock").exists()
+
+
+def test_an_index_that_cannot_be_put_in_place_leaves_no_lock(repository: Repository, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    repository.run("read-tree", "HEAD", index=index)
+    (repository.git_dir / "index").unlink()
+    (repository.git_dir / "index").mkdir()
+    with pytest.raises(EnvironmentProblem, match="the index cannot be written"):
+        install_index(repository, index)
+    assert not (repository.git_dir / "index.lock").exists()
+
+
+def test_a_private_index_leaves_the_checkouts_alone(
+    repository: Repository, git_repo: Path, git: RunGit, tmp_path: Path
+) -> None:
+    (git_repo / "calc.py").write_text("x\n")
+    before = (repository.git_dir / "index").read_bytes()
+    repository.run("read-tree", "HEAD", index=tmp_path / "index")
+    repository.run("update-index", "--add", "calc.py", index=tmp_path / "index")
+    repository.run("status", "--porcelain")
+    assert (repository.git_dir / "index").read_bytes() == before
+    assert git("diff", "--cached", "--name-only") == ""

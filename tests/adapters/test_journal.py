@@ -1,0 +1,193 @@
+"""The journal: appended, never changed; torn lines, several writers and a wiped file stop nobody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from ralphy.adapters.journal import Journal
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.history import History
+
+FEATURE = "login"
+
+
+def line(n: int = 1, **fields: Any) -> dict[str, Any]:
+    return {"ev": "gate", "feature": FEATURE, "gate": "spec", "digest": str(n), "ctime_ns": n, **fields}
+
+
+class Reader:
+    """A journal with the history that it is folded into."""
+
+    def __init__(self, path: Path) -> None:
+        self.journal = Journal(path)
+        self.history = History(FEATURE)
+
+    def seen(self) -> list[int]:
+        """What the lines that were folded in so far say."""
+        self.journal.catch_up(self.history)
+        return sorted(self.history.gates.values())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ralphy" / "journal.jsonl"
+
+
+def test_lines_are_appended_and_read_in_their_order(path: Path) -> None:
+    reader = Reader(path)
+    assert reader.seen() == []
+    for n in (1, 2, 3):
+        reader.journal.append(line(n))
+    assert reader.seen() == [1, 2, 3]
+    assert [orjson.loads(row) for row in path.read_bytes().splitlines()] == [line(1), line(2), line(3)]
+
+
+def test_only_what_is_new_is_read(path: Path) -> None:
+    reader, writer = Reader(path), Journal(path)
+    writer.append(line(1))
+    assert reader.seen() == [1]
+    reader.history.gates.clear()
+    assert reader.seen() == []
+    writer.append(line(2))
+    assert reader.seen() == [2]
+
+
+def test_a_torn_last_line_is_left_until_it_is_closed_and_then_passed_over(path: Path) -> None:
+    Journal(path).append(line(1))
+    with path.open("ab") as torn:
+        torn.write(orjson.dumps(line(2))[:-5])
+    reader = Reader(path)
+    assert reader.seen() == [1]
+    reader.journal.append(line(3))
+    assert reader.seen() == [1, 3]
+    assert Reader(path).seen() == [1, 3]
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_a_line_that_lacks_only_its_end_counts(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(orjson.dumps(line(1)))
+    reader = Reader(path)
+    assert reader.seen() == []
+    reader.journal.append(line(2))
+    assert reader.seen() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"\n\n", b"no json\n", b"[1]\n", b"3\n", b"null\n", b"\xff\xfe\n", b"{}\n", b"\0" * 512 + b"\n"]
+)
+def test_rubbish_between_lines_is_passed_over(path: Path, rubbish: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(orjson.dumps(line(1)) + b"\n" + rubbish + orjson.dumps(line(2)) + b"\n")
+    assert Reader(path).seen() == [1, 2]
+
+
+def test_a_text_cannot_begin_a_new_line(path: Path) -> None:
+    reader = Reader(path)
+    forged = orjson.dumps(line(9)).decode()
+    reader.journal.append(line(1, detail=f"x\n{forged}\r{forged}\u2028{forged}\x85{forged}"))
+    assert Reader(path).seen() == [1]
+
+
+def test_bytes_that_are_no_text_can_be_noted(path: Path) -> None:
+    Journal(path).append(line(1, detail="b\udcffd", files=["\udc80"]))
+    assert orjson.loads(path.read_bytes())["detail"] == "b?d"
+    assert Reader(path).seen() == [1]
+
+
+def test_many_writers_lose_nothing_and_tear_nothing(path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from ralphy.adapters.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1])); who = int(sys.argv[2])\n"
+        "for n in range(40): journal.append({'ev': 'gate', 'feature': 'login', 'gate': f'{who}', 'digest': str(n),"
+        " 'ctime_ns': 1, 'pad': 'x' * 4000})\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    writers = [subprocess.Popen([sys.executable, "-c", program, str(path), str(who)], env=env) for who in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0] * 4
+    assert len(Reader(path).seen()) == 160
+    assert all(orjson.loads(row) for row in path.read_bytes().splitlines() if row)
+
+
+def test_a_journal_that_was_wiped_goes_on_from_its_new_beginning(path: Path) -> None:
+    reader = Reader(path)
+    for n in range(1, 6):
+        reader.journal.append(line(n))
+    assert reader.seen() == [1, 2, 3, 4, 5]
+    path.unlink()
+    assert reader.seen() == [1, 2, 3, 4, 5]
+    reader.journal.append(line(7))
+    assert reader.seen() == [1, 2, 3, 4, 5, 7]
+
+
+def test_a_journal_that_was_cut_goes_on(path: Path) -> None:
+    reader = Reader(path)
+    for n in range(1, 6):
+        reader.journal.append(line(n))
+    reader.seen()
+    with path.open("r+b") as file:
+        file.truncate(0)
+    reader.journal.append(line(7))
+    assert 7 in reader.seen()
+
+
+def test_a_journal_that_another_took_the_place_of_is_read(path: Path) -> None:
+    reader = Reader(path)
+    reader.journal.append(line(1))
+    reader.seen()
+    other = path.with_name("other")
+    for n in range(5, 9):
+        Journal(other).append(line(n))
+    other.replace(path)
+    assert reader.seen() == [1, 5, 6, 7, 8]
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_or_a_folder_in_its_place_is_said(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(EnvironmentProblem, match="cannot be read: it is no plain file"):
+        Reader(path).seen()
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        Journal(path).append(line())
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(EnvironmentProblem, match="cannot be read"):
+        Reader(path).seen()
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        Journal(path).append(line())
+
+
+def test_a_disk_that_is_all_but_full_is_said_and_the_next_line_is_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(path)
+    reader.journal.append(line(1))
+    write = os.write
+    room = [5]
+
+    def short(descriptor: int, data: bytes) -> int:
+        taken = data[: room[0]]
+        if not taken:
+            raise OSError(28, "No space left on device")
+        room[0] -= len(taken)
+        return write(descriptor, taken)
+
+    monkeypatch.setattr(os, "write", short)
+    with pytest.raises(EnvironmentProblem, match="No space left"):
+        reader.journal.append(line(2))
+    monkeypatch.undo()
+    reader.journal.append(line(3))
+    assert reader.seen() == [1, 3]
+
+
+def test_nobody_else_may_read_it(path: Path) -> None:
+    Journal(path).append(line())
+    assert path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,126 @@
+"""One owner per checkout: the lock names its holder, and dies with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.lock import Lock, holder
+from ralphy.core.errors import Conflict
+
+HOLD = """\
+import sys
+from pathlib import Path
+from ralphy.adapters.lock import Lock
+with Lock(Path(sys.argv[1]), "feature login"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "checkouts" / "main" / "lock"
+
+
+def held_elsewhere(path: Path) -> subprocess.Popen[str]:
+    """Another process that holds the lock until its stdin is closed."""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    )
+    assert other.stdout and other.stdout.readline() == "held\n"
+    return other
+
+
+def test_the_holder_is_known_while_it_holds(path: Path) -> None:
+    assert holder(path) == {}
+    with Lock(path, "feature login"):
+        note = holder(path)
+        assert (note["pid"], note["purpose"]) == (os.getpid(), "feature login")
+    assert holder(path) == {}
+
+
+def test_a_second_ralphy_is_told_who_works(path: Path) -> None:
+    with held_elsewhere(path) as other:
+        with (
+            pytest.raises(Conflict, match=rf"another Ralphy .* pid {other.pid} on .*\(feature login\)") as caught,
+            Lock(path, "x"),
+        ):
+            pass
+        assert "ralphy abort" in caught.value.hint
+        assert holder(path)["pid"] == other.pid
+        other.communicate()
+    with Lock(path, "x"):
+        assert holder(path)["pid"] == os.getpid()
+
+
+def test_the_same_process_cannot_take_it_twice(path: Path) -> None:
+    with Lock(path, "one"), pytest.raises(Conflict), Lock(path, "two"):
+        pass
+    with Lock(path, "three"):
+        pass
+
+
+def test_a_dead_owner_holds_nothing(path: Path) -> None:
+    with held_elsewhere(path) as other:
+        other.kill()
+        other.communicate()
+    assert path.read_bytes()
+    assert holder(path) == {}
+    with Lock(path, "x"):
+        assert holder(path)["pid"] == os.getpid()
+
+
+def test_a_child_does_not_inherit_it(path: Path) -> None:
+    with Lock(path, "x"):
+        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        with Lock(path, "y"):
+            pass
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_an_error_inside_gives_it_back(path: Path) -> None:
+    with pytest.raises(ValueError, match="inside"), Lock(path, "x"):
+        raise ValueError("inside")
+    assert holder(path) == {}
+
+
+def test_looking_does_not_take_it(path: Path) -> None:
+    """Somebody who asks for the status all the time never keeps Ralphy from starting."""
+    with Lock(path, "x"):
+        pass
+    program = f"""\
+import sys
+from pathlib import Path
+from ralphy.adapters.lock import holder
+print("looking", flush=True)
+while True:
+    holder(Path({str(path)!r}))
+"""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=env) as looker:
+        assert looker.stdout and looker.stdout.readline() == "looking\n"
+        try:
+            for _ in range(200):
+                with Lock(path, "x"):
+                    pass
+        finally:
+            looker.kill()
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"no json", b"[1]", b"\xff", b"{}"])
+def test_a_note_that_says_nothing_is_shown_as_such(path: Path, rubbish: bytes) -> None:
+    with held_elsewhere(path) as other:
+        path.write_bytes(rubbish)
+        assert holder(path) == {"pid": 0}
+        with pytest.raises(Conflict, match="pid 0"), Lock(path, "x"):
+            pass
+        other.communicate()

@@ -1,0 +1,223 @@
+"""Objects are git's own: what is grafted, compared and written is what real git says, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ralphy.adapters.git import Repository, discover
+from ralphy.adapters.objects import Entry, Objects
+from ralphy.core.errors import EnvironmentProblem
+from tests.conftest import RunGit
+
+Files = dict[str, Entry]
+Changes = dict[str, Entry | None]
+
+# Sorting, quoting and decoding each have a name here that they fail on.
+NAMES = ["a", "a.b", "a0", "a-", "b", "B", "é", "a b", "a\nb", '"q"', "-x", "\udcff\udcfe", "\u2028", "zz"]
+MODES = ["100644", "100755", "120000"]
+few = st.sampled_from
+paths = st.lists(few(NAMES), min_size=1, max_size=3).map("/".join)
+
+
+def without_conflicts(rows: list[tuple[str, str, bytes]]) -> list[tuple[str, str, bytes]]:
+    """The rows whose path is neither a folder nor inside a file of an earlier one."""
+    kept: list[tuple[str, str, bytes]] = []
+    for row in rows:
+        if not any(
+            f"{row[0]}/".startswith(f"{other}/") or f"{other}/".startswith(f"{row[0]}/") for other, _, _ in kept
+        ):
+            kept.append(row)
+    return kept
+
+
+blobs = few([b"", b"x\n", b"y\n", b"\0\xff"])
+trees = st.lists(st.tuples(paths, few(MODES), blobs), max_size=8).map(without_conflicts)
+edits = st.lists(st.tuples(paths, few([*MODES, ""]), blobs), max_size=5).map(without_conflicts)
+
+
+class Bench:
+    """A repository that is used again by every example."""
+
+    def __init__(self, root: Path, object_format: str) -> None:
+        subprocess.run(["git", "init", "-q", f"--object-format={object_format}", root], check=True)
+        self.repository: Repository = discover(root)
+        self.objects = Objects(self.repository)
+
+    def files(self, rows: list[tuple[str, str, bytes]]) -> Files:
+        return {path: Entry(mode, self.objects.write("blob", data)) for path, mode, data in rows}
+
+    def tree(self, files: Files) -> str:
+        """What git makes of these files."""
+        index = self.repository.git_dir / "bench-index"
+        index.unlink(missing_ok=True)
+        rows = "".join(f"{entry.mode} {entry.oid}\t{path}\0" for path, entry in files.items())
+        data = os.fsencode(rows)
+        self.repository.run("update-index", "-z", "--index-info", stdin=data, index=index)
+        return self.repository.run("write-tree", index=index).decode().strip()
+
+    def differences(self, old: str, new: str) -> set[tuple[str, str, str]]:
+        """(path, mode and id before, after) as `git diff-tree` says; "" for nothing."""
+        out = os.fsdecode(self.repository.run("diff-tree", "-r", "-z", "--no-renames", old, new))
+        words = out.split("\0")[:-1]
+        found = set()
+        for raw, path in zip(words[::2], words[1::2], strict=True):
+            old_mode, new_mode, old_id, new_id, _ = raw.removeprefix(":").split(" ")
+            found.add((path, shown(old_mode, old_id), shown(new_mode, new_id)))
+        return found
+
+
+def shown(mode: str, oid: str) -> str:
+    return "" if mode == "000000" else f"{mode} {oid}"
+
+
+@pytest.fixture(scope="module", params=["sha1", "sha256"])
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    found = Bench(tmp_path_factory.mktemp("bench"), request.param)
+    yield found
+    found.objects.close()
+
+
+def grafted(files: Files, changes: Changes) -> Files:
+    """What a graft is to give: a change takes the place of all below it, and of a file above it."""
+    left = dict(files)
+    for path, entry in changes.items():
+        left = {other: it for other, it in left.items() if not f"{other}/".startswith(f"{path}/")}
+        if entry:
+            left = {other: it for other, it in left.items() if not path.startswith(f"{other}/")}
+            left[path] = entry
+    return left
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=trees, changed=edits)
+def test_a_graft_is_what_git_makes_of_the_same_files(
+    bench: Bench, rows: list[tuple[str, str, bytes]], changed: list[tuple[str, str, bytes]]
+) -> None:
+    files = bench.files(rows)
+    changes: Changes = {path: bench.files([(path, mode, data)])[path] if mode else None for path, mode, data in changed}
+    before, after = bench.tree(files), bench.tree(grafted(files, changes))
+    assert bench.objects.graft("", dict(files)) == before
+    tree = bench.objects.graft(before, changes)
+    assert tree == after
+    found = {(path, shown_entry(old), shown_entry(new)) for path, old, new in bench.objects.changes(before, tree)}
+    assert found == bench.differences(before, after)
+
+
+def shown_entry(entry: Entry | None) -> str:
+    return f"{entry.mode} {entry.oid}" if entry else ""
+
+
+@settings(max_examples=15, deadline=None)
+@given(rows=trees)
+def test_what_is_persisted_passes_fsck(bench: Bench, rows: list[tuple[str, str, bytes]]) -> None:
+    changes: Changes = {f"new/{path}": entry for path, entry in bench.files(rows).items()}
+    changes["new/marker"] = Entry("100644", bench.objects.write("blob", os.urandom(8)))
+    tree = bench.objects.graft("", changes)
+    bench.objects.persist(tree)
+    text = f"tree {tree}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nsubject\n"
+    commit = bench.objects.write("commit", text.encode())
+    bench.objects.sync()
+    assert bench.repository.run("fsck", "--strict", "--no-dangling", commit) == b""
+    assert bench.objects.tree_of(commit) == tree
+    listed = os.fsdecode(bench.repository.run("ls-tree", "-r", "-z", "--name-only", commit)).split("\0")[:-1]
+    assert sorted(listed) == sorted(changes)
+
+
+def test_a_graft_can_be_read_before_it_is_written(bench: Bench) -> None:
+    blob = Entry("100644", bench.objects.write("blob", os.urandom(8)))
+    tree = bench.objects.graft("", {"a/b/c": blob})
+    assert bench.objects.at(tree, "a/b/c") == blob
+    assert not (bench.repository.common_dir / "objects" / tree[:2] / tree[2:]).exists()
+    assert list(bench.objects.changes("", tree)) == [("a/b/c", None, blob)]
+
+
+def test_taking_everything_away_leaves_the_empty_tree(bench: Bench) -> None:
+    tree = bench.objects.graft("", {"a/b": Entry("100644", bench.objects.write("blob", b"x"))})
+    assert bench.objects.graft(tree, {"a": None}) == bench.tree({})
+    assert bench.objects.graft(tree, {"a/b": None}) == bench.tree({})
+
+
+def test_taking_away_what_is_below_a_file_leaves_the_file(bench: Bench) -> None:
+    blob = bench.objects.write("blob", b"x")
+    for entry in (Entry("100644", blob), Entry("120000", blob), Entry("160000", "1" * len(blob))):
+        tree = bench.objects.graft("", {"docs": entry})
+        assert bench.objects.graft(tree, {"docs/features/login": None}) == tree
+
+
+@pytest.mark.parametrize("path", ["nope", "a/nope", "a/b/c", "a/b/", ""])
+def test_nothing_stands_at_a_path_that_is_not_there(bench: Bench, path: str) -> None:
+    tree = bench.objects.graft("", {"a/b": Entry("100644", bench.objects.write("blob", b"x"))})
+    assert bench.objects.at(tree, path) is None
+
+
+def test_bytes_are_read_as_they_were_written(bench: Bench) -> None:
+    for data in (b"", b"\n", os.urandom(200_000), b"x" * 5_000_000):
+        assert bench.objects.read(bench.objects.write("blob", data)) == data
+
+
+@pytest.mark.parametrize(
+    "name", ["nope", "", " ", "0" * 40, "HEAD:nope", "a\nb", "HEAD:\udcff", "x missing", "dead beef 3"]
+)
+def test_a_name_of_nothing_gives_none(bench: Bench, name: str) -> None:
+    assert bench.objects.read(name) is None
+    assert bench.objects.read(bench.objects.write("blob", b"still in step")) == b"still in step"
+
+
+def test_objects_of_packs_and_of_other_processes_are_found(git_repo: Path, git: RunGit) -> None:
+    objects = Objects(discover(git_repo))
+    head = git("rev-parse", "HEAD")
+    assert objects.tree_of(head) == git("rev-parse", "HEAD^{tree}")
+    git("gc", "--quiet")
+    (git_repo / "new.py").write_text("x = 1\n")
+    git("add", "new.py")
+    git("commit", "--quiet", "--message", "new")
+    tree = objects.tree_of(git("rev-parse", "HEAD"))
+    assert objects.at(tree, "new.py") is not None
+    assert objects.read("HEAD:calc.py") == (git_repo / "calc.py").read_bytes()
+    objects.close()
+
+
+def test_a_reader_that_was_killed_is_started_again(git_repo: Path, git: RunGit) -> None:
+    objects = Objects(discover(git_repo))
+    assert objects.read("HEAD:calc.py")
+    reader = objects._reader
+    assert reader
+    reader.kill()
+    reader.wait()
+    assert objects.read("HEAD:calc.py") == (git_repo / "calc.py").read_bytes()
+    objects.close()
+    assert objects.read("HEAD:calc.py")
+    objects.close()
+
+
+def test_what_is_missing_is_trouble_with_the_ground(git_repo: Path) -> None:
+    objects = Objects(discover(git_repo))
+    with pytest.raises(EnvironmentProblem, match="commit 000000000000 cannot be read"):
+        objects.tree_of("0" * 40)
+    with pytest.raises(EnvironmentProblem, match="tree 000000000000 cannot be read"):
+        objects.entries("0" * 40)
+    objects.close()
+
+
+def test_a_worktree_writes_where_all_worktrees_read(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
+    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
+    objects = Objects(discover(tmp_path / "beside"))
+    oid = objects.write("blob", b"of the worktree\n")
+    objects.close()
+    assert git("cat-file", "-p", oid) == "of the worktree"
+
+
+def test_an_objects_folder_that_cannot_be_written_is_said(git_repo: Path) -> None:
+    objects = Objects(discover(git_repo))
+    folder = git_repo / ".git" / "objects"
+    folder.rename(folder.with_name("elsewhere"))
+    folder.write_text("a file")
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        objects.write("blob", b"x")

@@ -1,0 +1,128 @@
+"""prd.json on the disk: read when it changed, checked whenever it is read, written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.prd_store import PrdStore
+from ralphy.core.errors import InvalidInput
+from ralphy.core.model import Prd
+from tests.core.building import done, prd, story
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "prd.json"
+
+
+@pytest.fixture
+def store(path: Path) -> PrdStore:
+    return PrdStore(path, "docs/features/login/prd.json", ("main",))
+
+
+def test_without_a_file_there_are_no_stories(store: PrdStore) -> None:
+    assert store.load().stories == ()
+    assert not store.exists
+
+
+def test_what_is_saved_is_read_again(store: PrdStore, path: Path) -> None:
+    data = store.save(prd(story(), mine={"x": [1, None, "é"]}))
+    assert path.read_bytes() == data
+    assert store.exists
+    assert PrdStore(path, "prd.json").load().raw == prd(story(), mine={"x": [1, None, "é"]}).raw
+
+
+def test_unknown_fields_and_the_order_of_fields_survive(store: PrdStore, path: Path) -> None:
+    text = '{"zebra": 1, "userStories": [{"x": [], "title": "t", "id": "a"}], "$schema": "x", "a": {"b": 1.5}}'
+    path.write_text(text)
+    store.save(store.load())
+    assert path.read_text() == json.dumps(json.loads(text), indent=2) + "\n"
+
+
+def test_a_file_that_did_not_change_is_the_same_value(store: PrdStore, path: Path) -> None:
+    store.save(prd(story()))
+    first = store.load()
+    assert store.load() is first
+    path.touch()
+    assert store.load() is first
+    path.write_bytes(path.read_bytes())
+    assert store.load() is first
+
+
+def test_a_persons_change_is_seen(store: PrdStore, path: Path) -> None:
+    store.save(prd(story()))
+    other = PrdStore(path, "prd.json")
+    other.save(prd(done()))
+    assert store.load().stories[0].is_completed
+    path.unlink()
+    assert store.load().stories == ()
+    assert not store.exists
+
+
+def test_every_change_of_the_same_size_is_seen(store: PrdStore, path: Path) -> None:
+    for n in range(100):
+        path.write_text(json.dumps({"userStories": [{"id": "a", "title": f"{n:03}"}]}))
+        assert store.load().stories[0].title == f"{n:03}"
+
+
+@pytest.mark.parametrize(
+    "text, where",
+    [
+        ("", ": is empty"),
+        ('{\n"userStories": [\n{"id": "a", "title": "t", "priority": "high"}]}', ":3"),
+        ('{"userStories": [], "userStories": []}', ":1"),
+        ('{"userStories": [{"id": "a", "title": "t", "passes": true, "status": "pending"}]}', ":1"),
+        ('{"userStories": [], "branchName": "main"}', ":1"),
+        ('{"userStories": [{"id": "a", "title": "t", "dependsOn": ["b"]}]}', ":1"),
+        ("[]", ":1"),
+    ],
+)
+def test_what_is_not_valid_is_refused_each_time_and_left_alone(
+    store: PrdStore, path: Path, text: str, where: str
+) -> None:
+    store.save(prd(story()))
+    before = store.load()
+    path.write_text(text)
+    for _ in range(2):
+        with pytest.raises(InvalidInput) as caught:
+            store.load()
+        assert f"docs/features/login/prd.json{where}" in str(caught.value)
+    assert path.read_text() == text
+    store.put(before, b'{"userStories": []}\n')
+    assert store.load() is before
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_plain_file_is_refused(store: PrdStore, path: Path, tmp_path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match="must be a plain file"):
+        store.load()
+    path.unlink()
+    (tmp_path / "other").write_text('{"userStories": []}')
+    path.symlink_to(tmp_path / "other")
+    with pytest.raises(InvalidInput):
+        store.load()
+
+
+def test_saving_over_a_link_leaves_what_it_leads_to(store: PrdStore, path: Path, tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("theirs")
+    path.symlink_to(tmp_path / "theirs")
+    store.save(prd(story()))
+    assert (tmp_path / "theirs").read_text() == "theirs"
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_what_was_put_is_not_read_again(store: PrdStore, path: Path, durable: bool) -> None:
+    value = prd(story())
+    store.put(value, b"these bytes are not looked at\n", durable=durable)
+    assert store.load() is value
+    assert path.read_bytes() == b"these bytes are not looked at\n"
+
+
+def test_an_empty_prd_says_so() -> None:
+    assert Prd.of({"userStories": []}).stories == ()

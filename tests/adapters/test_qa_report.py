@@ -1,0 +1,144 @@
+"""QA_REPORT.md: front matter that is read strictly, since its findings become stories."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.adapters.qa_report import parse_qa_report
+from ralphy.core.errors import InvalidInput
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Finding, QaReport
+from ralphy.core.prd_rules import problems
+from ralphy.core.stories import fixes
+from tests.core.building import prd
+
+
+def report(text: str) -> QaReport:
+    return parse_qa_report(text, "docs/features/login/QA_REPORT.md")
+
+
+def with_findings(*rows: str) -> str:
+    return "---\nverdict: fail\nfindings:\n" + "".join(f"  - {row}\n" for row in rows) + "---\n\n# Review\n"
+
+
+def test_a_report_has_a_verdict_and_findings() -> None:
+    text = with_findings(
+        "{severity: critical, title: Leak, file: a.py, detail: Line 3}", "{severity: info, title: Fine}"
+    )
+    assert report(text) == QaReport("fail", (Finding("critical", "Leak", "a.py", "Line 3"), Finding("info", "Fine")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nverdict: pass\n---\n",
+        "\ufeff---\nverdict: pass\nfindings: []\n---\nprose\n---\n",
+        "---\r\nverdict: pass\r\nfindings:\r\n---\r\n",
+        "--- \nverdict: 'pass'\nfindings: null\nauthor: me\n---",
+    ],
+)
+def test_a_report_without_findings(text: str) -> None:
+    assert report(text) == QaReport("pass")
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("", "no front matter"),
+        ("# Review\n", "no front matter"),
+        ("\n---\nverdict: pass\n---\n", "no front matter"),
+        ("---\nverdict: pass\n", "has no end"),
+        ("---\n" + "x: 1\n" * 3000 + "---\n", "has no end"),
+        ("---\n---\n", "not a mapping"),
+        ("---\n- verdict\n---\n", "not a mapping"),
+        ("---\nverdict: maybe\n---\n", "verdict is 'maybe'"),
+        ("---\nverdict: yes\n---\n", "verdict is True"),
+        ("---\nverdict: [pass]\n---\n", "verdict is a list"),
+        ("---\nfindings: []\n---\n", "verdict is None"),
+        ("---\nverdict: fail\nverdict: pass\n---\n", "verdict is given twice"),
+        ("---\nverdict: pass\nfindings: [{severity: major, title: x}]\nfindings: []\n---\n", "findings is given twice"),
+        ("---\nverdict: pass\nfindings: none\n---\n", "must be a list"),
+        ("---\nverdict: pass\nfindings: {a: 1}\n---\n", "must be a list"),
+        ("---\nverdict: [\n---\n", "no YAML"),
+        ("---\nverdict: pass\nx: 2020-99-99\n---\n", "no YAML"),
+        ("---\nverdict: pass\nx: !!python/object/apply:os.system [id]\n---\n", "no YAML"),
+        (with_findings("Leak"), r"findings\[0\]"),
+        (with_findings("{severity: info, title: x}", "{severity: blocker, title: x}"), r"findings\[1\]"),
+        (with_findings("{severity: major}"), "needs a title"),
+        (with_findings("{severity: major, title: ' '}"), "needs a title"),
+        (with_findings("{severity: major, title: [a, b]}"), "needs a title"),
+        (with_findings("{severity: [major], title: x}"), "a severity of critical, major"),
+        (with_findings(r'{severity: major, title: "\e\u202e"}'), "needs a title"),
+    ],
+)
+def test_what_is_not_as_it_must_be_is_said(text: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why) as caught:
+        report(text)
+    assert caught.value.where.startswith("docs/features/login/QA_REPORT.md")
+    assert caught.value.hint
+
+
+def test_a_rule_inside_of_a_text_does_not_end_the_front_matter() -> None:
+    detail = "|\n    before\n    ---\n    after"
+    text = f"---\nverdict: fail\nfindings:\n- severity: major\n  title: x\n  detail: {detail}\n---\n"
+    assert report(text).findings[0].detail == "before\n---\nafter"
+
+
+def test_a_finding_is_plain_text_on_one_line() -> None:
+    row = r'{severity: major, title: "red \e[31m\nalert\u202e \u2028 x", file: "a\rb", detail: "1\n2\x07"}'
+    assert report(with_findings(row)).findings[0] == Finding("major", "red [31m alert x", "a b", "1\n2")
+
+
+def test_texts_are_bounded() -> None:
+    row = f"{{severity: major, title: {'t' * 9000}, file: {'f' * 9000}, detail: {'d' * 9000}}}"
+    finding = report(with_findings(row)).findings[0]
+    assert (len(finding.title), len(finding.file), len(finding.detail)) == (200, 8000, 8000)
+
+
+@pytest.mark.parametrize("at", ["verdict: *h", "verdict: pass\nfindings: [{severity: major, title: *h}]",
+                                "verdict: pass\nfindings: [{severity: major, title: x, detail: *h}]",
+                                "verdict: pass\nfindings: *h"])  # fmt: skip
+def test_a_report_that_stands_for_more_than_memory_holds(at: str) -> None:
+    rows = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+    for before, name in zip("abcdefg", "bcdefgh", strict=True):
+        rows += f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"
+    began = time.process_time()
+    try:
+        assert report(f"---\n{rows}{at}\n---\n").findings[0].detail == ""
+    except InvalidInput as error:
+        assert len(str(error)) < 500
+    assert time.process_time() - began < 2.0
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_the_stories_of_any_findings_are_valid(title: str, file: str, detail: str) -> None:
+    front = dump_yaml(
+        {"verdict": "fail", "findings": [{"severity": "major", "title": title, "file": file, "detail": detail}]}
+    )
+    try:
+        found = report(f"---\n{front}---\n")
+    except InvalidInput:
+        return
+    document = {"userStories": fixes(prd(), found.blocking, 1)}
+    assert problems(document) == []
+    assert dump(document)
+
+
+def dump_yaml(value: object) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(value)
+    return text
+
+
+@given(st.text())
+def test_no_text_is_more_than_invalid(text: str) -> None:
+    for whole in (text, f"---\n{text}\n---\n"):
+        try:
+            assert report(whole).verdict in ("pass", "fail")
+        except InvalidInput as error:
+            assert str(error)

@@ -1,0 +1,274 @@
+"""What holds for every command: its options, its exit codes, what goes to stdout and what to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.lock import Lock
+from ralphy.cli.main import main
+from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, story, works
+
+TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
+Case = Callable[[Project, Call], int]
+
+
+def failing(project: Project, call: Call) -> int:
+    project.play(stories={"*": [breaks()]})
+    return call("loop")[0]
+
+
+def limited(project: Project, call: Call) -> int:
+    project.play(stories={"*": [{"limit": {"resets_in_s": 3600}}]})
+    return call("loop", "--no-wait")[0]
+
+
+def locked(project: Project, call: Call) -> int:
+    with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "test"):
+        return call("loop")[0]
+
+
+def dirty(project: Project, call: Call) -> int:
+    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
+    return call("loop")[0]
+
+
+def red(project: Project, call: Call) -> int:
+    (project.repo / "src" / "base.py").write_text("BROKEN = 2\n")
+    project.git("commit", "--quiet", "-am", "feat: broken")
+    return call("loop")[0]
+
+
+def broken(project: Project, call: Call) -> int:
+    project.write("prd.json", "{")
+    return call("loop")[0]
+
+
+def agentless(project: Project, call: Call) -> int:
+    project.configure(agent={"command": ["no-such-agent"]})
+    return call("loop")[0]
+
+
+def misconfigured(project: Project, call: Call) -> int:
+    (project.repo / ".ralphy" / "config.yaml").write_text("gates: {sepc: human}\n")
+    return call("status")[0]
+
+
+def stopped(project: Project, call: Call) -> int:
+    (project.folder / "STOP").touch()
+    return call("loop")[0]
+
+
+CODES: dict[str, tuple[int, Case]] = {
+    "a gate waits": (10, lambda _, call: call("loop")[0]),
+    "the end": (0, lambda _, call: call("loop", "--auto-approve")[0]),
+    "the document that was asked for is there": (0, lambda _, call: call("loop", "--to", "qa")[0]),
+    "a feature that is not there": (2, lambda _, call: call("loop", "nowhere")[0]),
+    "a single word that is no feature": (2, lambda _, call: call("start", "nowhere")[0]),
+    "a directory that is not there": (2, lambda p, _: main(["-C", str(p.repo / "nowhere"), "status"])),
+    "no repository": (2, lambda p, _: main(["-C", str(p.repo.parent), "status"])),
+    "nothing to abort": (2, lambda _, call: call("abort")[0]),
+    "an unknown command": (3, lambda _, call: call("lop")[0]),
+    "an unknown option": (3, lambda _, call: call("loop", "--quick")[0]),
+    "a value that is none": (3, lambda _, call: call("loop", "--max-iterations", "0")[0]),
+    "a time that is none": (3, lambda _, call: call("loop", "--until", "25:99")[0]),
+    "a prd.json that is broken": (3, broken),
+    "a configuration that is wrong": (3, misconfigured),
+    "another ralphy at work": (4, locked),
+    "uncommitted changes": (4, dirty),
+    "red checks before any work": (4, red),
+    "an agent that is not installed": (5, agentless),
+    "stories that failed": (11, failing),
+    "the most iterations": (13, lambda _, call: call("loop", "--max-iterations", "1")[0]),
+    "a limit that is not waited for": (14, limited),
+    "a STOP file": (130, stopped),
+}
+
+
+@pytest.mark.parametrize("what", CODES)
+def test_the_exit_code_of(made: Make, what: str) -> None:
+    project, call = made(*TWO, limits={"max_attempts": 1})
+    expected, case = CODES[what]
+    assert case(project, call) == expected
+
+
+def test_the_exit_code_of_an_interruption_is_130(made: Make) -> None:
+    project, _ = made(*TWO)
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"*": [{"run": bell.ring, "hang": True}]})
+    with project.start("loop") as process:
+        bell.wait()
+        process.send_signal(2)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "nothing is lost" in said
+
+
+AS_JSON = [
+    ("why",), ("status",), ("status", "--all"), ("validate",), ("detect",), ("init",), ("init-prompts",),
+    ("loop", "--dry-run"), ("start", "--dry-run"), ("start", "--dry-run", "Build a bridge"), ("approve",), ("reject",),
+    ("reset",), ("redo", "US-001"), ("redo", "qa"), ("logs",), ("attempts",), ("attempts", "list", "US-001"),
+    ("story", "list"), ("story", "next"), ("story", "show", "US-001"), ("story", "add", "More"),
+    ("story", "start", "US-002"), ("story", "done", "US-002"), ("story", "fail", "US-002"),
+    ("story", "reset", "US-002"), ("loop",),
+]  # fmt: skip
+
+
+@pytest.fixture
+def half_way(made: Make) -> tuple[Project, Call]:
+    """The first story is completed, the second is open."""
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.play(stories={"*": [works()]})
+    project.loop()
+    return project, call
+
+
+@pytest.mark.parametrize("words", AS_JSON, ids=" ".join)
+def test_as_json_stdout_holds_objects_alone(half_way: tuple[Project, Call], words: tuple[str, ...]) -> None:
+    _, call = half_way
+    code, out, _ = call("--json", *words)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert rows
+    assert all(row["schema"].startswith("ralphy/") for row in rows)
+    assert (code in (0, 10, 13)) == all(row.get("ok", True) for row in rows), out
+
+
+ERRORS = [
+    (("loop", "nowhere"), 2, "not_found"), (("abort",), 2, "not_found"), (("lop",), 3, "invalid_input"),
+    (("loop", "--quick"), 3, "invalid_input"), (("story", "shw"), 3, "invalid_input"), ((), 3, "invalid_input"),
+    (("redo", "nothing"), 3, "invalid_input"), (("story", "done"), 3, "invalid_input"),
+    (("attempts", "diff", "US-001"), 2, "not_found"), (("logs", "US-009"), 2, "not_found"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code", "name"), ERRORS, ids=[" ".join(words) for words, _, _ in ERRORS])
+def test_as_json_an_error_is_an_object_on_stdout(
+    half_way: tuple[Project, Call], words: tuple[str, ...], code: int, name: str
+) -> None:
+    got, out, err = half_way[1]("--json", *words)
+    value = json.loads(out)
+    assert (got, value["schema"], value["ok"]) == (code, "ralphy/error@1", False)
+    assert (value["error"]["code"], value["error"]["name"]) == (code, name)
+    assert value["error"]["message"]
+    assert err == ""
+
+
+def test_data_goes_to_stdout_and_progress_to_stderr(made: Make) -> None:
+    _, call = made(*TWO)
+    _, out, err = call("loop")
+    assert out == ""
+    assert "US-001 is verified and committed" in err
+    _, out, err = call("status")
+    assert "US-001" in out
+    assert err == ""
+
+
+def test_quiet_says_only_errors(made: Make) -> None:
+    project, call = made(*TWO)
+    assert call("-q", "loop") == (10, "", "")
+    project.write("prd.json", "{")
+    code, out, err = call("loop", "-q")
+    assert (code, out) == (3, "")
+    assert "docs/features/login/prd.json" in err
+
+
+@pytest.mark.parametrize("words", [("--color", "always"), ("--color=never",), ("--no-progress",), ("-v",)])
+def test_options_may_stand_before_the_command_and_behind_it(made: Make, words: tuple[str, ...]) -> None:
+    _, call = made(*TWO)
+    before, behind = call(*words, "story", "next"), call("story", "next", *words)
+    assert before == behind == (0, "US-001 Story US-001\n", "")
+    assert call("story", *words, "next") == before
+
+
+def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Make) -> None:
+    _, call = made(*TWO)
+    said = [*call("loop"), *call("status"), *call("--help"), *call("story", "show", "US-001")]
+    assert not any("\x1b" in str(one) for one in said)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [(("stats",), "status"), (("aprove",), "approve"), (("story", "lst"), "list"), (("xyzzy",), "")]
+)
+def test_a_misspelt_command_is_answered_with_the_near_one(made: Make, typed: tuple[str, ...], meant: str) -> None:
+    _, call = made()
+    code, _, err = call(*typed)
+    assert code == 3
+    assert ("Did you mean" in err) == bool(meant)
+    assert meant in err
+
+
+def test_an_error_says_what_to_do(made: Make) -> None:
+    _, call = made(*TWO)
+    what, hint = call("status", "logn")[2].splitlines()
+    assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: there are: login")
+
+
+def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, call = made(*TWO)
+    monkeypatch.setattr("ralphy.engine.observe.observe", lambda _: 1 / 0)
+    code, _, err = call("why")
+    assert (code, err.splitlines()[0]) == (1, "ralphy: unexpected: ZeroDivisionError: division by zero")
+    assert "Traceback" not in err
+    assert "Traceback" in call("why", "--verbose")[2]
+    assert call.json("why")[1]["error"]["name"] == "unexpected"
+
+
+def test_a_reader_that_goes_away_is_no_error(made: Make) -> None:
+    project, _ = made(*TWO)
+    with subprocess.Popen([sys.executable, "-P", "-m", "ralphy", "story", "list"], cwd=project.repo,
+                          env={**project.env, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:  # fmt: skip
+        assert process.stdout
+        process.stdout.close()
+        assert process.stderr
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=PATIENCE_S) == 0
+
+
+@contextmanager
+def on_a_terminal(folder: Path, env: dict[str, str]) -> Iterator[tuple[Heard, subprocess.Popen[bytes]]]:
+    """`ralphy` alone on a pseudo-terminal."""
+    master, slave = os.openpty()
+    process = subprocess.Popen([sys.executable, "-P", "-m", "ralphy"], cwd=folder, env={**env, "PYTHONPATH": str(ROOT)},
+                               stdin=slave, stdout=slave, stderr=slave, start_new_session=True)  # fmt: skip
+    os.close(slave)
+    try:
+        yield Heard(master), process
+    finally:
+        process.wait(timeout=PATIENCE_S)
+        os.close(master)
+
+
+def test_alone_on_a_terminal_it_shows_all_features(made: Make) -> None:
+    project, _ = made(*TWO)
+    with on_a_terminal(project.repo, project.env) as (heard, process):
+        heard.until("0/2")
+    assert heard.text.startswith("login ")
+    assert process.returncode == 0
+
+
+def test_alone_on_a_terminal_outside_of_any_project_it_says_how_to_begin(made: Make) -> None:
+    project, _ = made(*TWO)
+    with on_a_terminal(project.repo.parent, project.env) as (heard, process):
+        heard.until("ralphy --help")
+        heard.rest()
+    assert process.returncode == 0
+    assert len(heard.text.strip().splitlines()) == 6
+    assert "ralphy init" in heard.text
+    assert "ralphy demo" in heard.text
+
+
+def test_alone_without_a_terminal_it_is_3_with_the_help(made: Make) -> None:
+    _, call = made(*TWO)
+    code, out, err = call()
+    assert (code, out) == (3, "")
+    assert "Usage: ralphy" in err
+    assert "status" in err

@@ -1,0 +1,234 @@
+"""start, loop, watch and abort, as processes of their own where a terminal or a signal has a part in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Bell, Heard, Make
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
+
+TWO = (story("US-001"), story("US-002", priority=2))
+GATES = {"spec": "human", "qa": "human"}
+
+
+def everything(root: Path) -> dict[str, tuple[object, ...]]:
+    """Path -> all that can change of it, of every file and folder below, .git and all."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in [root, *root.rglob("*")]:
+        seen = path.lstat()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(seen.st_mode) else ""
+        found[str(path)] = (seen.st_mode, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, digest)
+    return found
+
+
+DECIDING = [("why",), ("loop", "--dry-run"), ("loop", "-n"), ("start", "--dry-run"), ("start", "-n", "--fresh"),
+            ("start", "-n", "Add a bridge"), ("story", "list"), ("story", "next"), ("story", "show", "US-001"),
+            ("logs",), ("attempts",)]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", DECIDING, ids=" ".join)
+def test_deciding_touches_nothing_at_all(made: Make, words: tuple[str, ...]) -> None:
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.loop()
+    (project.folder / "notes.txt").write_text("by hand\n")
+    before = everything(project.repo)
+    assert call(*words)[0] == 0
+    assert everything(project.repo) == before
+
+
+def test_a_dry_run_before_anything_was_run_leaves_no_trace(made: Make) -> None:
+    project, call = made()
+    before = everything(project.repo)
+    for words in (("why",), ("loop", "--dry-run"), ("start", "--dry-run")):
+        assert call(*words)[0] == 0
+    assert everything(project.repo) == before
+
+
+def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
+    _, call = made(*TWO)
+    assert call("loop", "--dry-run")[1] == call("why")[1]
+    value = call.json("start", "--dry-run", "Add a bridge")[1]
+    assert (value["decision"], value["rests"]) == ("RunAgent", False)
+    assert "add-a-bridge" in value["reason"]
+
+
+def test_watch_has_no_dry_run(made: Make) -> None:
+    assert made(*TWO)[1]("watch", "--dry-run")[0] == 3
+
+
+def test_as_json_the_loop_is_a_line_for_each_decision(made: Make) -> None:
+    _, call = made(*TWO)
+    rows = call.lines("loop")
+    runs = [(row["phase"], row["reason"][:6]) for row in rows if row["decision"] == "RunAgent"]
+    assert runs[:2] == [("IMPLEMENTATION", "US-001"), ("IMPLEMENTATION", "US-002")]
+    assert rows[-1]["decision"] == "Wait"
+
+
+def test_a_description_becomes_a_feature(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    project.play()
+    with project.start("start", "Add a bridge over the river") as process:
+        assert process.stderr
+        Heard(process.stderr.fileno()).until("SPEC.md waits to be read")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    made_of = project.repo / "docs" / "features" / "add-a-bridge-over-the-river"
+    assert "Add a bridge over the river" in (made_of / "PRD.md").read_text()
+    assert (made_of / "SPEC.md").exists()
+
+
+def test_a_fresh_start_tries_failed_stories_again(made: Make) -> None:
+    project, call = made(*TWO)
+    call("story", "fail", "US-001")
+    assert call("loop")[0] == 11
+    with on_a_terminal(project, "start", "--fresh") as (heard, _):
+        heard.until("Approve qa of login? [y/n]")
+        heard.send("y\n")
+        heard.rest()
+    assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
+
+
+@contextmanager
+def on_a_terminal(project: Project, *words: str) -> Iterator[tuple[Heard, subprocess.Popen[bytes]]]:
+    """`ralphy …` on a pseudo-terminal."""
+    master, slave = os.openpty()
+    argv = [sys.executable, "-P", "-m", "ralphy", *words]
+    process = subprocess.Popen(argv, cwd=project.repo, env={**project.env, "PYTHONPATH": str(ROOT)}, stdin=slave,
+                               stdout=slave, stderr=slave, start_new_session=True)  # fmt: skip
+    os.close(slave)
+    try:
+        yield Heard(master), process
+        process.wait(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait(timeout=PATIENCE_S)
+        os.close(master)
+
+
+def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    project.play()
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("Approve spec of login? [y/n]")
+        heard.send("maybe\n")
+        heard.until("y approves, n rejects")
+        heard.send("y\n")
+        heard.until("Approve qa of login? [y/n]")
+        project.approve()
+        heard.rest()
+    assert process.returncode == 0
+    assert "QA_REPORT.md is approved (APPROVED)" in heard.text
+    assert set(project.statuses().values()) == {"completed"}
+    assert not (project.folder / "APPROVED").exists()
+    assert_clean(project)
+
+
+def test_a_no_with_remarks_goes_back_to_the_agent(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    project.play()
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("Approve spec of login? [y/n]")
+        heard.send("n the sessions must end\n")
+        heard.until("goes back with the remarks")
+        heard.until("Approve spec of login? [y/n]")
+        heard.send("n\n")
+        heard.rest()
+    assert process.returncode == 11
+    assert "the sessions must end" in project.prompts("spec")[1]
+    assert "SPEC.md was rejected" in heard.text
+
+
+def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
+    project, _ = made(*TWO)
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    with project.start("start") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("QA_REPORT.md waits to be read")
+        assert "[y/n]" not in heard.text
+        project.approve()
+        heard.rest()
+        assert process.wait(timeout=PATIENCE_S) == 0
+    assert_clean(project)
+
+
+def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
+    project, call = made(*TWO)
+    (project.repo / "docs" / "features" / "logout").mkdir()
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"*": [{"write": {"src/half.py": "HALF = 1\n"}, "run": bell.ring, "hang": True}]})
+    with project.start("loop") as process:
+        bell.wait()
+        status = call.json("status")[1]
+        assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 is worked on, attempt 1")
+        assert call.json("why")[1]["decision"] == "RunAgent"
+        assert call.json("abort", "logout")[1]["error"]["message"] == "no Ralphy works on logout now"
+        asked = time.monotonic()
+        assert call.json("abort")[1]["pid"] == process.pid
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert time.monotonic() - asked < 5
+    assert process.returncode == 143
+    assert "nothing is lost" in said
+    assert project.outcomes() == [("US-001", "stopped")]
+    assert not (project.repo / "src" / "half.py").exists()
+    assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
+    assert_clean(project)
+    assert call("status")[1].count("running") == 0
+    project.play(stories={"*": [works()]})
+    assert project.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_abort_names_no_stranger(made: Make) -> None:
+    project, call = made(*TWO)
+    lock = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename}))
+    assert call("abort")[0] == 2
+
+
+def test_one_checkout_has_one_ralphy(made: Make) -> None:
+    project, call = made(*TWO)
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"*": [{"run": bell.ring, "hang": True}]})
+    with project.start("loop") as process:
+        bell.wait()
+        for words in (("loop",), ("start",), ("watch",), ("reset",), ("redo", "US-001")):
+            code, value = call.json(*words)
+            assert (code, value["error"]["hint"]) == (4, "wait for it, or end it with: ralphy abort")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+
+
+def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    project.play(qa=[reports()])
+    other = project.repo / "docs" / "features" / "logout"
+    with project.start("watch") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("login: SPEC.md waits to be read")
+        other.mkdir()
+        (other / "PRD.md").write_text("# Log out\n\n- a button\n")
+        heard.until("logout: SPEC.md waits to be read")
+        project.approve()
+        heard.until("login: QA_REPORT.md waits to be read")
+        (other / "APPROVED").touch()
+        heard.until("logout: this checkout is on the branch of feature login")
+        project.approve()
+        heard.until("login: all stories are verified")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 143
+    assert set(project.statuses().values()) == {"completed"}
+    assert json.loads((other / "prd.json").read_text())["userStories"][0]["passes"] is False

@@ -1,0 +1,278 @@
+"""The spec, QA and PR steps: drafts that go back, findings that become stories, and the way to the remote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.errors import Conflict, ExitCode
+from tests.engine.building import Act, Project, assert_clean, build, reports, story, works
+
+SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
+AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}
+LIMIT = {"severity": "major", "title": "No limit on attempts", "file": "src/us_001.py"}
+
+
+def hands_in(stories: Any, spec: str = SPEC, **more: Any) -> dict[str, Any]:
+    """The act of a spec agent that hands in these stories."""
+    return {"outbox": {"SPEC.md": spec, "stories.json": stories}, **more}
+
+
+GOOD = hands_in({"userStories": [{"id": "US-001", "title": "Sign in"}]})
+BAD = hands_in({"userStories": [{"id": "US-001", "title": "Sign in", "dependsOn": ["US-009"]}]})
+
+
+def test_mistakes_of_a_draft_go_back_to_the_agent(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.play(spec=[BAD, GOOD])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec", "spec"])
+    assert "US-009" in project.prompts("spec")[1]
+    assert list(project.statuses()) == ["US-001"]
+
+
+def test_a_draft_is_mended_three_times_at_the_most(tmp_path: Path) -> None:
+    project = build(tmp_path)
+    project.play(spec=[BAD])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, ["spec"] * 4)
+    assert "redo spec" in ended.rest.reason
+    assert not (project.folder / "SPEC.md").exists()
+    assert project.loop().runs == []
+
+
+def test_redo_spec_gives_the_agent_another_chance(tmp_path: Path) -> None:
+    project = build(tmp_path)
+    project.play(spec=[BAD, BAD, BAD, BAD, GOOD])
+    project.loop()
+
+    assert project.call("redo", "spec", "login")[0] == 0
+
+    assert project.loop().runs == ["spec", "US-001", "qa"]
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        hands_in("{ not json"),
+        hands_in({"userStories": []}),
+        hands_in({"userStories": [{"id": "US-001", "title": "a"}, {"id": "us-001", "title": "b"}]}),
+        hands_in({"userStories": [{"id": "US-001", "title": "two\nlines"}]}),
+        {"outbox": {"SPEC.md": SPEC}},
+        {"outbox": {"stories.json": {"userStories": [{"id": "US-001", "title": "a"}]}}},
+        {**GOOD, "exit_signal": False},
+        {**GOOD, "crash": 1},
+    ],
+    ids=["no json", "no stories", "ids equal but for case", "a title of two lines", "no stories handed in", "no spec",
+         "not finished", "crashed"],
+)  # fmt: skip
+def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: dict[str, Any]) -> None:
+    project = build(tmp_path, limits={"max_iterations": 1})
+    project.play(spec=[draft])
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.BUDGET
+    assert not (project.folder / "SPEC.md").exists()
+    assert not (project.folder / "prd.json").exists()
+
+
+def test_a_draft_cannot_say_that_its_stories_are_done(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    boast = {"id": "US-001", "title": "a", "passes": True, "status": "completed"}
+    project.play(spec=[hands_in({"userStories": [boast]})])
+
+    project.loop()
+
+    assert project.statuses() == {"US-001": "pending"}
+
+
+def test_a_spec_that_a_person_wrote_is_kept_and_only_stories_are_asked_for(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.write("SPEC.md", SPEC)
+    project.play(spec=[hands_in(GOOD["outbox"]["stories.json"], spec="# Mine is better\n")])
+
+    assert project.loop().runs == ["spec"]
+    assert project.read("SPEC.md") == SPEC
+
+
+def test_stories_that_exist_are_kept_by_the_spec_step(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.plan(story("US-001", title="A person's story"))
+    project.play(spec=[hands_in({"userStories": [{"id": "US-001", "title": "x"}, {"id": "US-002", "title": "New"}]})])
+
+    project.loop()
+
+    assert [found["title"] for found in project.prd()["userStories"]] == ["A person's story", "New"]
+
+
+def test_commits_of_the_spec_agents_do_not_stay_on_main(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    before = project.git("rev-parse", "main")
+    project.play(spec=[{**GOOD, "write": {"src/early.py": "E = 1\n"}, "commit": "feat: I began already"}])
+
+    project.loop()
+
+    assert project.git("rev-parse", "main") == before
+    assert not (project.repo / "src" / "early.py").exists()
+    kept = [ref for ref in project.refs("refs/ralphy/login") if "/agents/" in ref]
+    assert project.git("log", "-1", "--format=%s", kept[0]) == "feat: I began already"
+
+
+def test_blocking_findings_become_stories_and_the_loop_goes_round(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), **AUTO)
+    minor = {"severity": "minor", "title": "A typo"}
+    project.play(stories={"*": [works()]}, qa=[reports("fail", LIMIT, minor), reports()])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "FIX-1-1", "qa", "pr"])
+    assert project.story("FIX-1-1")["title"] == "No limit on attempts"
+    assert project.landed() == ["login/US-001", "login/FIX-1-1"]
+    assert_clean(project)
+
+
+def test_the_rounds_of_reviews_are_bounded(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_qa_rounds": 2}, **AUTO)
+    project.play(stories={"*": [works()]}, qa=[reports("fail", LIMIT)])
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.STORIES_OPEN
+    assert ended.runs == ["US-001", "qa", "FIX-1-1", "qa"]
+    assert "redo qa" in ended.rest.reason
+
+
+def test_a_report_that_is_not_valid_goes_back_to_the_agent(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]}, qa=[{"outbox": {"QA_REPORT.md": "All is well.\n"}}, reports()])
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "qa", "qa"]
+    assert "front matter" in project.prompts("qa")[1]
+
+
+def test_a_review_is_stale_when_the_code_changed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.loop()
+    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
+    project.git("commit", "--quiet", "-am", "fix: by hand")
+
+    assert project.loop().runs == ["qa"]
+
+
+def test_an_approval_of_a_review_does_not_hold_for_other_code(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]}, pr=[{"limit": {"resets_in_s": 3600}}], qa=[reports()])
+    project.loop()
+    project.approve()
+    assert project.loop(waits=False).runs == ["pr"]
+    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
+    project.git("commit", "--quiet", "-am", "fix: by hand")
+
+    ended = project.loop(clock=lambda: 4_000_000_000.0)
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["qa"])
+
+
+def test_remarks_on_a_review_go_to_the_qa_agent(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]}, qa=[reports(), reports()])
+    project.loop()
+    project.write("REJECTED", "Look at the colours.\n")
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["qa"])
+    assert "Look at the colours" in project.prompts("qa")[-1]
+    assert_clean(project)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A bare repository to push to."""
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+def published(tmp_path: Path, remote: Path) -> Project:
+    """A feature that went all the way, with a bare repository as its origin."""
+    project = build(tmp_path, story("US-001"), **AUTO)
+    project.git("remote", "add", "origin", str(remote))
+    project.git("push", "--quiet", "origin", "main")
+    assert project.loop().code == ExitCode.DONE
+    return project
+
+
+def refs_of(remote: Path) -> dict[str, str]:
+    out = subprocess.run(["git", "for-each-ref", "--format=%(refname) %(objectname)"], cwd=remote, check=True,
+                         capture_output=True, encoding="utf-8").stdout  # fmt: skip
+    return dict(line.split(" ") for line in out.splitlines())
+
+
+def test_the_branch_is_pushed_and_nothing_else(tmp_path: Path, remote: Path) -> None:
+    project = published(tmp_path, remote)
+
+    there = refs_of(remote)
+    assert set(there) == {"refs/heads/main", "refs/heads/ralph/login"}
+    assert there["refs/heads/main"] == project.git("rev-parse", "main")
+    assert there["refs/heads/ralph/login"] == project.git("rev-parse", "HEAD")
+    assert "PR.md" in project.loop().text or (project.folder / "PR.md").exists()
+    assert_clean(project)
+
+
+def test_publishing_again_changes_nothing(tmp_path: Path, remote: Path) -> None:
+    project = published(tmp_path, remote)
+    head, there = project.git("rev-parse", "HEAD"), refs_of(remote)
+
+    assert project.loop().runs == []
+
+    assert (project.git("rev-parse", "HEAD"), refs_of(remote)) == (head, there)
+
+
+def test_a_redone_text_is_published_once_more_without_force(tmp_path: Path, remote: Path) -> None:
+    project = published(tmp_path, remote)
+    before = refs_of(remote)["refs/heads/ralph/login"]
+    project.call("redo", "pr", "login")
+
+    assert project.loop().runs == ["pr"]
+
+    after = refs_of(remote)["refs/heads/ralph/login"]
+    assert after == project.git("rev-parse", "HEAD")
+    project.git("merge-base", "--is-ancestor", before, after)
+
+
+def test_a_remote_branch_that_went_another_way_is_never_overwritten(tmp_path: Path, remote: Path) -> None:
+    project = build(tmp_path, story("US-001"), **AUTO)
+    project.git("remote", "add", "origin", str(remote))
+    project.git("push", "--quiet", "origin", "main", "main:refs/heads/ralph/login")
+    theirs = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "theirs")
+    project.git("push", "--quiet", "origin", f"{theirs}:refs/heads/ralph/login")
+
+    with pytest.raises(Conflict, match="other commits"):
+        project.loop()
+
+    assert refs_of(remote)["refs/heads/ralph/login"] == theirs
+    assert_clean(project)
+
+
+def test_without_a_remote_the_branch_and_the_text_are_the_result(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), **AUTO)
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.DONE
+    assert "no remote" in ended.text
+    assert json.loads(project.read("prd.json"))["workflow"]["pr"]["pushed"] is False
+    assert (project.folder / "PR.md").exists()
+    assert_clean(project)

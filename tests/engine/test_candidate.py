@@ -1,0 +1,257 @@
+"""The candidate: what is tested is what is committed, whatever an agent does to files and to git (rulings 2, 7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import assert_clean, breaks, build, story, tried, works
+
+
+def test_a_nested_repository_is_refused_and_does_not_stay(tmp_path: Path) -> None:
+    commit = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
+    act = works(run=[["git", "init", "--quiet", "lib"], commit])
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [act], "US-002": [works()]})
+
+    project.loop()
+
+    assert "lib/ is a nested repository" in project.story("US-001")["execution"]["last_error"]
+    assert project.landed() == ["login/US-002"]
+    assert project.files_of(project.commit_of("US-002"))[-1:] == ["src/us_002.py"]
+    assert not (project.repo / "src" / "us_001.py").exists()
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
+    assert_clean(project)
+
+
+def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path) -> None:
+    inner = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
+    add = [["git", "init", "--quiet", "lib"], inner, ["git", "add", "-A"], ["git", "commit", "--quiet", "-m", "lib"]]
+    project = tried(tmp_path, works(run=add))
+
+    assert project.landed() == []
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "../../outside"])
+def test_a_link_out_of_the_repository_is_refused(tmp_path: Path, target: str) -> None:
+    project = tried(tmp_path, works(run=["ln", "-s", target, "out"]))
+
+    assert "out is a link out of the repository" in project.story("US-001")["execution"]["last_error"]
+    assert not (project.repo / "out").is_symlink()
+    assert_clean(project)
+
+
+def test_a_link_inside_of_the_repository_is_committed_as_a_link(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(run=["ln", "-s", "../check.py", "src/check"]))
+
+    assert project.git("ls-tree", "HEAD", "src/check").startswith("120000 blob")
+    assert_clean(project)
+
+
+def test_ignored_files_of_the_run_are_set_aside_before_the_checks(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "test ! -e secret.log"}])
+    (project.repo / "mine.log").write_text("a person's\n")
+    project.play(stories={"US-001": [works(write={"secret.log": "s", "src/a.py": "A = 1\n"})]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert project.set_aside() == ["secret.log"]
+    assert (project.repo / "mine.log").read_text() == "a person's\n"
+    assert any("secret.log" in text for text in project.story("US-001")["evidence"]["warnings"])
+
+
+def test_known_caches_stay_where_they_are(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(run=["mkdir", "-p", "src/__pycache__/x"], write={
+        "src/__pycache__/x.pyc": "", "src/a.py": "A = 1\n"}))  # fmt: skip
+
+    assert (project.repo / "src" / "__pycache__" / "x.pyc").exists()
+    assert project.set_aside() == []
+
+
+def test_index_bits_of_the_agents_hide_nothing(tmp_path: Path) -> None:
+    hide = ["git", "update-index"]
+    bits = [[*hide, "--assume-unchanged", "src/base.py"], [*hide, "--skip-worktree", "check.py"]]
+    project = tried(tmp_path, works(run=bits, append={"src/base.py": "BROKEN = 1\n", "check.py": "\n# nothing\n"}))
+
+    assert project.landed() == []
+    assert "src/base.py::works" in project.story("US-001")["execution"]["last_error"]
+    assert "BROKEN" not in (project.repo / "src" / "base.py").read_text()
+    assert project.git("ls-files", "-v", "src/base.py", "check.py") == "H check.py\nH src/base.py"
+
+
+def test_what_a_persons_index_bits_hide_stops_the_loop_before_any_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("update-index", "--assume-unchanged", "src/base.py")
+    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.CONFLICT
+    assert "src/base.py" in said
+    assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
+    assert project.journal("run") == []
+
+
+def test_commits_of_the_agents_with_ralphys_trailers_are_refused(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(cheat={"forge_trailer": True}))
+
+    assert project.landed() == []
+    assert "trailers" in project.story("US-001")["execution"]["last_error"]
+    assert_clean(project)
+
+
+def test_the_agents_branch_and_resets_change_nothing_of_the_ledger(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    leave = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
+    project.play(stories={"US-001": [works()], "US-002": [works(run=leave)]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("symbolic-ref", "--short", "HEAD") == "ralph/login"
+    assert_clean(project)
+
+
+def test_an_agent_that_rewinds_the_branch_rewinds_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    rewind = ["git", "reset", "--quiet", "--hard", "HEAD~1"]
+    project.play(stories={"US-001": [works()], "US-002": [{"run": rewind}, works()]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-002")) == "2"
+    assert (project.repo / "src" / "us_001.py").exists()
+    assert_clean(project)
+
+
+def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
+    count = "import os; print(sorted(os.listdir('src'))); raise SystemExit('tmp.log' in os.listdir('src'))"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"python3 -c {json.dumps(count)}"}])
+    project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "src/tmp.log": "x"})]})
+
+    project.loop()
+
+    assert project.git("ls-tree", "--name-only", "HEAD", "src/").split() == ["src/a.py", "src/base.py"]
+
+
+NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", "-x.py", "src/[a]*.py", "src/back\\slash.py"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_any_name_is_committed_as_it_is(tmp_path: Path, name: str) -> None:
+    project = tried(tmp_path, works(write={name: "X = 1\n"}))
+
+    assert project.git("show", f"HEAD:{name}") == "X = 1"
+    assert_clean(project)
+
+
+def test_a_name_that_is_no_text_is_committed_as_it_is(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(run=["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]))
+
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
+
+
+def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    swap = [["rm", "src/base.py"], ["mkdir", "src/base.py"], ["cp", "check.py", "src/base.py/inner.py"]]
+    back = [["rm", "-r", "src/base.py"], ["cp", "check.py", "src/base.py"]]
+    project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": "true"}])
+    project.play(stories={"US-001": [{"run": swap}], "US-002": [{"run": back}]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("ls-tree", "--name-only", "-r", "HEAD~2", "src") == "src/base.py/inner.py"
+    assert project.git("ls-tree", "--name-only", "-r", "HEAD", "src") == "src/base.py"
+    assert_clean(project)
+
+
+def test_a_heal_has_the_deletions_of_the_attempt_too(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    first = breaks(delete=["src/base.py"], append={"deep/er/file.py": "D = 1\n"})
+    project.play(stories={"US-001": [first, works()]})
+
+    project.loop()
+
+    changed = project.git("show", "--format=", "--name-status", project.commit_of("US-001"), "--", "src", "deep").split("\n")
+    assert changed == ["A\tdeep/er/file.py", "D\tsrc/base.py", "A\tsrc/us_001.py"]
+    assert_clean(project)
+
+
+def test_folders_that_a_failed_attempt_made_are_gone(tmp_path: Path) -> None:
+    project = tried(tmp_path, breaks(append={"deep/er/file.py": "D = 1\n"}))
+
+    assert not (project.repo / "deep").exists()
+    assert_clean(project)
+
+
+def test_line_endings_are_stored_as_git_would(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.git("config", "core.autocrlf", "true")
+    project.play(stories={"*": [{"write": {"src/{{slug}}.py": "A = 1\r\nB = 2\r\n"}}]})
+
+    project.loop()
+
+    assert project.git("cat-file", "-s", "HEAD:src/us_001.py") == "12"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/ralph/login.lock"])
+def test_a_lock_that_an_agent_left_stops_nobody(tmp_path: Path, lock: str) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [works(run=["touch", f".git/{lock}"])], "US-002": [works()]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_a_linked_worktree_is_worked_in_like_any_checkout(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "side")
+    (tmp_path / "beside" / "docs" / "features").mkdir(parents=True)
+    project.folder.rename(tmp_path / "beside" / "docs" / "features" / "login")
+    before = project.git("rev-parse", "HEAD")
+    home, project.repo = project.repo, tmp_path / "beside"
+
+    assert project.loop().code == ExitCode.WAITING
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("status", "--porcelain") == ""
+    project.repo = home
+    assert project.git("rev-parse", "HEAD") == before
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_a_repository_with_long_object_names_is_like_any_other(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), object_format="sha256")
+    project.play(stories={"US-001": [breaks(), works()], "US-002": [works(commit="wip")]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert len(project.git("rev-parse", "HEAD")) == 64
+    assert_clean(project)
+
+
+def test_hooks_of_the_repository_are_not_run_by_ralphys_own_commits(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-checkout", "post-index-change"):
+        hook = project.repo / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\nexit 1\n")
+        hook.chmod(0o755)
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert sorted(tmp_path.glob("ran-*")) == []

@@ -1,0 +1,144 @@
+"""A kill between any two durable steps costs nothing: a whole feature, ended at every milestone, and started again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.documents import check_prd
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, assert_clean, breaks, build, drive, works
+from tests.engine.driver import KILLED
+
+SHARES = 12
+STORIES = ["login/US-001", "login/US-002"]
+
+Point = tuple[str, int]
+
+
+def feature(tmp_path: Path) -> Project:
+    """From PRD.md to the remote: two stories, the first one healed, gates that open by themselves.
+
+    US-002's agent commits by itself, US-001's first attempt is red. Every later act repeats the last one, so
+    that it does not matter how often a story is begun.
+    """
+    project = build(tmp_path, gates={"spec": "auto", "qa": "auto"}, limits={"max_attempts": 9})
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
+    project.git("remote", "add", "origin", str(remote))
+    project.play(
+        defaults={"cost_usd": 0.01},
+        stories={"US-001": [breaks(), works()], "US-002": [{**works(), "commit": "wip: {{story}}"}]},
+    )
+    return project
+
+
+@pytest.fixture(scope="module")
+def milestones(tmp_path_factory: pytest.TempPathFactory) -> list[Point]:
+    """(name, which one of that name) of every milestone of an undisturbed run, in order."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    notes = folder / "milestones"
+    with pytest.MonkeyPatch.context() as patch:
+        prepare_home(folder, patch)
+        drive(feature(folder), "note", str(notes))
+    seen: Counter[str] = Counter()
+    points = []
+    for name in notes.read_text(encoding="utf-8").split():
+        seen[name] += 1
+        points.append((name, seen[name]))
+    return points
+
+
+def prepare_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """What the fixture `private_home` does, for a fixture that lives longer than a test."""
+    from tests.conftest import GIT_CONFIG
+
+    (folder / "home").mkdir()
+    (folder / "home" / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
+    (folder / "gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
+    patch.setenv("HOME", str(folder / "home"))
+    patch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
+    names = {name for name, _ in milestones}
+
+    assert {"run_recorded", "agent_ended", "candidate_written", "judged"} <= names
+    assert {"objects_written", "intent_recorded", "refs_moved", "files_replaced", "end_recorded"} <= names
+    assert {"attempt_kept", "rolled_back", "artifact_written", "stories_written", "approval_written"} <= names
+    assert {"branch_intent_recorded", "branch_made", "pushed", "pull_request_made"} <= names
+    assert len(milestones) > 50
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path: Path, share: int) -> None:
+    failed = {}
+    for point in milestones[share::SHARES]:
+        folder = tmp_path / f"{point[0]}-{point[1]}"
+        folder.mkdir()
+        why = why_lost(folder, point)
+        if why and point not in unpushed(milestones):
+            failed[point] = why
+        shutil.rmtree(folder)
+    assert failed == {}
+
+
+def unpushed(milestones: list[Point]) -> list[Point]:
+    """Between the commit that records the publishing and the push of that commit."""
+    recorded = [name for name, _ in milestones].index("pull_request_made")
+    return [point for point in milestones[recorded:] if point[0] in ("refs_moved", "files_replaced", "end_recorded")]
+
+
+@pytest.mark.xfail(strict=True, reason="the commit that records the publishing is not pushed by the next start")
+def test_a_kill_before_the_last_push_is_made_good_by_the_next_start(milestones: list[Point], tmp_path: Path) -> None:
+    assert why_lost(tmp_path, unpushed(milestones)[0]) == ""
+
+
+def why_lost(folder: Path, point: Point) -> str:
+    """What a kill there has cost; "" if nothing."""
+    project = feature(folder)
+    try:
+        assert drive(project, "die", point[0], str(point[1])) == KILLED, "the milestone was not reached"
+        assert drive(project, "note", str(folder / "again")) == ExitCode.DONE
+        require_whole(project)
+    except AssertionError as error:
+        return str(error)[:600]
+    return ""
+
+
+def require_whole(project: Project) -> None:
+    """Every story once, with its trailers; everything completed, clean, sound, pushed, and nobody left behind."""
+    assert sorted(project.landed()) == STORIES
+    for name in ("US-001", "US-002"):
+        commit = project.commit_of(name)
+        assert all(project.trailer(key, commit) for key in ("Ralphy-Attempt", "Ralphy-Run", "Ralphy-Cost-USD"))
+        assert f"stories/{name}.md" in " ".join(project.files_of(commit))
+    document = check_prd((project.folder / "prd.json").read_bytes(), "prd.json")
+    assert {found["status"] for found in document["userStories"]} == {"completed"}
+    assert document["workflow"]["pr"]["pushed"] is True
+    assert not [line for line in project.subjects() if line.startswith("wip")]
+    assert not [path for path in project.folder.rglob("*") if ".tmp" in path.name]
+    assert_clean(project)
+    assert project.git("ls-remote", "origin", project.branch).split()[0] == project.git("rev-parse", "HEAD")
+    assert carriers(project) == []
+
+
+def carriers(project: Project) -> list[str]:
+    """The processes that still carry this repository's marker."""
+    marker = f"RALPHY_REPO={json.dumps(str(project.repo / '.git'))[1:-1]}".encode().partition(b"=")[2]
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                environment = (folder / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(row.startswith(b"RALPHY_REPO=") and row.endswith(marker) for row in environment):
+                found.append(folder.name)
+    return found

@@ -1,0 +1,250 @@
+"""After a kill: what a person does before the next start stands, and is never taken for the agent's (ruling 12)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import Conflict, ExitCode
+from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.engine.driver import KILLED
+
+FIRST, SECOND = "US-001", "US-002"
+
+
+def killed(project: Project, name: str, nth: int = 1) -> Project:
+    """The project after a Ralphy that died at this milestone."""
+    assert drive(project, "die", name, str(nth)) == KILLED
+    return project
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Project:
+    return build(tmp_path, story(FIRST), story(SECOND))
+
+
+def forget_changes(project: Project) -> None:
+    """What a person does first who finds a half-done tree."""
+    project.git("reset", "--quiet", "--hard")
+    project.git("clean", "--quiet", "-fd", "src")
+
+
+def test_a_story_reverted_after_a_kill_stays_open(two: Project) -> None:
+    killed(two, "agent_ended", 2)
+    forget_changes(two)
+    two.git("revert", "--no-edit", two.commit_of(FIRST))
+
+    ended = two.loop()
+
+    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert len(two.subjects('Revert "feat(login): US-001')) == 1
+    assert two.landed() == ["login/US-001", "login/US-001", "login/US-002"]
+    assert_clean(two)
+
+
+@pytest.mark.parametrize("point", ["refs_moved", "files_replaced"])
+def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(two: Project, point: str) -> None:
+    killed(two, point, 2)
+    forget_changes(two)
+    two.git("revert", "--no-edit", two.commit_of(SECOND))
+
+    ended = two.loop()
+
+    assert ended.runs == [SECOND, "qa"]
+    assert two.landed().count("login/US-002") == 2
+    assert two.subjects("Revert")
+    assert_clean(two)
+
+
+def test_another_story_reverted_after_a_landing_that_was_cut_short(two: Project) -> None:
+    killed(two, "refs_moved", 2)
+    forget_changes(two)
+    two.git("revert", "--no-edit", two.commit_of(FIRST))
+
+    ended = two.loop()
+
+    assert ended.runs == [FIRST, "qa"]
+    assert two.landed() == ["login/US-001", "login/US-002", "login/US-001"]
+    assert_clean(two)
+
+
+def test_a_hard_reset_after_a_kill_stands(two: Project) -> None:
+    killed(two, "agent_ended", 2)
+    two.git("reset", "--quiet", "--hard", "HEAD~1")
+
+    assert two.loop().runs == [FIRST, SECOND, "qa"]
+    assert two.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(two)
+
+
+def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: Project) -> None:
+    killed(two, "refs_moved", 1)
+    (two.repo / "src" / "base.py").write_text("MINE = 1\n")
+
+    ended = two.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "src/base.py" in ended.rest.reason
+    assert (two.repo / "src" / "base.py").read_text() == "MINE = 1\n"
+    assert two.landed() == ["login/US-001"]
+
+
+def test_a_branch_that_a_person_left_after_a_kill_is_left_alone(two: Project) -> None:
+    killed(two, "agent_ended", 2)
+    forget_changes(two)
+    two.git("switch", "--quiet", "main")
+    (two.repo / "src" / "base.py").write_text("MINE = 1\n")
+
+    ended = two.loop()
+
+    assert ended.code == ExitCode.CONFLICT
+    assert "git switch ralph/login" in ended.rest.reason
+    assert ended.runs == []
+    assert two.git("symbolic-ref", "--short", "HEAD") == "main"
+    assert (two.repo / "src" / "base.py").read_text() == "MINE = 1\n"
+    two.git("checkout", "--quiet", "--", "src")
+    two.git("switch", "--quiet", "ralph/login")
+    assert two.loop().runs == [SECOND, "qa"]
+    assert_clean(two)
+
+
+def test_a_tracked_file_that_the_dead_agent_changed_goes_back(two: Project) -> None:
+    two.play(stories={FIRST: [works(append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
+    killed(two, "agent_ended")
+
+    two.loop()
+
+    assert (two.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+    assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/base.py") == "BASE = 1\nHALF = 1"
+    assert two.landed() == ["login/US-001", "login/US-002"]
+
+
+def test_index_bits_of_a_dead_agent_stop_nobody(two: Project) -> None:
+    hide = ["git", "update-index", "--assume-unchanged", "src/base.py"]
+    two.play(stories={FIRST: [works(run=hide, append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
+    killed(two, "agent_ended")
+
+    two.loop()
+
+    assert (two.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+    assert_clean(two)
+
+
+def test_a_dead_agents_committed_lies_about_the_stories_are_not_believed(two: Project) -> None:
+    lies = {**works(), "cheat": {"mark_passed": True}, "commit": "feat: all done"}
+    two.play(stories={FIRST: [lies, works()], "*": [works()]})
+    killed(two, "agent_ended")
+
+    ended = two.loop()
+
+    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert "feat: all done" not in two.subjects()
+    assert_clean(two)
+
+
+def test_settings_that_a_dead_agent_changed_are_put_back_before_anything_else_is_run(two: Project) -> None:
+    changes = works(write={".ralphy/config.yaml": two_checks_off(two), "src/us_001.py": "BROKEN = 1\n"})
+    two.play(stories={FIRST: [changes, breaks()], "*": [works()]})
+    killed(two, "agent_ended")
+
+    with pytest.raises(Conflict, match="the dead run had changed"):
+        two.loop()
+
+    assert two.git("status", "--porcelain") == ""
+    assert two.loop(runs=49).runs == [FIRST]
+    assert two.landed() == []
+
+
+def two_checks_off(project: Project) -> str:
+    """The settings without their checks."""
+    return (project.repo / ".ralphy" / "config.yaml").read_text().replace('"run"', '"timeout_s": 1, "run"')
+
+
+def test_reset_after_a_kill_clears_what_the_dead_run_left(two: Project) -> None:
+    killed(two, "agent_ended")
+
+    assert two.call("reset", "login")[0] == 0
+
+    assert_clean(two)
+    assert two.loop().runs == [FIRST, SECOND, "qa"]
+
+
+def test_redo_after_a_kill_does_not_lose_its_word(two: Project) -> None:
+    killed(two, "agent_ended", 2)
+
+    assert two.call("redo", FIRST, "login")[0] == 0
+
+    assert two.statuses()[FIRST] == "pending"
+    two.play(stories={"*": [works(append={"again.py": "{{slug}} = 1\n"})]})
+    assert two.loop().runs == [FIRST, SECOND, "qa"]
+    assert_clean(two)
+
+
+def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:
+    project = build(tmp_path, story(FIRST))
+    project.play(stories={FIRST: [works(question="Which colour?"), works()]})
+    project.loop()
+    project.write("QUESTIONS.md", project.read("QUESTIONS.md").replace("Answer:\n", "Answer: as green as grass\n"))
+    landings = 2  # the adoption of the answered file, then the answer itself
+    killed(project, "refs_moved", landings)
+
+    project.loop()
+
+    assert "as green as grass" in project.prompts("story-US-001")[-1]
+    assert project.landed() == ["login/US-001"]
+
+
+def test_a_kill_in_a_review_leaves_no_commit_of_its_agents(two: Project) -> None:
+    two.play(stories={"*": [works()]}, qa=[{"default": True, "write": {"src/x.py": "X = 1\n"}, "commit": "fix: x"},
+                                           {"default": True}])  # fmt: skip
+    killed(two, "agent_ended", 3)
+
+    two.loop()
+
+    assert "fix: x" not in two.subjects()
+    assert not (two.repo / "src" / "x.py").exists()
+    assert [ref for ref in two.refs("refs/ralphy/login") if "/agents/" in ref]
+    assert_clean(two)
+
+
+def test_a_person_may_work_on_main_while_the_spec_is_written(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    mine = ["env", "-u", "GIT_REFLOG_ACTION", "git", "commit", "--quiet", "--allow-empty", "-m", "mine"]
+    project.play(spec=[{"default": True, "run": mine}, {"default": True}])
+
+    with pytest.raises(Conflict, match="somebody else"):
+        project.loop()
+
+    assert project.git("log", "-1", "--format=%s", "main") == "mine"
+    assert project.loop().runs == ["spec"]
+
+
+def test_a_revert_during_a_run_stands_and_the_work_is_kept(two: Project) -> None:
+    revert = ["env", "-u", "GIT_REFLOG_ACTION", "git", "revert", "--no-edit", "HEAD"]
+    # The run's own prd.json is in the way of a revert, so the person puts it away first.
+    away = ["git", "checkout", "--quiet", "--", "docs"]
+    two.play(stories={SECOND: [works(run=[away, revert]), works()], "*": [works()]})
+
+    with pytest.raises(Conflict, match="somebody else"):
+        two.loop()
+
+    assert two.subjects("Revert")
+    assert two.git("show", "refs/ralphy/login/US-002/attempt-1:src/us_002.py") == "WORKS = 1"
+    ended = two.loop()
+    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert two.trailer("Ralphy-Attempt", two.commit_of(SECOND)) == "1"
+    assert_clean(two)
+
+
+def test_processes_of_a_dead_run_are_ended_by_the_next_start(two: Project) -> None:
+    two.play(stories={FIRST: [works(orphan={"seconds": 600, "ignore_sigterm": True}), works()], "*": [works()]})
+    killed(two, "run_recorded")
+    leftover = os.posix_spawn("/bin/sleep", ["sleep", "600"], {"RALPHY_REPO": f"{os.getuid()}:{two.repo}/.git"})
+
+    ended = two.loop()
+
+    assert os.waitpid(leftover, 0)[1] == signal.SIGKILL
+    assert any("still alive" in line for line in ended.said)

@@ -1,0 +1,238 @@
+"""The documents: links lead somewhere, commands and targets exist, what the README tells people to type works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+
+from ralphy import __version__
+from ralphy.cli.commands import COMMANDS
+from ralphy.cli.look import bare
+from ralphy.cli.main import cli
+from ralphy.core.errors import EXIT_MEANINGS
+from tests.e2e.project import shell
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SHELL_BLOCKS = ("", "sh", "console")
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_LINK = re.compile(r"\[[^\]\n]+\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} +(.+?)[ #]*$", re.M)
+_ASSIGNMENT = re.compile(r"([A-Z_]+)=.*", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Words of a command that a document names; `is_example` if they are to be typed just so."""
+
+    document: str
+    words: tuple[str, ...]
+    is_example: bool
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def prose(path: Path) -> str:
+    """A document without its fenced blocks."""
+    return _FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+def blocks(text: str) -> Iterator[str]:
+    """The fenced blocks that are for a shell."""
+    return (body for language, body in _FENCE.findall(text) if language in SHELL_BLOCKS)
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link can name in a document, as GitHub makes it of the headings."""
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(prose(path)))
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def commands_of(line: str) -> Iterator[tuple[str, ...]]:
+    """The commands of a shell's line, the settings before them left out."""
+    try:
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="();<>|&")
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError:  # a quotation that goes on, or no shell at all
+        return
+    command: list[str] = []
+    for word in [*words, ";"]:
+        if word and set(word) <= set("();|&"):
+            if command:
+                yield tuple(command)
+            command = []
+        elif command or not _ASSIGNMENT.fullmatch(word):
+            command.append(word)
+
+
+def typed(program: str) -> list[Typed]:
+    """Every call of a program that a document names, in a block or within a sentence."""
+    found = []
+    for path in DOCUMENTS:
+        lines = [(line, True) for body in blocks(path.read_text(encoding="utf-8")) for line in body.splitlines()]
+        lines += [(line, False) for line in _INLINE.findall(prose(path)) if line.startswith(f"{program} ")]
+        for line, is_example in lines:
+            calls = [words for words in commands_of(line) if words[0] == program]
+            found += [Typed(shown(path), words[1:], is_example) for words in calls]
+    return found
+
+
+def name_of(call: Typed) -> str:
+    return f"{call.document}: {' '.join(call.words)}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=shown)
+def test_every_relative_link_leads_somewhere(path: Path) -> None:
+    for link in _LINK.findall(prose(path)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        assert target.exists(), f"{shown(path)} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{shown(path)} links to {link}: no such heading"
+
+
+def test_the_index_names_every_document() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link).resolve() for link in _LINK.findall(prose(index)) if "://" not in link}
+    missing = [shown(path) for path in (ROOT / "docs").rglob("*.md") if path not in linked | {index}]
+    assert missing == [], "docs/index.md has no link to these"
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Command lines are read as ever, but no command does anything."""
+    context = click.Context(cli, info_name="ralphy")
+    found = [bare, *(cli.get_command(context, name) for name in COMMANDS)]
+    for command in found:
+        assert command
+        inner = list(command.commands.values()) if isinstance(command, click.Group) else []
+        for one in (command, *inner):
+            monkeypatch.setattr(one, "callback", lambda **_: 0)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize("call", typed("ralphy"), ids=name_of)
+def test_every_command_in_a_document_is_one_that_ralphy_takes(call: Typed) -> None:
+    try:
+        cli.main(list(call.words), prog_name="ralphy", standalone_mode=False)
+    except click.MissingParameter as error:
+        assert not call.is_example, error.format_message()
+    except click.UsageError as error:
+        pytest.fail(f"{name_of(call)}: {error.format_message()}")
+
+
+def makefile_targets() -> set[str]:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z]+):.*?##", text, re.M))
+
+
+def repository_targets() -> set[str]:
+    """What `.ralphy/ralphy.mk` brings into somebody's repository."""
+    text = (ROOT / "templates" / "ralphy.mk").read_text(encoding="utf-8")
+    found = re.search(r"^RALPHY_TARGETS \?= (.+)$", text, re.M)
+    assert found
+    return {*found[1].split(), "ralphy-help"}
+
+
+@pytest.mark.parametrize("call", typed("make"), ids=name_of)
+def test_every_make_target_in_a_document_exists(call: Typed) -> None:
+    makefiles = [ROOT / "Makefile", ROOT / "templates" / "ralphy.mk"]
+    known = makefile_targets() | repository_targets()
+    for word in call.words:
+        if setting := _ASSIGNMENT.fullmatch(word):
+            assert any(re.search(rf"^{setting[1]} \??=", path.read_text(encoding="utf-8"), re.M) for path in makefiles)
+        elif not word.startswith("-"):
+            assert word in known or re.fullmatch(r"docs/features/[\w-]+/(SPEC|QA_REPORT)\.md", word), name_of(call)
+
+
+def rows(text: str) -> dict[str, str]:
+    """First cell -> second cell of every table's rows in a text."""
+    return {first.strip(): second.strip() for first, second in re.findall(r"^\| (.+?) \| (.+?) \|", text, re.M)}
+
+
+def section(path: Path, heading: str) -> str:
+    """What stands below a heading of the second level; a line in a block is no heading."""
+    text = path.read_text(encoding="utf-8")
+    plain = _FENCE.sub(lambda block: "." * len(block[0]), text)
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", plain, re.M | re.S)
+    assert found, f"{shown(path)} has no {heading}"
+    return text[found.start(1) : found.end(1)]
+
+
+def test_the_readme_lists_every_command_and_no_other() -> None:
+    listed = re.findall(r"^\| `ralphy ([a-z-]+)` \|", section(README, "Commands"), re.M)
+    assert listed == list(COMMANDS)
+
+
+def test_the_readme_says_what_the_exit_codes_mean() -> None:
+    table = {int(code): meaning for code, meaning in rows(section(README, "Exit codes")).items() if code.isdigit()}
+    assert table == EXIT_MEANINGS
+
+
+def test_contributors_are_told_of_every_make_target() -> None:
+    listed = re.findall(r"^\| `make ([a-z]+)` \|", section(ROOT / "CONTRIBUTING.md", "Make targets"), re.M)
+    assert set(listed) == makefile_targets() - {"help", "setup"}
+
+
+def test_the_page_on_make_tells_of_every_target_of_a_repository() -> None:
+    listed = re.findall(r"^\| `make ([a-z-]+)[ `]", section(ROOT / "docs" / "make.md", "Targets"), re.M)
+    assert set(listed) == repository_targets()
+
+
+def test_the_changelog_begins_with_this_version_or_with_what_is_unreleased() -> None:
+    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert newest and newest[1] in ("Unreleased", __version__)
+
+
+GREET_TEST = """\
+import unittest
+
+from greet import greet
+
+
+class GreetTest(unittest.TestCase):
+    def test_it_says_the_name(self) -> None:
+        self.assertEqual(greet("Ada"), "Hello, Ada!")
+"""
+
+
+@pytest.fixture
+def my_app(tmp_path: Path) -> Path:
+    """The repository of the README's steps: a small project whose tests are quick."""
+    repo = tmp_path / "my-app"
+    (repo / "tests").mkdir(parents=True)
+    (repo / "greet.py").write_text('def greet(name: str) -> str:\n    return f"Hello, {name}!"\n', encoding="utf-8")
+    (repo / "tests" / "__init__.py").touch()
+    (repo / "tests" / "test_greet.py").write_text(GREET_TEST, encoding="utf-8")
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "feat: begin")):
+        subprocess.run(["git", *words], cwd=repo, check=True)
+    return repo
+
+
+def test_what_the_readme_tells_people_to_type_works_as_written(my_app: Path) -> None:
+    headings = ("Your repository in five minutes", "Reverting a story", "When something goes wrong")
+    lines = [line for heading in headings for block in blocks(section(README, heading)) for line in block.splitlines()]
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+        cwd=my_app.parent, env=shell(RALPHY_AGENT_COMMAND="ralphy-rehearsal"), stdin=subprocess.DEVNULL,
+        capture_output=True, encoding="utf-8", check=False, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    waited = re.findall(r"(\S+) waits to be read", done.stderr)
+    assert waited == ["SPEC.md", "QA_REPORT.md"]
+    assert done.stderr.count("US-002 is verified and committed") == 2
+    assert "3 of 3 stories completed" in done.stdout
