@@ -110,7 +110,7 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes,
             raise NotFound(f"there is no directory {cwd}") from error
         if not isinstance(error, FileNotFoundError):
             raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
-        raise EnvironmentProblem("git is not on PATH", hint="install git 2.31 or later") from error
+        raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
     if done.returncode:
         verbs = [arg for arg in args if arg not in _SAFE]
         raise GitError(verbs, done.returncode, done.stderr.decode("utf-8", "replace").strip())

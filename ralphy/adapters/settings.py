@@ -212,6 +212,10 @@ def _doubts(config: Config) -> Iterable[str]:
     """What is allowed, but seldom meant."""
     if config.checks == ():
         yield "checks is empty: nothing is run before a story counts"
+    if config.git.commit == "keep":
+        yield "git.commit: keep is not there yet; the agent's commits are kept under refs/ralphy/, the branch gets one"
+    if config.agent.preset not in ("claude", "rehearsal"):
+        yield f"agent.preset: {config.agent.preset} is not known; agent.command is called as `claude` would be"
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():

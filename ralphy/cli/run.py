@@ -12,7 +12,8 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.show import Narrator
-from ralphy.core.errors import ExitCode, InvalidInput
+from ralphy.core.config import Config
+from ralphy.core.errors import EnvironmentProblem, ExitCode, InvalidInput
 from ralphy.core.model import Session
 
 _STEPS = click.Choice(["spec", "qa"])
@@ -148,10 +149,20 @@ def _clock_time(text: str | None, now: float) -> float | None:
     return time.mktime((today.tm_year, today.tm_mon, today.tm_mday + 1, int(hours), int(minutes), 0, 0, 0, -1))
 
 
+def _refuse_strict(config: Config) -> None:
+    """Isolation that was asked for and is not to be had: nothing is started (fail closed)."""
+    if config.safety.level == "strict" or config.safety.sandbox == "bwrap":
+        raise EnvironmentProblem(
+            "safety.level strict and sandbox bwrap need isolation that this version does not have",
+            hint="docs/verification.md says what is checked; set safety.level: moderate and sandbox: none to go on",
+        )
+
+
 def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     from ralphy.adapters.lock import Lock
     from ralphy.engine.reactor import Patience, run_feature
 
+    _refuse_strict(workspace.config)
     narrator = Narrator(call.output, workspace)
     workspace.say, workspace.show = narrator.say, narrator.show
     patience = Patience(gates=asks, limits=waits)
@@ -185,6 +196,7 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     def opened(feature: Any) -> Any:
         workspace = call.open(checkout, feature)
+        _refuse_strict(workspace.config)
         narrator = Narrator(call.output, workspace, named=True)
         workspace.say, workspace.show = narrator.say, narrator.show
         until = _clock_time(workspace.config.limits.until, workspace.clock())

@@ -13,7 +13,7 @@ from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
 from ralphy.core.ground import baseline, budget, ground
-from ralphy.core.model import Approval, Snapshot
+from ralphy.core.model import Approval, Snapshot, Status
 from ralphy.core.steps import MENDS, model_for
 from ralphy.core.stories import next_ready, why_stuck
 
@@ -153,7 +153,9 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
         return None
     story = next_ready(s.prd)
     if story is None:
-        return d.Halt(why_stuck(s.prd), ExitCode.STORIES_OPEN)
+        asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
+        rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
+        return rest(why_stuck(s.prd), ExitCode.STORIES_OPEN)
     past = s.history.of("story", story.id)
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     most = config.limits.max_cost_per_story_usd

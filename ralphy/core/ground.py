@@ -8,6 +8,8 @@ from ralphy.core.errors import ExitCode
 from ralphy.core.model import Snapshot
 from ralphy.core.steps import TIMEOUT_OF, active_limit_s
 
+_HOUR_S = 3600.0
+
 
 def ground(s: Snapshot) -> d.Halt | None:
     """What stands in the way of any work on the code."""
@@ -44,8 +46,22 @@ def red_tests(s: Snapshot) -> str:
     return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
 
 
-def budget(s: Snapshot, config: Config, step: str) -> d.Halt | None:
+def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step (ruling 17)."""
+    return _limit_reached(s, config, step) or _pace(s, config)
+
+
+def _pace(s: Snapshot, config: Config) -> d.Wait | None:
+    """At most so many agent runs within any hour, whichever features they are for."""
+    most = config.limits.calls_per_hour
+    recent = [at for at in s.history.calls if at > s.now - _HOUR_S]
+    if len(recent) < most:
+        return None
+    what = f"calls_per_hour ({most} agent runs) is reached"
+    return d.Wait(what, ExitCode.LIMITED, until=recent[-most] + _HOUR_S)
+
+
+def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
     limits, session = config.limits, s.session
     limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
     again = "ralphy reset" if step == "story" else f"ralphy redo {step}"

@@ -7,6 +7,7 @@ without an end is a crash and counts as an attempt; a reset is a line like any o
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,9 +36,12 @@ class StoryHistory:
     is_known: bool = False
 
 
+_MOST_CALLS = 2000
+
+
 @dataclass(slots=True)
 class History:
-    """The folded journal of one feature (baselines are shared by all of them)."""
+    """The folded journal of one feature; baselines and the times of calls are those of the whole project."""
 
     feature: str
     stories: dict[str, StoryHistory] = field(default_factory=dict)
@@ -58,9 +62,12 @@ class History:
     last_end: Entry | None = None
     has_lines: bool = False
     is_reset: bool = False
+    calls: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_CALLS))
 
     def add(self, entry: Entry) -> None:
-        """Fold in one line; unknown events and other features' lines change nothing."""
+        """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
+        if entry.get("ev") == "run":
+            self.calls.append(_number(entry.get("at")))
         if entry.get("ev") == "baseline":
             self.baselines[str(entry.get("key", ""))] = entry
             return
@@ -159,6 +166,7 @@ def _reset(history: History, entry: Entry) -> None:
         history.active_s.pop(str(step), None)
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
+        fresh.calls = history.calls
         fresh.has_lines, fresh.open_run = True, history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))

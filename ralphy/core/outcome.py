@@ -26,7 +26,6 @@ STOPS = {
     "stalled": (Outcome.STALLED, "it had stopped making progress"),
     "output": (Outcome.CRASHED, "it printed more than is allowed"),
 }
-NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once and log in, or set a valid key"
 FATAL_ERRORS = {
     "authentication_failed": NO_KEY,
     "oauth_org_not_allowed": "this organisation does not allow Claude Code",

@@ -25,7 +25,8 @@ def redo_step(w: Workspace, step: str) -> str:
     s = _settled(w)
     output = BY_NAME[step].output
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
-    prd = s.prd.with_workflow(steps=steps)
+    said = [entry for entry in s.prd.workflow.get("approvals", ()) if entry.get("gate") != step]
+    prd = s.prd.with_workflow(steps=steps, approvals=said)
     if step in ("qa", "pr"):
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step)

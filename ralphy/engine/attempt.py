@@ -15,7 +15,15 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.stories import completed, not_passed
 from ralphy.engine import forgery
-from ralphy.engine.candidate import Candidate, clear_away, lay_out, note_ignored, prepare_index, write_candidate
+from ralphy.engine.candidate import (
+    Candidate,
+    clear_away,
+    lay_out,
+    note_ignored,
+    prepare_index,
+    shown,
+    write_candidate,
+)
 from ralphy.engine.land import Landing, land
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.verify import Verdict, judge
@@ -91,10 +99,11 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     execution = {
         "attempts": a.number,
         "code_test_attempts": past.attempts + 1,
-        "files_modified": list(a.candidate.files[:200]),
+        "files_modified": [shown(path) for path in a.candidate.files[:200]],
         "completed_at": w.iso_now,
     }
-    fields = completed(a.story, execution, _evidence(a, cost), [f for f in a.candidate.files if _is_test(f)][:100])
+    tests = [shown(path) for path in a.candidate.files if _is_test(path)]
+    fields = completed(a.story, execution, _evidence(a, cost), tests[:100])
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),

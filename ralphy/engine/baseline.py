@@ -9,7 +9,7 @@ from ralphy.core.config import Check
 from ralphy.core.history import History
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
-from ralphy.engine.checks import CheckResult, run_checks
+from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.workspace import Workspace
 
 
@@ -30,6 +30,7 @@ def known_baseline(history: History, code: str, checks: Sequence[Check]) -> Base
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
     prepare_index(w, snapshot.tree.head)
+    set_up(w)
     w.say("the checks are run on the code as it is")
     record_baseline(w, snapshot.tree.code, run_checks(w, "baseline", until_red=False))
 

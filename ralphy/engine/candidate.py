@@ -31,8 +31,8 @@ _CACHE_ENDINGS = (".pyc", ".pyo", ".egg-info", ".coverage", ".tsbuildinfo")
 class Candidate:
     """`tree` is the whole tree with the control files of `green`; `code` its id without the feature folder.
 
-    `files` are the changed code files. `tampered` names control files that had been changed, `refused` why
-    it may not be committed at all.
+    `files` are the changed code files, as git names them. `tampered` names control files that had been changed,
+    `refused` why it may not be committed at all.
     """
 
     tree: str
@@ -82,14 +82,20 @@ def write_candidate(w: Workspace, green: str) -> Candidate:
     tampered = restore_control(w, green, changed)
     code = [p for p in changed if not _is_control(w, p) and not w.is_other_feature(p)]
     nested = _set_nested_aside(w, code)
-    refused = f"{nested[0]} is a nested repository" if nested else ""
+    refused = f"{shown(nested[0])} is a nested repository" if nested else ""
+    aside = tuple(shown(path) for path in (*aside, *nested))
     code = [path for path in code if not path.endswith("/")]
     if not code:
-        return Candidate(green, w.code_of(green), green, (), tampered, refused, (*aside, *nested))
+        return Candidate(green, w.code_of(green), green, (), tampered, refused, aside)
     tree = w.objects.graft(green, entries_of(w, green, code))
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     refused = refused or _why_refused(w, green, tree)
-    return Candidate(tree, w.code_of(tree), green, files, tampered, refused, (*aside, *nested))
+    return Candidate(tree, w.code_of(tree), green, files, tampered, refused, aside)
+
+
+def shown(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _set_nested_aside(w: Workspace, code: list[str]) -> list[str]:
@@ -190,7 +196,7 @@ def restore_control(w: Workspace, green: str, changed: Sequence[str]) -> tuple[s
         set_aside(w, target, path.replace("/", "__"))
         if entry is not None:
             _write_blob(w, target, entry)
-        restored.append(path)
+        restored.append(shown(path))
     return tuple(restored)
 
 
@@ -203,7 +209,7 @@ def _why_refused(w: Workspace, green: str, tree: str) -> str:
         if new and new.mode in ("120000", "160000"):
             why = why_unsafe(path, new.mode, (w.objects.read(new.oid) or b"") if new.mode == "120000" else b"")
             if why:
-                return why
+                return shown(why)
     return ""
 
 
@@ -256,7 +262,7 @@ def undo_code_changes(w: Workspace, green: str) -> tuple[str, str]:
     _set_nested_aside(w, code)
     files = [path for path in code if not path.endswith("/")]
     if not files:
-        return "", ", ".join(code)
+        return "", shown(", ".join(code))
     names = "\0".join(files).encode("utf-8", "surrogateescape") + b"\0"
     w.repository.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names, index=w.index)
     tree = w.repository.run("write-tree", index=w.index).decode().strip()
@@ -267,4 +273,4 @@ def undo_code_changes(w: Workspace, green: str) -> tuple[str, str]:
     names = "\0".join(known).encode("utf-8", "surrogateescape") + (b"\0" if known else b"")
     w.repository.run("checkout-index", "-f", "-u", "-z", "--stdin", stdin=names, index=w.index)
     w.repository.run("update-index", "-q", "--refresh", index=w.index)
-    return tree, ", ".join(code)
+    return tree, shown(", ".join(code))

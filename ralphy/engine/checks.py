@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ralphy.adapters.command import Command, NotStarted
+from ralphy.adapters.files import read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.core.config import Check
+from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
 from ralphy.engine.environment import check_environment
 from ralphy.engine.workspace import Workspace
@@ -53,6 +55,20 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
         if until_red and not results[-1].is_green and not results[-1].is_empty:
             break
     return results
+
+
+def set_up(w: Workspace) -> None:
+    """Run the project's `setup` command, once per checkout and command; EnvironmentProblem if it fails."""
+    command, done = w.config.setup, w.repository.checkout_dir / "setup-done"
+    if not command or (read_regular(done) or b"").decode("utf-8", "replace") == command:
+        return
+    w.say(f"setup: {command}")
+    result = _run(w, Check("setup", command), check_environment(w, "setup"))
+    if not result.is_green:
+        raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
+                                 hint=f"run it yourself: {command}")  # fmt: skip
+    replace_file(done, command.encode())
+    w.checkout.look_anew()
 
 
 def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:

@@ -44,7 +44,17 @@ _NAMES = frozenset(
 _PREFIXES = ("LC_", "XDG_", "ANTHROPIC_", "CLAUDE_", "RALPHY_")
 # Claude Code's own memory would outlive the run, and its git instructions cost a sixth of the first request.
 _LEAN = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1"}
-_NO_PUSH = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "false", "GIT_ASKPASS": "false"}
+_NO_PUSH = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ASKPASS": "false",
+    # no helper gives a password, and every address that is pushed to means nothing
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "credential.helper",
+    "GIT_CONFIG_VALUE_0": "",
+    "GIT_CONFIG_KEY_1": "url.ralphy-pushes-itself://.pushInsteadOf",
+    "GIT_CONFIG_VALUE_1": "",
+}
 _BENDING = (
     "MAKEFLAGS",
     "MFLAGS",

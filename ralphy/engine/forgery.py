@@ -10,11 +10,12 @@ import re
 from pathlib import Path
 
 from ralphy.adapters import git
-from ralphy.adapters.files import read_text
+from ralphy.adapters.files import read_text, signature
 from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
 
 AGENT = "ralphy-agent"
+_COARSE_S = 0.02  # the clock of file times lags behind the other one
 _TRAILER = re.compile(r"^Ralphy-[A-Za-z-]+:", re.M | re.I)
 
 
@@ -43,6 +44,16 @@ def require_branch(w: Workspace, branch: str, head: str) -> None:
     if person_moved(w, branch, head):
         raise Conflict(f"{branch} was moved by somebody else while an agent worked; what the agent did is kept",
                        hint="start again: Ralphy goes on from what is there now")  # fmt: skip
+
+
+def drop_locks(w: Workspace, branch: str, since: float) -> None:
+    """Remove git's locks that a run has left, made since it began (epoch seconds): none of its processes lives."""
+    own, shared = w.repository.git_dir, w.repository.common_dir
+    locks = [own / "index.lock", own / "HEAD.lock", shared / "packed-refs.lock"]
+    for lock in [*locks, shared / "refs" / "heads" / f"{branch}.lock"] if branch else locks:
+        if (made := signature(lock)) and made[3] / 1e9 >= since - _COARSE_S:
+            lock.unlink(missing_ok=True)
+            w.say(f"the agent left {lock.name} behind; it is removed")
 
 
 def person_left(w: Workspace, branch: str) -> bool:

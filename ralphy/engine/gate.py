@@ -129,7 +129,6 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     subject = f"chore({w.feature.name}): changes by hand"
     land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason, code=paths))
-    w.say(decision.reason)
 
 
 def _stage(w: Workspace, s: Snapshot) -> tuple[str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -113,17 +114,26 @@ def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
 
 def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry | None]) -> subprocess.Popen[bytes]:
     """Bring what is new into Ralphy's index, beside the moving of the refs: code with its stat, control files by id."""
+    gone = {path for path in code if not _is_file(w.repository.root / path)}
+    code = [f"./{path}" for path in code if path not in gone]  # a name may begin like an option
+    update = ("update-index", "--add", "--remove", "--replace", "-z")
     if sum(map(len, code)) > _MOST_ARGUMENTS:
         names = "\0".join(code).encode("utf-8", "surrogateescape") + b"\0"
-        w.repository.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names, index=w.index)
+        w.repository.run(*update, "--stdin", stdin=names, index=w.index)
         code = ()
     zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
     rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in entries.items()]
-    process = w.repository.start("update-index", "--add", "--remove", "-z", *code, "--index-info", index=w.index)
+    rows += [f"0 {zero}\t{path}" for path in sorted(gone)]
+    process = w.repository.start(*update, *code, "--index-info", index=w.index)
     assert process.stdin
     process.stdin.write("\0".join([*rows, ""]).encode("utf-8", "surrogateescape"))
     process.stdin.flush()
     return process
+
+
+def _is_file(path: Path) -> bool:
+    """Is there a file or a link? A folder may have taken the place of a file."""
+    return path.is_symlink() or path.is_file()
 
 
 def _write_files(w: Workspace, files: Mapping[str, bytes | None]) -> None:

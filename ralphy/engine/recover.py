@@ -38,11 +38,15 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
+    w.checkout.close()  # Ctrl-C ends what was kept warm, too
     w.checkout.index_at = ""
     w.checkout.look_anew()
+    run = w.history.open_run
+    if run:
+        forgery.drop_locks(w, str(run.get("branch") or ""), float(run.get("at") or 0.0))
     if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")
-    run = w.history.open_run
+        run = w.history.open_run
     if run is None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")

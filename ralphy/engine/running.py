@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from ralphy.core.report import Claim, read
 from ralphy.core.steps import active_limit_s
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
-from ralphy.engine.forgery import AGENT, require_branch
+from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.workspace import Workspace
 
@@ -65,6 +66,7 @@ def agent_run(
     w.milestone("laid_out")
     remembered = Remembered()
     remembered.take(w)
+    began = time.time()
     w.checkout.blobs.warm()
     w.checkout.refs.warm()
     result = Claude(w.config.agent.command, w.supervisor).run(
@@ -72,6 +74,7 @@ def agent_run(
     )
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
+    drop_locks(w, snapshot.tree.branch, began)
     require_branch(w, snapshot.tree.branch, snapshot.tree.head)
     tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w))
     if tampered:

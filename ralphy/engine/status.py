@@ -35,7 +35,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "started_at": _iso(history.started_at),
         "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
         "tasks_total": len(s.prd.stories),
-        "circuit_breaker": {"state": "CLOSED", "attempts": history.waits_in_a_row, "last_trigger": None},
+        "circuit_breaker": {"state": "CLOSED", "attempts": 0, "last_trigger": None},
         "next": decision.reason,
         "waiting_until": _iso(getattr(decision, "until", None) or 0.0),
         "branch": s.tree.feature_branch,

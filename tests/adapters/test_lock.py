@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,27 +95,15 @@ def test_an_error_inside_gives_it_back(path: Path) -> None:
     assert holder(path) == {}
 
 
-def test_looking_does_not_take_it(path: Path) -> None:
-    """Somebody who asks for the status all the time never keeps Ralphy from starting."""
+def test_somebody_who_only_looks_is_waited_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Lock(path, "x"):
         pass
-    program = f"""\
-import sys
-from pathlib import Path
-from ralphy.adapters.lock import holder
-print("looking", flush=True)
-while True:
-    holder(Path({str(path)!r}))
-"""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=env) as looker:
-        assert looker.stdout and looker.stdout.readline() == "looking\n"
-        try:
-            for _ in range(200):
-                with Lock(path, "x"):
-                    pass
-        finally:
-            looker.kill()
+    looking = os.open(path, os.O_RDWR)
+    fcntl.flock(looking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+    with Lock(path, "y"):
+        assert holder(path)["purpose"] == "y"
+    os.close(looking)
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"no json", b"[1]", b"\xff", b"{}"])

@@ -329,7 +329,7 @@ RULES: dict[str, Situation] = {
         "failed: US-001; blocked by these: B", {"exit_code": ExitCode.STORIES_OPEN},
     ),
     "a blocked story": (
-        snapshot(story(status="blocked")), d.Halt, "QUESTIONS.md: US-001", {"exit_code": ExitCode.STORIES_OPEN},
+        snapshot(story(status="blocked")), d.Wait, "QUESTIONS.md: US-001", {"exit_code": ExitCode.STORIES_OPEN},
     ),
     "a failed story does not stop the others": (
         snapshot(story(status="failed"), story("B")), d.RunAgent, "B is next", {"story": "B"},
@@ -596,3 +596,14 @@ def test_a_null_pull_request_is_none() -> None:
     seen = reviewed(approvals=[approval("qa")])
     odd = replace(seen, prd=Prd.of({**seen.prd.raw, "workflow": {**seen.prd.workflow, "pr": None}}))
     assert isinstance(decide(odd, CONFIG), d.RunAgent)
+
+
+def test_the_runs_of_an_hour_are_bounded_and_the_oldest_one_makes_room() -> None:
+    lines = [a_run("US-001", run=f"r{n}", at=1000.0 + n) for n in range(3)]
+    lines += [an_end(run="r2", outcome="limited")]
+    s = snapshot(story(), lines=lines, now=2000.0)
+    decision = decide(s, Config(limits=Limits(calls_per_hour=3)))
+
+    assert isinstance(decision, d.Wait)
+    assert (decision.exit_code, decision.until) == (ExitCode.LIMITED, 4600.0)
+    assert isinstance(decide(s.at(4600.0), Config(limits=Limits(calls_per_hour=3))), d.RunAgent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.failing import failing_tests
@@ -192,6 +192,7 @@ def test_the_list_is_bounded() -> None:
     assert len(failing_tests("".join(f"FAILED t.py::test_{n}\n" for n in range(2000)))) == 500
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_output_breaks_the_reader(output: str) -> None:
     assert all(name and "\n" not in name for name in failing_tests(output))

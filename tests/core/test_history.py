@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.agent import Outcome
@@ -41,6 +41,7 @@ entries = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(entries, max_size=30))
 def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
     found = history(*lines)
@@ -48,6 +49,7 @@ def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
     assert all(past.attempts >= 0 for past in found.stories.values())
 
 
+@settings(deadline=None)
 @given(st.lists(entries, max_size=30), st.integers(0, 30))
 def test_folding_in_two_halves_is_folding_at_once(lines: list[dict[str, Any]], cut: int) -> None:
     found = history(*lines[:cut])
@@ -56,12 +58,16 @@ def test_folding_in_two_halves_is_folding_at_once(lines: list[dict[str, Any]], c
     assert found == history(*lines)
 
 
+@settings(deadline=None)
 @given(st.lists(entries, max_size=30))
-def test_the_lines_of_other_features_change_nothing_but_baselines(lines: list[dict[str, Any]]) -> None:
+def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: list[dict[str, Any]]) -> None:
     others = [{**line, "feature": "other"} for line in lines]
-    assert history(*others) == History(FEATURE, baselines=history(*others).baselines)
+    found = history(*others)
+    assert found == History(FEATURE, baselines=found.baselines, calls=found.calls)
+    assert len(found.calls) == sum(line.get("ev") == "run" for line in others)
 
 
+@settings(deadline=None)
 @given(st.lists(entries, max_size=5))
 def test_unknown_events_change_nothing(lines: list[dict[str, Any]]) -> None:
     ours = [{**line, "feature": FEATURE, "ev": "of a later version"} for line in lines]
@@ -71,6 +77,7 @@ def test_unknown_events_change_nothing(lines: list[dict[str, Any]]) -> None:
 outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
 
 
+@settings(deadline=None)
 @given(outcomes)
 def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
     ends = [end for end in ends if end != "succeeded"]
@@ -80,6 +87,7 @@ def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
     assert (past.cost_usd, past.active_s) == (0.5 * len(ends), 2.0 * len(ends))
 
 
+@settings(deadline=None)
 @given(outcomes, outcomes)
 def test_a_landing_counts_anew(before: list[str], after: list[str]) -> None:
     after = [end for end in after if end != "succeeded"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.report import Claim, read
@@ -195,6 +195,7 @@ words = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(words, max_size=40).map("".join)))
 def test_no_text_breaks_the_reader(text: str) -> None:
     claim = read(text)
@@ -202,6 +203,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     assert not (claim.is_complete and claim.holds_back)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters="\n\r")))
 def test_an_explicit_false_after_anything_is_heard(text: str) -> None:
     assert read(f"{text}\n\n{block(EXIT_SIGNAL='false')}").exit_signal is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.substance import FileChange, why_no_work, why_unsafe
@@ -116,6 +116,7 @@ def test_bytes_that_are_no_text_are_compared_as_they_are() -> None:
     assert why_no_work([FileChange("a.py", old, new)]) == ""
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["a.py", "a.js", "a.yml", "Makefile", "a.sql", "a", "a.json"]), st.binary(), st.binary())
 def test_no_bytes_break_the_comparison(path: str, old: bytes, new: bytes) -> None:
     assert why_no_work([FileChange(path, old, new)]) in ("", SPACE)

@@ -142,6 +142,7 @@ class Project:
             [sys.executable, "-P", "-m", "ralphy", *words],
             cwd=self.repo,
             env={**self.env, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -85,6 +85,16 @@ def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: dict
     assert not (project.folder / "prd.json").exists()
 
 
+def test_a_limit_in_a_step_uses_none_of_its_chances(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.play(spec=[{"limit": {"resets_in_s": 3600}}, BAD, BAD, BAD, GOOD])
+    assert project.loop(waits=False).code == ExitCode.LIMITED
+
+    ended = project.loop(clock=lambda: 4_000_000_000.0)
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"] * 4)
+
+
 def test_a_draft_cannot_say_that_its_stories_are_done(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     boast = {"id": "US-001", "title": "a", "passes": True, "status": "completed"}

@@ -103,6 +103,17 @@ def test_what_is_no_ordinary_file_is_no_approval(waiting: Project, make: object)
     assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
 
 
+def test_a_marker_from_the_future_is_no_approval(waiting: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting.approve()
+    made = (waiting.folder / "APPROVED").stat().st_ctime
+    with monkeypatch.context() as patch:  # no call can set a ctime: the clock is put back instead
+        patch.setattr("time.time", lambda: made - 3600.0)
+        ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "comes from the future" in ended.text
+
+
 def test_a_marker_of_somebody_else_is_no_approval(waiting: Project) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a file away")

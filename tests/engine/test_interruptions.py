@@ -29,17 +29,31 @@ class Scene:
         tell = ["sh", "-c", f"echo $PPID > {self._pipe}"]
         hangs = works(run=[before, tell] if before else [tell], hang=True, **more)
         self.project.play(stories={"US-001": [hangs, works()], "*": [works()]})
+        return self._started()
+
+    def begin_check(self) -> subprocess.Popen[str]:
+        """Start the loop, and come back when the check of US-001's work hangs."""
+        hangs = f"if [ -e src/us_001.py ] && [ ! -e {self._pipe}.told ]; then touch {self._pipe}.told; "
+        hangs += f"echo $$ > {self._pipe}; sleep 600; fi"
+        self.project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": f'sh -c "{hangs}"'}])
+        return self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
         process = self.project.start("loop", "login")
         reader = os.open(self._pipe, os.O_RDONLY | os.O_NONBLOCK)
         try:
             assert select.select([reader], [], [], PATIENCE_S)[0], "the agent never came"
-            self.agent = int(os.read(reader, 100))
+            self.hanging = int(os.read(reader, 100))
         finally:
             os.close(reader)
         return process
 
     def end(self, process: subprocess.Popen[str], number: int) -> tuple[int, str]:
-        process.send_signal(number)
+        """Send a signal; SIGINT as a terminal does, to everybody in the foreground."""
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
         _, said = process.communicate(timeout=PATIENCE_S)
         return process.returncode, said
 
@@ -57,10 +71,34 @@ def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, nu
 
     assert scene.end(scene.begin(), number)[0] == code
 
-    assert is_gone(scene.agent)
+    assert is_gone(scene.hanging)
     assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
     assert not (project.repo / "src" / "us_001.py").exists()
     assert_clean(project)
+
+
+def test_ctrl_c_while_a_check_runs_ends_the_check_and_keeps_the_work(scene: Scene) -> None:
+    project = scene.project
+
+    assert scene.end(scene.begin_check(), signal.SIGINT)[0] == ExitCode.INTERRUPTED
+
+    assert is_gone(scene.hanging)
+    assert_clean(project)
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
+    assert project.loop().runs == ["US-001", "US-002", "qa"]
+
+
+def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
+    process = scene.begin()
+    os.killpg(process.pid, signal.SIGINT)
+    scene.end(process, signal.SIGINT)
+
+    ended = scene.project.loop()
+
+    assert is_gone(scene.hanging)
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert scene.project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(scene.project)
 
 
 def test_an_interrupted_run_uses_no_attempt(scene: Scene) -> None:
@@ -81,7 +119,7 @@ def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
 def test_a_kill_counts_as_a_crashed_attempt_and_the_next_loop_goes_on(scene: Scene) -> None:
     project = scene.project
     assert scene.end(scene.begin(), signal.SIGKILL)[0] == -signal.SIGKILL
-    assert is_gone(scene.agent)
+    assert is_gone(scene.hanging)
 
     ended = project.loop()
 
@@ -147,5 +185,5 @@ def test_abort_ends_the_run_at_once(scene: Scene) -> None:
 
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == ExitCode.TERMINATED
-    assert is_gone(scene.agent)
+    assert is_gone(scene.hanging)
     assert_clean(scene.project)

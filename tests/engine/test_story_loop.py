@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.core.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story, works
-
-SPEED = ("US-001", "US-002")
 
 
 def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_path: Path) -> None:
@@ -103,6 +102,26 @@ def test_a_folder_with_nothing_but_a_prd_json_is_a_feature(tmp_path: Path) -> No
     assert ended.runs == ["US-001", "qa"]
     assert project.landed() == ["tasks/US-001"]
     assert_clean(project)
+
+
+def test_the_command_line_takes_the_folder_by_its_path(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), path="tasks")
+
+    assert project.call("loop", "./tasks")[0] == ExitCode.WAITING
+
+    assert project.landed() == ["tasks/US-001"]
+    assert_clean(project)
+
+
+def test_the_branch_is_the_one_that_the_prd_names(tmp_path: Path) -> None:
+    project = build(tmp_path)
+    (project.folder / "PRD.md").unlink()
+    project.plan(story("US-001"), branchName="feature/sign-in")
+
+    project.loop()
+
+    assert project.git("symbolic-ref", "--short", "HEAD") == "feature/sign-in"
+    assert project.git("log", "-1", "--format=%s", "--grep=^Ralphy-Story").startswith("feat(login): US-001")
 
 
 def test_unknown_fields_of_a_hand_written_prd_survive(tmp_path: Path) -> None:

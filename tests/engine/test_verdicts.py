@@ -148,7 +148,11 @@ def test_a_claim_quoted_from_elsewhere_is_no_claim(tmp_path: Path) -> None:
     assert any("EXIT_SIGNAL" in text for text in project.story("US-001")["evidence"]["warnings"])
 
 
-ENDS_BADLY: dict[str, Act] = {"no result": {"crash": 3}, "killed": {"kill": "SIGKILL"}, "max turns": {"error": "max_turns"}}
+ENDS_BADLY: dict[str, Act] = {
+    "no result": {"crash": 3},
+    "killed": {"kill": "SIGKILL"},
+    "max turns": {"error": "max_turns"},
+}
 
 
 @pytest.mark.parametrize("how", ENDS_BADLY)
