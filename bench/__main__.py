@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
             _note(f"{name} …")
             try:
                 figures += _measure(name)(place, effort)
-            except CannotRun as error:
+            except (CannotRun, OSError, subprocess.SubprocessError) as error:
                 troubles += 1
                 _note(f"{name} could not be measured: {error}")
         setting = {**_machine(), "effort": effort.value, "agent": place.stand_in.kind}

@@ -43,8 +43,8 @@ class Run:
 
 def measure(ground: Ground, effort: Effort) -> Iterator[Figure]:
     """The gap and all that the issue of speed says of a story."""
-    yield from _by_size(ground, effort.pick(full=6, quick=2))
-    yield _by_history(ground, effort.pick(full=6, quick=2))
+    yield from _by_size(ground, effort.pick(full=8, quick=2))
+    yield _by_history(ground, effort.pick(full=8, quick=2))
     yield _processes(ground)
     yield _cpu(ground, effort.pick(full=4, quick=1))
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
 from bench.ground import FEATURES, CannotRun, Effort, Ground
 from bench.report import Figure, Judged, Limit, one
 from bench.watch import heard, repository, watching
 
-_SETTLED_S = 3.0  # the first waits are short on purpose
+_KINDS = ("untracked", "committed")
+_SETTLED_S = 6.0  # the first waits are short on purpose; later there is one look in 30 s
 _WATCHFILES = "import sys, watchfiles\nprint('on', flush=True)\nfor _ in watchfiles.watch(sys.argv[1]): pass\n"
 
 
@@ -25,26 +27,32 @@ class Load:
 
 
 def measure(ground: Ground, effort: Effort) -> Iterator[Figure]:
-    """CPU over some seconds in which nothing happens, and memory; features committed on main, or untracked."""
-    many, seconds = effort.pick(full=1000, quick=50), effort.pick(full=10, quick=3)
-    for committed in (False, True):
-        yield from _figures(ground, many, seconds, committed=committed)
-
-
-def _figures(ground: Ground, many: int, seconds: int, *, committed: bool) -> Iterator[Figure]:
-    how = "committed" if committed else "untracked"
-    root = repository(ground, f"idle-{how}", many, committed=committed)
-    bare_argv = [sys.executable, "-c", _WATCHFILES, str(root / FEATURES)]
-    with watching(ground, root, many) as watch, heard(ground, root, bare_argv) as bare:
+    """CPU over some seconds in which nothing happens, and memory: features untracked, and committed on main."""
+    many, seconds = effort.pick(full=1000, quick=50), effort.pick(full=30, quick=3)
+    roots = {how: repository(ground, f"idle-{how}", many, committed=how == "committed") for how in _KINDS}
+    bare_argv = [sys.executable, "-c", _WATCHFILES, str(roots["committed"] / FEATURES)]
+    with ExitStack() as stack:
+        watchers = {how: stack.enter_context(watching(ground, root, many)) for how, root in roots.items()}
+        bare = stack.enter_context(heard(ground, roots["committed"], bare_argv))
         bare.until("on")
         time.sleep(_SETTLED_S)
-        pids = (watch.process.pid, bare.process.pid)
-        before = [_load(pid) for pid in pids]
-        time.sleep(seconds)
-        ours, theirs = (_load(pid) for pid in pids)
-    share = [(now.cpu_s - then.cpu_s) / seconds * 100 for now, then in zip((ours, theirs), before, strict=True)]
-    name = f"{many} folders, {how}"
-    yield Figure(f"idle CPU, {name}", "%", one(share[0]), one(share[1]), Limit(Judged.MOST, 1.0),
+        loads = _over(seconds, [child.process.pid for child in (*watchers.values(), bare)])
+    theirs = loads.pop()
+    for how, ours in zip(_KINDS, loads, strict=True):
+        yield from _figures(f"{many} folders, {how}", ours, theirs, seconds)
+
+
+def _over(seconds: int, pids: Sequence[int]) -> list[Load]:
+    """What each of the processes used in so many seconds, and held at their end."""
+    before = [_load(pid) for pid in pids]
+    time.sleep(seconds)
+    after = [_load(pid) for pid in pids]
+    return [replace(now, cpu_s=now.cpu_s - then.cpu_s) for now, then in zip(after, before, strict=True)]
+
+
+def _figures(name: str, ours: Load, theirs: Load, seconds: int) -> Iterator[Figure]:
+    share, bare_share = (load.cpu_s / seconds * 100 for load in (ours, theirs))
+    yield Figure(f"idle CPU, {name}", "%", one(share), one(bare_share), Limit(Judged.MOST, 1.0),
                  f"of a core, children included, over {seconds} s; the baseline is watchfiles alone")  # fmt: skip
     yield Figure(f"idle memory, {name}", "MB", one(ours.own_mb), one(theirs.own_mb), Limit(Judged.MOST, 45.0),
                  f"resident, of the reactor; its warm children hold {ours.children_mb:.0f} MB more")  # fmt: skip

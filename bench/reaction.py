@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -48,7 +49,9 @@ def _reaction(ground: Ground, root: Path, watch: Heard) -> float:
     folder = plant(ground, root, name)
     watch.until(f"{name}: {AT_GATE}")
     took = _touched(ground, folder, watch, f"{name}: max_iterations")
+    watch.process.send_signal(signal.SIGSTOP)  # a look in the middle of the switch would see half of it
     ground.git(root, "switch", "-q", "main")
+    watch.process.send_signal(signal.SIGCONT)
     return took
 
 

@@ -70,7 +70,6 @@ def repository(ground: Ground, name: str, features: int, *, committed: bool) -> 
     """A repository with so many features before their gate, on main or lying there untracked."""
     those = {f"f{n:04}": _files(f"f{n:04}") for n in range(features)}
     root = ground.repository(name, those if committed else {})
-    (root / FEATURES).mkdir(parents=True, exist_ok=True)
     if not committed:
         for feature in those:
             plant(ground, root, feature)
@@ -82,6 +81,7 @@ def plant(ground: Ground, root: Path, name: str) -> Path:
     made, folder = ground.folder / "planted", root / FEATURES / name
     for file, text in _files(name).items():
         write(made / file, text)
+    folder.parent.mkdir(parents=True, exist_ok=True)  # git takes an empty one away
     made.rename(folder)
     return folder
 

@@ -35,6 +35,12 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         raise EnvironmentProblem(what, where=str(path), hint=hint) from error
 
 
+def remove_temporaries(folder: Path) -> None:
+    """Take away what a kill in the middle of `replace_file` left: never read, never committed."""
+    for path in folder.glob(".*.tmp-*"):
+        path.unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder last through a power loss."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

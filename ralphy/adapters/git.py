@@ -184,6 +184,30 @@ def operation_in_progress(repository: Repository) -> str:
     return next((name for mark, name in marks.items() if (repository.git_dir / mark).exists()), "")
 
 
+def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
+    """Make HEAD stand on a branch, as `git symbolic-ref` does and under its lock, without waiting for a process.
+
+    `reflog` is the line for HEAD's log; in the form of `git switch` it makes `git switch -` lead back.
+    """
+    lock = repository.git_dir / "HEAD.lock"
+    try:
+        if (repository.common_dir / "reftable").exists():
+            raise FileExistsError
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")
+        return
+    with os.fdopen(descriptor, "w") as out:
+        out.write(f"ref: refs/heads/{branch}\n")
+        out.flush()
+        os.fsync(out.fileno())
+    lock.replace(repository.git_dir / "HEAD")
+    log = repository.git_dir / "logs" / "HEAD"
+    if reflog and log.exists():
+        with log.open("a") as lines:
+            lines.write(f"{reflog}\n")
+
+
 def install_index(repository: Repository, index: Path) -> bool:
     """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
     lock = repository.git_dir / "index.lock"

@@ -126,6 +126,22 @@ class Objects:
         """
         return self._grafted(tree, changes) or self._keep(b"", {})
 
+    def id_without(self, tree: str, path: str) -> str:
+        """The id that `tree` would have without `path`; nothing is kept of it."""
+        return self._without(tree, path) or self._hash(_framed(b"")).hexdigest()
+
+    def _without(self, tree: str, path: str) -> str:
+        name, _, rest = path.partition("/")
+        entries = dict(self.entries(tree))
+        old = entries.pop(name, None)
+        if rest and old and old.mode == TREE:
+            inner = self._without(old.oid, rest)
+            if inner:
+                entries = {**entries, name: Entry(TREE, inner)}
+        elif rest and old:
+            entries[name] = old
+        return self._hash(_framed(_packed(entries))).hexdigest() if entries else ""
+
     def _grafted(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
         entries = dict(self.entries(tree))
         below: dict[str, dict[str, Entry | None]] = {}
@@ -149,7 +165,7 @@ class Objects:
         return self._keep(_packed(entries), entries) if entries else ""
 
     def _keep(self, data: bytes, entries: Entries) -> str:
-        oid = self._hash(b"tree %d\0" % len(data) + data).hexdigest()
+        oid = self._hash(_framed(data)).hexdigest()
         if oid not in self._trees:
             self._trees[oid] = entries
             self._unwritten[oid] = data
@@ -254,6 +270,10 @@ def _rows(data: bytes, digest_size: int) -> Iterator[tuple[str, Entry]]:
         oid = data[end + 1 : end + 1 + digest_size].hex()
         yield data[space + 1 : end].decode("utf-8", "surrogateescape"), Entry(data[start:space].decode(), oid)
         start = end + 1 + digest_size
+
+
+def _framed(data: bytes) -> bytes:
+    return b"tree %d\0" % len(data) + data
 
 
 def _packed(entries: Entries) -> bytes:

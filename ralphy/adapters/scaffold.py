@@ -174,6 +174,7 @@ def feature_ignore_text() -> str:
         "/.ralphy/*",
         "!/.ralphy/config.yaml",
         "!/.ralphy/prompts/",
+        "/.*.tmp-*",
     )
     return "\n".join(lines) + "\n"
 

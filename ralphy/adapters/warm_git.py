@@ -44,9 +44,9 @@ class BlobWriter:
 
 def _quoted(path: str) -> str:
     """A path on a line of its own; git unquotes C style, as it does in its own output."""
-    if not any(c in path for c in '"\n\\'):
+    if not any(c in path for c in '"\n\r\\'):
         return path
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
 class RefMover:

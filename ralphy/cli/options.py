@@ -37,7 +37,7 @@ class Invocation:
     output: Output
     flags: dict[str, object] = field(default_factory=dict)
     _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
-    _known: dict[str, tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -110,7 +110,7 @@ class Invocation:
         from ralphy.adapters.settings import with_stack
         from ralphy.adapters.stack import detect
 
-        own = feature.name if (feature.private / "config.yaml").exists() else ""
+        own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
         if own not in self._known:
             config = self.settings(repository, feature).config
             needs_stack = config.checks is None and not config.stack.test_command

@@ -15,7 +15,7 @@ from ralphy.engine.reactor import Dialogue
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 
-_EVERY_S = 0.5
+_EVERY_S = 0.2
 _QUIET = (d.OpenGate, d.SetAside, d.Approve)
 
 
@@ -35,7 +35,7 @@ class Narrator:
 
     def decided(self, decision: Any, snapshot: Snapshot) -> None:
         """A decision was made; a rest that was said already is not said again."""
-        self._snapshot = snapshot
+        self._snapshot = None if self._prefix else snapshot
         if isinstance(decision, d.Rest):
             if decision.reason == self._last_rest:
                 return
@@ -60,10 +60,11 @@ class Narrator:
     def show(self, activity: Activity) -> None:
         """A line of the agent's activity, a few a second at the most."""
         now = time.monotonic()
-        if not self._output.progress or self._output.quiet or now - self._last_shown < _EVERY_S:
+        if not self._output.progress or activity.kind == "start" or now - self._last_shown < _EVERY_S:
             return
         self._last_shown = now
-        text = " ".join(clean(activity.text).split())[:100]
+        text = activity.text.replace(f"{self._workspace.repository.root}/", "")
+        text = " ".join(clean(text).split())[:100]
         self._output.note(f"           {self._prefix}{activity.kind}: {text}")
 
     @property

@@ -212,8 +212,10 @@ def _qa_gate(s: Snapshot, config: Config) -> d.Decision | None:
 
 
 def _pr(s: Snapshot, config: Config) -> d.Decision | None:
-    if (s.prd.workflow.get("pr") or {}).get("code") == s.tree.code:
-        return None
+    pr = s.prd.workflow.get("pr") or {}
+    if pr.get("code") == s.tree.code:
+        is_there = not pr.get("remote") or s.tree.head in (s.tree.pushed, s.session.published)
+        return None if is_there else d.Publish("the record of the publishing is not pushed yet")
     read = s.prd.step("pr").get("inputs") or {}
     if not s.digest("PR.md") or (read and read.get("QA_REPORT.md") != s.digest("QA_REPORT.md")):
         return _agent(

@@ -64,7 +64,6 @@ def _pace(s: Snapshot, config: Config) -> d.Wait | None:
 def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
     limits, session = config.limits, s.session
     limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
-    again = "ralphy reset" if step == "story" else f"ralphy redo {step}"
     reached = (
         (session.runs >= limits.max_iterations,
          f"max_iterations ({limits.max_iterations} agent runs) is reached; start again to go on"),
@@ -72,7 +71,7 @@ def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f}); start again to go on"),
         (session.until is not None and s.now >= (session.until or 0),
          f"the time to end ({limits.until or 'until'}) has come; start again to go on"),
-        (s.history.active_s.get(step, 0.0) >= limit_s,
-         f"the {step} step has used its {limit_s:.0f} s: raise timeouts.{name}, or `{again}` to count anew"),
+        (session.active_s.get(step, 0.0) >= limit_s,
+         f"the {step} step has used its {limit_s:.0f} s (timeouts.{name}); start again to go on"),
     )  # fmt: skip
     return next((d.Halt(what, ExitCode.BUDGET) for is_reached, what in reached if is_reached), None)

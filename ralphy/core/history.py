@@ -60,6 +60,7 @@ class History:
     waits_in_a_row: int = 0
     qa_rounds: int = 0
     last_end: Entry | None = None
+    last_step: str = ""
     has_lines: bool = False
     is_reset: bool = False
     calls: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_CALLS))
@@ -111,8 +112,8 @@ def _end(history: History, entry: Entry) -> None:
     if run is None or run.get("run") != entry.get("run"):
         return
     history.open_run = None
-    history.last_end = entry
     step, story = str(run.get("step")), run.get("story")
+    history.last_end, history.last_step = entry, step
     counts = _counts(history, run)
     cost, seconds = _number(entry.get("cost")), _number(entry.get("seconds"))
     history.cost_usd += cost

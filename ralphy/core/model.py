@@ -209,7 +209,8 @@ class Tree:
     """The repository as a decision needs it. `code` is the tree id of HEAD without the feature folder.
 
     `dirty` lists changed code files, `edited` those of the feature folder; `busy` names a merge or rebase
-    in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached.
+    in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached;
+    `pushed` is the commit that the remote was last seen to have on the feature's branch.
     """
 
     head: str
@@ -221,6 +222,7 @@ class Tree:
     edited: tuple[str, ...] = ()
     busy: str = ""
     has_feature_branch: bool = False
+    pushed: str = ""
     other_feature: str = ""
 
     @property
@@ -241,7 +243,8 @@ class Baseline:
 class Session:
     """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it.
 
-    `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row.
+    `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
+    `active_s` the seconds that agents and checks worked, by step.
     """
 
     runs: int = 0
@@ -252,6 +255,8 @@ class Session:
     accepts_red: bool = False
     fatal: str = ""
     troubles: int = 0
+    active_s: Mapping[str, float] = field(default_factory=dict)
+    published: str = ""
 
 
 @dataclass(frozen=True, slots=True)

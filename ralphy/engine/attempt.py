@@ -116,7 +116,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     files = _files(w, a, prd, "completed")
     commit = land(w, Landing(
         subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end,
-        code=a.candidate.files, prd=prd,
+        code=a.candidate.files, prd=prd, takes_all=True,
     ))  # fmt: skip
     w.say(f"{a.story.id} is verified and committed: {commit[:10]} {a.story.title}")
 
@@ -149,7 +149,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
-        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
+        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd, takes_all=True,
     ))  # fmt: skip
     w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}")
 

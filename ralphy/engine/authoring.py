@@ -133,6 +133,7 @@ def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:
         moves.append((f"refs/heads/{branch}", head, tip))
     if moves:
         w.checkout.refs.move(moves)
+        w.milestone("branch_put_back")
     w.say("the agent committed or left the branch; both were put back")
 
 

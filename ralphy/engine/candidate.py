@@ -82,7 +82,9 @@ def write_candidate(w: Workspace, green: str) -> Candidate:
     tampered = restore_control(w, green, changed)
     code = [p for p in changed if not _is_control(w, p) and not w.is_other_feature(p)]
     nested = _set_nested_aside(w, code)
+    modules = [path for path in code if (known := w.objects.at(green, path)) and known.mode == GITLINK]
     refused = f"{shown(nested[0])} is a nested repository" if nested else ""
+    refused = refused or (f"{shown(modules[0])} is a submodule: what is in it is not committed here" if modules else "")
     aside = tuple(shown(path) for path in (*aside, *nested))
     code = [path for path in code if not path.endswith("/")]
     if not code:
@@ -117,7 +119,7 @@ def entries_of(w: Workspace, green: str, paths: Sequence[str]) -> dict[str, Entr
         if data is not None:
             entries[path] = Entry(mode, w.objects.write("blob", data))
         elif mode in ("", GITLINK):
-            entries[path] = Entry(GITLINK, "0" * len(green)) if mode else None
+            entries[path] = w.objects.at(green, path) if mode else None
         else:
             plain.append((path, mode))
     if plain:

@@ -7,6 +7,7 @@ aside and said, the attempt is judged on its merits (ruling 13). Nobody's edit i
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import time
@@ -18,6 +19,7 @@ from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.engine.workspace import Workspace
 
 _FILES = (*ARTIFACTS, "prd.json", "progress.txt", ".gitattributes", ".gitignore", ".ralphy/config.yaml")
+_TEMPORARY = re.compile(r"\..+\.tmp-\d+")
 
 
 @dataclass(slots=True)
@@ -102,6 +104,15 @@ def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | Non
         target = folder / f"{stamp}-{number}-{copy_as or path.name}"
     shutil.move(path, target)
     return target
+
+
+def drop_leftovers(workspace: Workspace) -> None:
+    """Remove the temporary files of a Ralphy that was killed while it replaced a file: nobody ever reads them."""
+    folder = workspace.feature.folder
+    for place in (folder, folder / "stories"):
+        for entry in os.scandir(place) if place.is_dir() else ():
+            if _TEMPORARY.fullmatch(entry.name):
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def set_markers_aside(workspace: Workspace) -> list[str]:

@@ -15,7 +15,7 @@ from ralphy.core.model import Prd, Snapshot, Status
 from ralphy.core.steps import STEPS
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.candidate import entries_of, prepare_index
-from ralphy.engine.control import set_aside
+from ralphy.engine.control import drop_leftovers, set_aside
 from ralphy.engine.land import Landing, land, switch
 from ralphy.engine.observe import own_rows
 from ralphy.engine.verify import SATISFIED
@@ -30,7 +30,9 @@ def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dic
     prepare_index(w, s.tree.head)
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
     tree = w.objects.tree_of(s.tree.head)
-    return land(w, Landing(f"chore({w.feature.name}): {subject}", trailers, tree, s.tree.head, s.tree.head, files))
+    subject = f"chore({w.feature.name}): {subject}"
+    all_of_it = not s.tree.dirty and not s.tree.edited
+    return land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, files, takes_all=all_of_it))
 
 
 def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
@@ -124,16 +126,18 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
         w.store.save(canonical)
     tree, paths = _stage(w, s)
     if tree == w.objects.tree_of(s.tree.head):
-        w.checkout.clean_at = s.tree.head
+        w.checkout.clean_at = "" if s.tree.dirty else s.tree.head
         return
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     subject = f"chore({w.feature.name}): changes by hand"
-    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason, code=paths))
+    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason, code=paths,
+                    takes_all=not s.tree.dirty))  # fmt: skip
 
 
 def _stage(w: Workspace, s: Snapshot) -> tuple[str, tuple[str, ...]]:
     """(HEAD's tree with the feature folder, `.ralphy/` and set-up files as they are on the disk, their paths)."""
     prepare_index(w, s.tree.head)
+    drop_leftovers(w)
     rows = own_rows(w)
     _refuse_ignored(w, [path.rstrip("/") for code, path in rows if code == "!!"])
     own = (path for code, path in rows if code != "!!" and not is_private(w, path))
@@ -154,10 +158,11 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     """The story is failed, with its last error; those that depend on it are blocked by it."""
     story = s.prd.story(decision.story)
     past = s.history.of("story", story.id)
-    execution = {**story.execution, "attempts": past.attempts}
+    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    execution = {**story.execution, "attempts": used}
     execution["last_error"] = story.execution.get("last_error") or past.last_failure or "unknown"
     prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
-    commit_files(w, s, f"failed {story.id}", f"{story.id} failed after {past.attempts} attempts",
+    commit_files(w, s, f"failed {story.id}", f"{story.id} failed after {used} attempts",
                  {"prd.json": dump(prd.raw)})  # fmt: skip
     w.say(f"{story.id} has failed: {str(execution['last_error'])[:300]}")
 

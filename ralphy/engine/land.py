@@ -35,7 +35,8 @@ class Landing:
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
     control files in their new form (None removes one), by their name in the feature folder; `tip` is where
     the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal,
-    `code` names the code files that differ from the parent, `prd` is what the new prd.json says.
+    `code` names the code files that differ from the parent, `prd` is what the new prd.json says;
+    `takes_all` says that nothing else differs from it: then git need not be asked again.
     """
 
     subject: str
@@ -49,6 +50,7 @@ class Landing:
     body: str = ""
     code: Sequence[str] = ()
     prd: Prd | None = None
+    takes_all: bool = False
 
 
 def land(w: Workspace, landing: Landing) -> str:
@@ -68,7 +70,8 @@ def land(w: Workspace, landing: Landing) -> str:
     git.finish(refresh)
     git.install_index(w.repository, w.index)
     finish_intent(w, landing.end)
-    w.checkout.index_at = w.checkout.clean_at = commit
+    w.checkout.index_at = commit
+    w.checkout.clean_at = commit if w.checkout.clean_at == landing.parent or landing.takes_all else ""
     return commit
 
 
@@ -233,15 +236,16 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
         _give_up(w, refresh, error)
         raise
     w.milestone("branch_made")
-    standing = w.repository.start("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{w.feature_branch}")
+    who = f"{w.checkout.identity} {int(w.clock())} +0000"
+    moved = f"{before.head} {commit} {who}\tcheckout: moving from {before.branch} to {w.feature_branch}"
+    git.point_head(w.repository, w.feature_branch, moved)
     git.finish(refresh)
-    git.finish(standing)
     w.milestone("on_the_branch")
     git.install_index(w.repository, w.index)
     finish_intent(w, {})
-    w.checkout.index_at = w.checkout.clean_at = commit
+    w.checkout.index_at, w.checkout.clean_at = commit, "" if before.dirty else commit
     return commit
 
 
 def _stand_on(w: Workspace, branch: str) -> None:
-    w.repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")
+    git.point_head(w.repository, branch)

@@ -92,9 +92,15 @@ def _tree(w: Workspace, prd: Prd) -> Tree:
         dirty=dirty,
         edited=edited,
         busy=git.operation_in_progress(w.repository),
+        pushed=_pushed(w, prd, mine),
         has_feature_branch=branch != mine and bool(git.resolve(w.repository, f"refs/heads/{mine}")),
         other_feature=others,
     )
+
+
+def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
+    remote = (prd.workflow.get("pr") or {}).get("remote")
+    return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""
 
 
 def changed_files(w: Workspace, head: str, *, is_on_branch: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -124,14 +130,14 @@ def own_rows(w: Workspace) -> Rows:
     return w.own_rows_ahead[1]
 
 
-def _names(w: Workspace) -> frozenset[str]:
-    """The files of the feature folder that could be committed; their contents are read when they are."""
+def _names(w: Workspace) -> int:
+    """What changes when a file that could be committed comes or goes; contents are read when they are committed."""
     found: set[str] = set()
     for folder, folders, files in os.walk(w.feature.folder):
         if Path(folder) == w.feature.private:
             folders[:] = [name for name in folders if name == "prompts"]
         found.update(f"{folder}/{name}" for name in files if name not in NOT_COMMITTED)
-    return frozenset(found)
+    return hash(frozenset(found))
 
 
 def committed_prd(w: Workspace) -> Prd:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ralphy.adapters.files import read_text
 from ralphy.adapters.forge import GitHub, PullRequest
@@ -24,7 +24,7 @@ from ralphy.engine.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    pushed: bool
+    remote: str
     pull_request: PullRequest | None = None
 
 
@@ -33,13 +33,15 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
     target = _remote(w)
     if target is None:
         w.say(f"there is no remote: branch {s.tree.feature_branch} and PR.md are the result")
-        _record(w, s, _Published(pushed=False))
+        _record(w, s, _Published(remote=""))
         return
     _push(w, s, target, s.tree.head)
     w.milestone("pushed")
+    if (s.prd.workflow.get("pr") or {}).get("code") == s.tree.code:
+        return  # a kill came between the record and its push
     found = _open(w, s, target)
     w.milestone("pull_request_made")
-    commit = _record(w, s, _Published(pushed=True, pull_request=found))
+    commit = _record(w, s, _Published(target.name, found))
     _push(w, s, target, commit)
 
 
@@ -51,6 +53,7 @@ def _remote(w: Workspace) -> Remote | None:
 
 def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:
     push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.env)
+    w.session = replace(w.session, published=oid)
     w.say(f"pushed {oid[:10]} to {target.name}/{s.tree.feature_branch}")
 
 
@@ -88,7 +91,9 @@ def evidence_of(story: Story) -> StoryEvidence:
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:
-    pr: dict[str, object] = {"branch": s.tree.feature_branch, "code": s.tree.code, "pushed": done.pushed}
+    pr: dict[str, object] = {"branch": s.tree.feature_branch, "code": s.tree.code, "pushed": bool(done.remote)}
+    if done.remote:
+        pr["remote"] = done.remote
     if done.pull_request:
         pr |= {"url": done.pull_request.url, "number": done.pull_request.number, "state": "open"}
     prd = s.prd.with_workflow(phase="COMPLETED", pr=pr)

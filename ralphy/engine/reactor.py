@@ -8,13 +8,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.feature import Feature, listed
-from ralphy.adapters.files import signature
+from ralphy.adapters.files import remove_temporaries, signature
 from ralphy.adapters.lock import Lock
 from ralphy.core.decision import Rest, Wait
 from ralphy.core.errors import RalphyError
@@ -26,6 +27,7 @@ from ralphy.engine.reconcile import Report, reconcile
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace import Workspace
 
+_GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
 Ask = Callable[[Wait], None]
 Take = Callable[[str], None]
@@ -49,6 +51,7 @@ class Dialogue:
 
 def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
     """Drive one feature until a rest that is not waited for."""
+    remove_temporaries(w.feature.folder)
     rest = reconcile(w, report)
     if not _is_waited_for(rest, patience):
         return rest
@@ -72,7 +75,7 @@ def _is_waited_for(rest: Rest, patience: Patience) -> bool:
     return patience.gates
 
 
-def _hold(w: Workspace, rest: Rest, before: object, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
+def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
     """Wait until something is different: a file, the time, or a word at the terminal."""
     assert isinstance(rest, Wait)
     get_ready(w)
@@ -94,6 +97,7 @@ def get_ready(w: Workspace) -> None:
     """What the next act will need is made ready while a person reads: processes, the index, the templates."""
     w.supervisor.warm()
     w.checkout.refs.warm()
+    w.checkout.blobs.warm()
     head = git.head_of(w.repository)[1]
     if head and w.checkout.index_at != head and not git.operation_in_progress(w.repository):
         prepare_index(w, head)
@@ -102,14 +106,14 @@ def get_ready(w: Workspace) -> None:
     _ = w.checkout.identity, w.checkout.trusts_file_mode
 
 
-def _folder_signature(feature: Feature) -> tuple[object, ...]:
+def _folder_signature(feature: Feature) -> int:
     """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
     found = [
         (entry.name, signature(Path(entry.path)))
         for entry in os.scandir(feature.folder)
         if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
     ]
-    return tuple(sorted(found, key=lambda pair: pair[0]))
+    return hash(frozenset(found))
 
 
 Opened = Callable[[Feature], tuple[Workspace, Report]]
@@ -125,6 +129,9 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, say: Callab
         say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
         changed: set[str] | None = None
         while True:
+            while watching.is_git_at_work():
+                wakeups.wait(_GIT_S)
+                changed = None
             watching.look(changed)
             gc.freeze()  # what is known of a thousand features need not be walked through at each collection
             for held in watching.held():
@@ -143,7 +150,7 @@ class Watching:
         self._opened = opened
         self._say = say
         self._open: dict[str, tuple[Workspace, Report]] = {}
-        self._seen: dict[str, tuple[object, ...]] = {}
+        self._seen: dict[str, int] = {}
         self._rests: dict[str, Rest | str] = {}
         self._head: tuple[int, ...] | None = None
 
@@ -154,6 +161,14 @@ class Watching:
             for name, rest in self._rests.items()
             if isinstance(rest, Wait) and rest.gate
         )
+
+    def is_git_at_work(self) -> bool:
+        """Is somebody's git in the middle of a switch or a commit? An old lock is one that was left behind."""
+        try:
+            lock = (self._repository.git_dir / "index.lock").stat()
+        except OSError:
+            return False
+        return time.time() - lock.st_mtime < _LEFT_BEHIND_S
 
     def feature_of(self, path: str) -> str:
         """The name of the feature that a path belongs to."""
@@ -187,6 +202,7 @@ class Watching:
     def _reconcile(self, feature: Feature) -> None:
         if feature.name not in self._open:
             self._open[feature.name] = self._opened(feature)
+            remove_temporaries(feature.folder)
         workspace, report = self._open[feature.name]
         try:
             rest = reconcile(workspace, report)

@@ -23,14 +23,14 @@ from ralphy.engine import forgery
 from ralphy.engine.attempt import Attempt, settle
 from ralphy.engine.authoring import put_back
 from ralphy.engine.candidate import load_index, note_ignored, write_candidate
-from ralphy.engine.control import mend_folders, set_aside, set_markers_aside
+from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
 from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.running import Ran
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
 
 CRASHED = AgentResult(Outcome.CRASHED, detail="Ralphy or the machine ended while the agent worked")
-STOPPED = AgentResult(Outcome.STOPPED, detail="stopped by a person")
+STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
 
 
 def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
@@ -55,6 +55,7 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         _note_end(w, run, result)
         return
     mend_folders(w)
+    drop_leftovers(w)
     set_markers_aside(w)
     base = _base(w, run)
     load_index(w, base)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import read_regular
-from ralphy.core.agent import AgentRequest, AgentResult
+from ralphy.core.agent import Activity, AgentRequest, AgentResult
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
@@ -67,11 +67,8 @@ def agent_run(
     remembered = Remembered()
     remembered.take(w)
     began = time.time()
-    w.checkout.blobs.warm()
-    w.checkout.refs.warm()
-    result = Claude(w.config.agent.command, w.supervisor).run(
-        _request(w, decision, snapshot, run, prompt, outbox), w.show
-    )
+    request = _request(w, decision, snapshot, run, prompt, outbox)
+    result = Claude(w.config.agent.command, w.supervisor).run(request, _listener(w))
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     drop_locks(w, snapshot.tree.branch, began)
@@ -79,9 +76,24 @@ def agent_run(
     tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w))
     if tampered:
         w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    w.milestone("control_put_back")
     yield Ran(run, result, read(result.text), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
+
+
+def _listener(w: Workspace) -> Callable[[Activity], None]:
+    """Shows what the agent does; at its first sign of life, starts what will be needed when it has ended."""
+    signs: list[Activity] = []
+
+    def hear(activity: Activity) -> None:
+        if not signs:
+            signs.append(activity)
+            w.checkout.blobs.warm()
+            w.checkout.refs.warm()
+        w.show(activity)
+
+    return hear
 
 
 def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outbox: Path) -> AgentRequest:
@@ -113,7 +125,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outb
 
 def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
     """Seconds that this run may take: what one run may, and what is left of its step."""
-    left = active_limit_s(w.config, step) - s.history.active_s.get(step, 0.0)
+    left = active_limit_s(w.config, step) - s.session.active_s.get(step, 0.0)
     return max(1.0, min(w.config.timeouts.agent, left))
 
 

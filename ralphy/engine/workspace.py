@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -66,7 +66,7 @@ class Workspace:
     digests: Digests = field(default_factory=Digests)
     branch: str = ""
     codes: dict[str, str] = field(default_factory=dict)
-    own_rows_ahead: tuple[frozenset[str], Rows] | None = None
+    own_rows_ahead: tuple[int, Rows] | None = None
 
     def __enter__(self) -> Workspace:
         return self
@@ -101,14 +101,17 @@ class Workspace:
         entry = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
         self.journal.append({k: v for k, v in entry.items() if v is not None}, durable=durable)
         self.journal.catch_up(self.history)
-        if event == "end":
-            self._note_end(str(fields.get("outcome", "")), str(fields.get("detail", "")))
+        if event == "end" and self.history.last_end:
+            self._note_end(self.history.last_end)
 
-    def _note_end(self, outcome: str, detail: str) -> None:
+    def _note_end(self, end: Mapping[str, Any]) -> None:
         """What the end of a run means for this invocation alone."""
+        outcome, step = end.get("outcome"), str(self.history.last_step)
         troubles = self.session.troubles + 1 if outcome == Outcome.TRANSIENT.value else 0
-        fatal = detail if outcome == Outcome.FATAL.value else ""
-        self.session = replace(self.session, troubles=troubles, fatal=fatal)
+        fatal = str(end.get("detail") or "the agent cannot run") if outcome == Outcome.FATAL.value else ""
+        seconds = self.session.active_s.get(step, 0.0) + float(end.get("seconds", 0.0))
+        active_s = {**self.session.active_s, step: seconds}
+        self.session = replace(self.session, troubles=troubles, fatal=fatal, active_s=active_s)
 
     def spend(self, cost_usd: float) -> None:
         self.session = replace(self.session, runs=self.session.runs + 1, cost_usd=self.session.cost_usd + cost_usd)
@@ -121,7 +124,7 @@ class Workspace:
         """The id of a tree without the feature folder: what is tested, reviewed and compared."""
         known = self.codes.get(tree)
         if known is None:
-            known = self.codes[tree] = self.objects.graft(tree, {self.feature.path: None})
+            known = self.codes[tree] = self.objects.id_without(tree, self.feature.path)
         return known
 
     def is_other_feature(self, path: str) -> bool:
@@ -184,6 +187,6 @@ def is_private(workspace: Workspace, path: str) -> bool:
     if not path.startswith(folder):
         return False
     name = path.removeprefix(folder)
-    if name in NOT_COMMITTED:
+    if name in NOT_COMMITTED or (name.startswith(".") and ".tmp-" in name):
         return True
     return name.startswith(".ralphy/") and not name.startswith((".ralphy/config.yaml", ".ralphy/prompts/"))

@@ -518,20 +518,15 @@ def test_a_gate_waits_whatever_the_budget(seen: Snapshot) -> None:
 
 
 @pytest.mark.parametrize(
-    "seen, lines, name, again",
-    [
-        (snapshot(), attempts("rejected", seconds=10.0), "implementation", "ralphy reset"),
-        (snapshot(done()), attempts("rejected", story_id=None, step="qa", seconds=10.0), "qa", "ralphy redo qa"),
-    ],
-)  # fmt: skip
-def test_the_active_time_of_a_step_is_bounded(seen: Snapshot, lines: list[Any], name: str, again: str) -> None:
-    for line in lines:
-        seen.history.add(line)
-    decision = decide(seen, Config(timeouts=Timeouts(**{name: 10.0})))
+    "seen, step, name", [(snapshot(), "story", "implementation"), (snapshot(done()), "qa", "qa")]
+)
+def test_the_active_time_of_a_step_is_bounded_in_an_invocation(seen: Snapshot, step: str, name: str) -> None:
+    spent = replace(seen, session=replace(seen.session, active_s={step: 10.0}))
+    decision = decide(spent, Config(timeouts=Timeouts(**{name: 10.0})))
     assert isinstance(decision, d.Halt)
     assert decision.exit_code == ExitCode.BUDGET
     assert f"timeouts.{name}" in decision.reason
-    assert again in decision.reason
+    assert isinstance(decide(seen, Config(timeouts=Timeouts(**{name: 10.0}))), d.RunAgent)
 
 
 def test_a_story_that_used_its_dollars_is_given_up() -> None:
@@ -539,6 +534,16 @@ def test_a_story_that_used_its_dollars_is_given_up() -> None:
     cheap, dear = snapshot(lines=attempts("rejected", cost=1.4)), snapshot(lines=attempts("rejected", cost=1.5))
     assert isinstance(decide(cheap, config), d.RunAgent)
     assert isinstance(decide(dear, config), d.GiveUp)
+
+
+def test_the_pace_is_that_of_the_last_hour_whichever_feature_it_was_for() -> None:
+    config = Config(limits=Limits(calls_per_hour=2))
+    old, ours = a_run(run="old", at=NOW - 3600), a_run(run="ours", at=NOW - 1800)
+    theirs = {**a_run(run="theirs", at=NOW - 60), "feature": "other"}
+    assert isinstance(decide(snapshot(lines=[old, an_end(run="old"), ours, an_end(run="ours")]), config), d.RunAgent)
+    held = decide(snapshot(lines=[old, an_end(run="old"), ours, an_end(run="ours"), theirs]), config)
+    assert isinstance(held, d.Wait)
+    assert (held.exit_code, held.until) == (ExitCode.LIMITED, NOW + 1800)
 
 
 @pytest.mark.parametrize("step", ["spec", "qa", "pr"])

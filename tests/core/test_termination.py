@@ -155,6 +155,7 @@ configs = st.builds(
         max_cost_usd=few([None, 5.0]),
         max_cost_per_story_usd=few([None, 5.0]),
         max_qa_rounds=st.integers(1, 3),
+        calls_per_hour=few([1, 5, 100]),
     ),
 )
 

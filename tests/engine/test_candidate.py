@@ -36,6 +36,19 @@ def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path)
     assert_clean(project)
 
 
+def test_what_an_agent_does_in_a_submodule_is_refused(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
+    project.git("commit", "--quiet", "-m", "chore: a library")
+    project.play(stories={"US-001": [works(append={"lib/check.py": "# more\n"})]})
+
+    project.loop()
+
+    assert "lib is a submodule" in project.story("US-001")["execution"]["last_error"]
+    assert project.landed() == []
+    assert project.git("fsck", "--strict", "--no-dangling") == ""
+
+
 @pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "../../outside"])
 def test_a_link_out_of_the_repository_is_refused(tmp_path: Path, target: str) -> None:
     project = tried(tmp_path, works(run=["ln", "-s", target, "out"]))

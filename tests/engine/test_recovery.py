@@ -71,6 +71,34 @@ def test_another_story_reverted_after_a_landing_that_was_cut_short(two: Project)
     assert_clean(two)
 
 
+AGAIN = ["attempt_kept", "rolled_back", "objects_written", "intent_recorded", "refs_moved", "files_replaced"]
+
+
+@pytest.mark.parametrize("point", AGAIN)
+def test_a_kill_in_the_recovery_from_a_kill_costs_nothing_more(two: Project, point: str) -> None:
+    killed(two, "candidate_written")
+    killed(two, point)
+
+    ended = two.loop()
+
+    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert two.landed() == ["login/US-001", "login/US-002"]
+    assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
+    assert two.trailer("Ralphy-Attempt", two.commit_of(FIRST)) == "2"
+    assert_clean(two)
+
+
+def test_half_written_files_of_a_dead_ralphy_vanish(two: Project) -> None:
+    killed(two, "agent_ended")
+    two.write(".prd.json.tmp-4711", "{")
+    two.write("stories/.US-001.md.tmp-4711", "#")
+
+    two.loop()
+
+    assert list(two.folder.rglob("*.tmp-*")) == []
+    assert "tmp-" not in two.git("log", "--name-only", "--format=")
+
+
 def test_a_hard_reset_after_a_kill_stands(two: Project) -> None:
     killed(two, "agent_ended", 2)
     two.git("reset", "--quiet", "--hard", "HEAD~1")
