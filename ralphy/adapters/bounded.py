@@ -25,9 +25,7 @@ def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
         raise InvalidInput(f"cannot be read: {_reason(error)}", where=shown) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InvalidInput(
-                "is not a regular file", where=shown, hint="put a plain file there, or remove it"
-            )
+            raise InvalidInput("is not a regular file", where=shown, hint="put a plain file there, or remove it")
         return _read_all(descriptor, limit, shown)
     finally:
         os.close(descriptor)

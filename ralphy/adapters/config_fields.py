@@ -184,9 +184,7 @@ def _accept_bool(rule: Rule, value: object) -> bool:
 def _accept_float(rule: Rule, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnfitError(rule.expected)
-    is_high_enough = (rule.above is None or value > rule.above) and (
-        rule.least is None or value >= rule.least
-    )
+    is_high_enough = (rule.above is None or value > rule.above) and (rule.least is None or value >= rule.least)
     if not is_high_enough or not value <= rule.most:  # NaN is neither
         raise UnfitError(rule.expected)
     return float(value)

@@ -74,9 +74,7 @@ class _Reading:
     def _setting(self, path: Place, value: object) -> Iterator[tuple[str, tuple[object, int]]]:
         dotted = ".".join(str(part) for part in path)
         if dotted in self._known:
-            taken = (
-                self._checks(value) if dotted == "checks" else self._taken(self._known[dotted], path, value)
-            )
+            taken = self._checks(value) if dotted == "checks" else self._taken(self._known[dotted], path, value)
             yield dotted, (taken, self._lines[path])
         elif dotted in _FOREIGN:
             self._foreign.append(dotted)
@@ -94,9 +92,7 @@ class _Reading:
             return None
         if not isinstance(value, list) or len(value) > _MAX_CHECKS:
             expected = self._known["checks"].rule.expected
-            raise self._error(
-                ("checks",), f"checks is {short(value)}, must be {expected}, at most {_MAX_CHECKS}"
-            )
+            raise self._error(("checks",), f"checks is {short(value)}, must be {expected}, at most {_MAX_CHECKS}")
         checks = tuple(self._check(number, item) for number, item in enumerate(value))
         names = [check.name for check in checks]
         for number, name in enumerate(names):

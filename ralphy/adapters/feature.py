@@ -56,9 +56,7 @@ def find(root: Path, features_dir: str, wanted: str | None, cwd: Path) -> Featur
     folder = root / features_dir / wanted
     if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
         if not folder.is_dir():
-            raise NotFound(
-                f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir)
-            )
+            raise NotFound(f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir))
         return _feature(root, folder)
     if not _is_folder(cwd / wanted):
         raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir))
@@ -106,9 +104,7 @@ def _feature(root: Path, folder: Path) -> Feature:
 def listed(root: Path, features_dir: str) -> Iterator[Feature]:
     """Every feature of the repository, by name; folders without PRD.md, SPEC.md or prd.json are none."""
     try:
-        names = sorted(
-            entry.name for entry in os.scandir(root / features_dir) if entry.is_dir(follow_symlinks=False)
-        )
+        names = sorted(entry.name for entry in os.scandir(root / features_dir) if entry.is_dir(follow_symlinks=False))
     except OSError:
         return
     for name in names:

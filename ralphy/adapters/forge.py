@@ -151,9 +151,7 @@ class GitHub:
         warnings: list[str] = []
         has_retry = True
         while True:
-            answer = self._gh(
-                "pr", "create", f"--repo={self.remote.slug}", *wanted.arguments(), stdin=wanted.text.body
-            )
+            answer = self._gh("pr", "create", f"--repo={self.remote.slug}", *wanted.arguments(), stdin=wanted.text.body)
             made = _PULL_URL.search(answer.out)
             if answer.returncode == 0 and made:
                 return PullRequest(int(made["number"]), made[0], base=wanted.base, warnings=tuple(warnings))
@@ -197,9 +195,7 @@ class GitHub:
             hint = f"gh auth refresh --hostname {self.remote.host} --scopes repo, or a token that may write"
             return EnvironmentProblem(what, where=where, hint=hint)
         if _IN_THE_WAY.search(answer.err):
-            return Conflict(
-                what, where=where, hint="check git.base in config.yaml and the branch on the forge"
-            )
+            return Conflict(what, where=where, hint="check git.base in config.yaml and the branch on the forge")
         return EnvironmentProblem(what, where=where, hint="start again later: the branch stays pushed")
 
 

@@ -28,9 +28,7 @@ _UNPRINTABLE = re.compile(
 # The forge looks for mentions in what it has rendered, where an entity is an @ like any other.
 _MENTION = re.compile(r"(?<![A-Za-z0-9])(@|&#0*64;|&#x0*40;|&commat;)(?=[A-Za-z0-9&])", re.IGNORECASE)
 _REFERENCE = r"(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://)"
-_CLOSING = re.compile(
-    rf"\b([cfr])((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?)\b(?=[\s:*_(\[]+{_REFERENCE}))", re.IGNORECASE
-)
+_CLOSING = re.compile(rf"\b([cfr])((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?)\b(?=[\s:*_(\[]+{_REFERENCE}))", re.IGNORECASE)
 _HEADING = re.compile(r" {0,3}#[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _HTML_BLOCK = re.compile(r"^ {0,3}<[A-Za-z/!?]", re.MULTILINE)
@@ -83,9 +81,7 @@ def evidence_table(rows: Sequence[StoryEvidence]) -> str:
     if len(rows) > MAX_ROWS:
         lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | |")
     attempts, cost = sum(row.attempts for row in rows), sum(row.cost_usd for row in rows)
-    lines.append(
-        f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} |"
-    )
+    lines.append(f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} |")
     return "\n".join(lines) + "\n"
 
 

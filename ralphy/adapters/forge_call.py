@@ -42,9 +42,7 @@ class Answer:
     timed_out: bool = False
 
 
-def call(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = ""
-) -> Answer:
+def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> Answer:
     """Run to the end or the timeout; EnvironmentProblem when the program can't be started.
 
     The program has a session of its own: without a terminal nothing can ask, and a timeout ends the

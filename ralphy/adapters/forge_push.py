@@ -133,9 +133,7 @@ def _checked_ref(git: _Git, oid: str, branch: str) -> str:
     if not _OID.fullmatch(oid):
         raise InvalidInput(f"{said(oid, git.env)!r} is not a full commit id")
     if branch.startswith("-") or git("check-ref-format", f"refs/heads/{branch}").returncode != 0:
-        raise InvalidInput(
-            f"{said(branch, git.env)!r} is not a name for a branch", hint="set branchName in prd.json"
-        )
+        raise InvalidInput(f"{said(branch, git.env)!r} is not a name for a branch", hint="set branchName in prd.json")
     return f"refs/heads/{branch}"
 
 
@@ -180,7 +178,5 @@ def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
         return EnvironmentProblem(what, where=where, hint="check the network, then start again")
     what = said(answer.err, git.env) or f"git ended with {answer.returncode} and no word"
     if _NO_ACCESS.search(answer.err):
-        return EnvironmentProblem(
-            what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key"
-        )
+        return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
     return EnvironmentProblem(what, where=where, hint="try git ls-remote by hand")

@@ -44,9 +44,7 @@ class Lock:
         self._descriptor = descriptor
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 

@@ -121,11 +121,7 @@ def _with_patterns(head: str, patterns: Sequence[str]) -> str:
 
 def story_document(existing: str, story: Story, entry: ProgressEntry) -> str:
     """stories/<id>.md: what is wanted, and every attempt at it."""
-    return (
-        f"{existing.rstrip()}\n\n{entry.render()}"
-        if existing.strip()
-        else f"{_document(story)}\n{entry.render()}"
-    )
+    return f"{existing.rstrip()}\n\n{entry.render()}" if existing.strip() else f"{_document(story)}\n{entry.render()}"
 
 
 def _document(story: Story) -> str:

@@ -12,10 +12,7 @@ _ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*[ \t]*(.*)\Z", re.M | re.S | re
 
 def asked(text: str, story: str, title: str, question: str) -> str:
     """QUESTIONS.md with an open question for a story; an earlier section of that story is replaced."""
-    kept = (
-        without(text, story)
-        or "# Questions\n\nWrite behind `Answer:` and save; the story is taken up again.\n"
-    )
+    kept = without(text, story) or "# Questions\n\nWrite behind `Answer:` and save; the story is taken up again.\n"
     plain = "".join(c if c.isprintable() or c == "\n" else " " for c in question.strip())
     quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
     return f"{kept.rstrip()}\n\n## {story}: {title}\n\n{quoted}\n\nAnswer:\n"

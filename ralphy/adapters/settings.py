@@ -123,15 +123,11 @@ def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
 def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
     variables = {field.variable: field for field in known.values() if field.dotted != "checks"}
     values = {
-        field.dotted: _Value(_from_words(field, env[name]), name)
-        for name, field in variables.items()
-        if name in env
+        field.dotted: _Value(_from_words(field, env[name]), name) for name, field in variables.items() if name in env
     }
     sections = tuple({f"{name.split('.')[0].upper()}_" for name in known if "." in name})
     strange = sorted(
-        name
-        for name in env
-        if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)
+        name for name in env if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)
     )
     return _Layer(values, tuple(filter(None, (_misspelt(name, variables) for name in strange))))
 
@@ -190,9 +186,7 @@ def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field
 
 def _build(merged: Mapping[str, _Value]) -> Config:
     defaults = Config()
-    return Config(
-        **{outer.name: _part(getattr(defaults, outer.name), outer.name, merged) for outer in fields(Config)}
-    )
+    return Config(**{outer.name: _part(getattr(defaults, outer.name), outer.name, merged) for outer in fields(Config)})
 
 
 def _part(default: object, name: str, merged: Mapping[str, _Value]) -> Any:

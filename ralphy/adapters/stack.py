@@ -43,9 +43,7 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
     found.sort(key=lambda candidate: candidate.strength, reverse=True)
     first = found[0].report if found else StackReport("", None, None, (), (_nothing(),))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in found[1:])
-    report = StackReport(
-        first.language, first.framework, first.package_manager, first.checks, first.evidence + others
-    )
+    report = StackReport(first.language, first.framework, first.package_manager, first.checks, first.evidence + others)
     return report if _has_test(report.checks) else _with_task_runner(tree, report)
 
 

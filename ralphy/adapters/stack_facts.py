@@ -45,9 +45,7 @@ class Tree:
         """Whether a path or a glob pattern is there; a path is asked for directly, full folder or not."""
         if "*" not in pattern:
             return (self.root / pattern).exists()
-        return any(
-            fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in self.names
-        )
+        return any(fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in self.names)
 
     def read(self, name: str) -> str:
         """The text of a file; empty when it is absent, too large or not a file."""
@@ -75,9 +73,7 @@ def look(root: Path) -> Tree:
     """The names in the root and in its folders, at most MAX_ENTRIES; not in linked or hidden ones."""
     top = sorted(islice(_entries(root), MAX_ENTRIES))
     folders = [name for name, is_folder in top if is_folder and _is_own(name)]
-    inner = chain.from_iterable(
-        ((f"{folder}/{name}", _) for name, _ in _entries(root / folder)) for folder in folders
-    )
+    inner = chain.from_iterable(((f"{folder}/{name}", _) for name, _ in _entries(root / folder)) for folder in folders)
     below = islice(inner, MAX_ENTRIES - len(top))
     return Tree(root, (*(name for name, _ in top), *sorted(name for name, _ in below)))
 
@@ -114,11 +110,7 @@ def _python_facts(tree: Tree, _: Language) -> Facts:
     project, notes = _toml(tree, "pyproject.toml")
     pipfile, more = _toml(tree, "Pipfile")
     ini = ("setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "pytest.ini")
-    lists = [
-        name
-        for name in tree.names
-        if fnmatchcase(name, "requirements*.txt") or name.startswith("requirements/")
-    ]
+    lists = [name for name in tree.names if fnmatchcase(name, "requirements*.txt") or name.startswith("requirements/")]
     deps = {
         *_project_requirements(project),
         *_keys(pipfile, "packages"),
@@ -172,9 +164,7 @@ def _ini_names(text: str) -> Iterator[str]:
 
 def _python_tests(tree: Tree) -> Iterator[str]:
     files = [
-        name
-        for name in tree.names
-        if fnmatchcase(name.rpartition("/")[2], "test_*.py") or name.endswith("_test.py")
+        name for name in tree.names if fnmatchcase(name.rpartition("/")[2], "test_*.py") or name.endswith("_test.py")
     ]
     if files or tree.has("tests"):
         yield "any"
@@ -254,9 +244,7 @@ def _toml(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     return _parsed(tree, name, "TOML", loads)
 
 
-def _parsed(
-    tree: Tree, name: str, kind: str, loads: Callable[[str], Any]
-) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _parsed(tree: Tree, name: str, kind: str, loads: Callable[[str], Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     text = tree.read(name).removeprefix("\ufeff")
     if not text:
         return {}, ((f"{name} is empty, too large or not a file",) if tree.has(name) else ())

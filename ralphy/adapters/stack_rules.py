@@ -73,9 +73,7 @@ _PYTHON = Language(
             "{tool}mypy",
             ("table:tool.mypy.files", "table:tool.mypy.packages", "table:mypy.files", "table:mypy.packages"),
         ),
-        Command(
-            "typecheck", "{tool}mypy .", ("file:mypy.ini", "file:.mypy.ini", "table:tool.mypy", "table:mypy")
-        ),
+        Command("typecheck", "{tool}mypy .", ("file:mypy.ini", "file:.mypy.ini", "table:tool.mypy", "table:mypy")),
     ),
     reader="python",
     managers=(
@@ -163,9 +161,7 @@ _RUST = Language(
     ),
     reader="cargo",
     managers=(Manager("cargo", _ALWAYS),),
-    frameworks=tuple(
-        (f"dep:{name}", name) for name in ("axum", "actix-web", "rocket", "tauri", "leptos", "clap")
-    ),
+    frameworks=tuple((f"dep:{name}", name) for name in ("axum", "actix-web", "rocket", "tauri", "leptos", "clap")),
 )
 _RUBY = Language(
     "ruby",
@@ -250,9 +246,7 @@ LANGUAGES: tuple[Language, ...] = (
     Language("zig", ("build.zig",), (".zig",), (Command("test", "zig build test"),)),
     Language("ocaml", ("dune-project",), (".ml",), (Command("test", "dune test"),)),
     Language("clojure", ("project.clj",), (".clj",), (Command("test", "lein test"),)),
-    Language(
-        "deno", ("deno.json", "deno.jsonc"), (), (Command("test", "deno test"), Command("lint", "deno lint"))
-    ),
+    Language("deno", ("deno.json", "deno.jsonc"), (), (Command("test", "deno test"), Command("lint", "deno lint"))),
     Language("cpp", ("CMakeLists.txt", "meson.build"), (".cc", ".cpp", ".hpp"), ()),
     Language("c", (), (".c", ".h"), ()),
 )

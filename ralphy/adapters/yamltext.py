@@ -79,9 +79,7 @@ class _Builder:
             case "ScalarEvent":
                 return _scalar(event)
             case "SequenceStartEvent":
-                return [
-                    self._value(item, (*path, n)) for n, item in enumerate(self._until("SequenceEndEvent"))
-                ]
+                return [self._value(item, (*path, n)) for n, item in enumerate(self._until("SequenceEndEvent"))]
             case _:
                 return self._mapping(path)
 

@@ -132,9 +132,7 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
         return d.Wait(f"this checkout is on the branch of feature {tree.other_feature}; one feature at a time is "
                       f"worked on in a checkout. When it is finished: git switch {tree.base}")  # fmt: skip
     if tree.has_feature_branch:
-        return d.Halt(
-            f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT
-        )
+        return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
     if not tree.branch:
         return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)
     return ground(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
@@ -186,9 +184,7 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:
     record = s.prd.step("qa")
     read = record.get("inputs") or {}
-    is_fresh = not read or (
-        read.get("code") == s.tree.code and read.get("SPEC.md", "") == s.digest("SPEC.md")
-    )
+    is_fresh = not read or (read.get("code") == s.tree.code and read.get("SPEC.md", "") == s.digest("SPEC.md"))
     remarks = revision(s, "qa")
     if not s.digest("QA_REPORT.md") or not is_fresh or remarks:
         why = ("QA_REPORT.md was sent back with remarks" if remarks else
@@ -218,9 +214,7 @@ def _pr(s: Snapshot, config: Config) -> d.Decision | None:
         return None if is_there else d.Publish("the record of the publishing is not pushed yet")
     read = s.prd.step("pr").get("inputs") or {}
     if not s.digest("PR.md") or (read and read.get("QA_REPORT.md") != s.digest("QA_REPORT.md")):
-        return _agent(
-            s, config, d.RunAgent("the review is approved; the pull request's text is written", "pr")
-        )
+        return _agent(s, config, d.RunAgent("the review is approved; the pull request's text is written", "pr"))
     return ground(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
 
 

@@ -38,9 +38,7 @@ def rendered(path: Sequence[str | int]) -> str:
     return "".join(parts).removeprefix(".") or "the document"
 
 
-def problems(
-    document: Any, base_branches: Collection[str] = (), *, known_ids: Collection[str] = ()
-) -> list[Problem]:
+def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: Collection[str] = ()) -> list[Problem]:
     """Everything that is wrong with the document's content, the most important first.
 
     `known_ids` are stories outside the document that dependencies may name (a draft's elder siblings).

@@ -325,9 +325,7 @@ STORIES = st.builds(lambda fields: story() | fields, st.dictionaries(FIELDS, JSO
 
 
 @settings(deadline=None)
-@given(
-    st.lists(STORIES | JSON, max_size=3), st.dictionaries(st.sampled_from(["branchName", "workflow"]), JSON)
-)
+@given(st.lists(STORIES | JSON, max_size=3), st.dictionaries(st.sampled_from(["branchName", "workflow"]), JSON))
 def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fields: dict[str, Any]) -> None:
     data = prd(*stories, **fields)
     try:
@@ -414,9 +412,7 @@ def test_a_wheel_carries_its_resources_inside_the_package(tmp_path: Path) -> Non
     (package / "__init__.py").touch()
     (package / "resources.py").write_bytes(Path(resources.__file__).read_bytes())
     program = "from ralphy import resources as r; print(r.schema('prd')); r.example()"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "{'inside': True}\n"
     assert "Ralphy was installed without its prd.json.example" in done.stderr
 

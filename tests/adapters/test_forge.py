@@ -234,16 +234,12 @@ class TestAPush:
         assert pushed(git_repo, oid) == oid
 
     @pytest.mark.parametrize("branch", ["main", "master", "Main", "trunk"])
-    def test_a_base_branch_is_never_pushed(
-        self, git_repo: Path, git: RunGit, bare: Path, branch: str
-    ) -> None:
+    def test_a_base_branch_is_never_pushed(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
         with pytest.raises(Conflict, match="never pushes"):
             pushed(git_repo, commit(git, "one"), branch)
         assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
 
-    def test_the_remotes_own_default_branch_is_never_pushed(
-        self, git_repo: Path, git: RunGit, bare: Path
-    ) -> None:
+    def test_the_remotes_own_default_branch_is_never_pushed(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         git("push", "--quiet", "origin", "main:stable")
         git("symbolic-ref", "HEAD", "refs/heads/stable", cwd=bare)
 
@@ -267,9 +263,7 @@ class TestAPush:
         with pytest.raises(Conflict, match="was refused: pre-receive hook declined"):
             pushed(git_repo, commit(git, "one"))
 
-    def test_hooks_of_the_checkout_do_not_run(
-        self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
-    ) -> None:
+    def test_hooks_of_the_checkout_do_not_run(self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path) -> None:
         hook = git_repo / ".git" / "hooks" / "pre-push"
         hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
         hook.chmod(0o755)
@@ -277,9 +271,7 @@ class TestAPush:
         pushed(git_repo, commit(git, "one"))
         assert not (tmp_path / "ran").exists()
 
-    def test_a_remote_that_is_gone_is_an_environment_problem(
-        self, git_repo: Path, git: RunGit, bare: Path
-    ) -> None:
+    def test_a_remote_that_is_gone_is_an_environment_problem(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         shutil.rmtree(bare)
 
         with pytest.raises(EnvironmentProblem, match="does not appear to be a git repository"):
@@ -314,9 +306,7 @@ class TestAPush:
         assert "hunter2" not in str(caught.value)
 
     @pytest.mark.parametrize("branch", ["-f", "a..b", "a b", "a:main", "", "x.lock"])
-    def test_a_name_that_is_no_branch_is_refused(
-        self, git_repo: Path, git: RunGit, bare: Path, branch: str
-    ) -> None:
+    def test_a_name_that_is_no_branch_is_refused(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
         with pytest.raises(InvalidInput, match="not a name for a branch"):
             pushed(git_repo, git("rev-parse", "HEAD"), branch)
 
@@ -378,9 +368,7 @@ def test_gh_host_says_what_an_alias_of_ssh_stands_for() -> None:
 
 
 @pytest.mark.parametrize("_", [pytest.param(0, marks=real_gh)])
-def test_from_the_push_to_the_pull_request(
-    git_repo: Path, git: RunGit, bare: Path, api: GitHubApi, _: int
-) -> None:
+def test_from_the_push_to_the_pull_request(git_repo: Path, git: RunGit, bare: Path, api: GitHubApi, _: int) -> None:
     api.world = World(git_dir=bare)
     oid = commit(git, "feat(login): US-001")
 

@@ -175,9 +175,7 @@ def test_a_variable_is_parsed_by_the_type_of_its_setting(
         ("RALPHY_SETUP", "a\nb"),
     ],
 )
-def test_a_bad_value_is_refused_with_the_name_of_its_variable(
-    tmp_path: Path, variable: str, text: str
-) -> None:
+def test_a_bad_value_is_refused_with_the_name_of_its_variable(tmp_path: Path, variable: str, text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(tmp_path, None, env={variable: text})
     assert caught.value.where == variable
@@ -195,14 +193,11 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
     found = load(tmp_path, None, env=env)
     assert found.config == Config()
     assert found.warnings == (
-        "RALPHY_LIMITS_MAX_ATTEMPT is not a setting and has no effect; "
-        "did you mean RALPHY_LIMITS_MAX_ATTEMPTS?",
+        "RALPHY_LIMITS_MAX_ATTEMPT is not a setting and has no effect; did you mean RALPHY_LIMITS_MAX_ATTEMPTS?",
     )
 
 
-@pytest.mark.parametrize(
-    "flags", [{"limits.max_attempts": "x"}, {"limits.what": 1}, {"limits.max_attempts": 10**400}]
-)
+@pytest.mark.parametrize("flags", [{"limits.max_attempts": "x"}, {"limits.what": 1}, {"limits.max_attempts": 10**400}])
 def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object]) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(tmp_path, None, env={}, flags=flags)
@@ -299,9 +294,7 @@ def test_words_that_yaml_1_1_would_bend_stay_what_was_written(tmp_path: Path) ->
     assert config.setup == "npm ci"
 
 
-@pytest.mark.parametrize(
-    "text", [b"\xef\xbb\xbfsetup: a\r\n", b'{"setup": "a"}', b"%YAML 1.2\n---\nsetup: a\n...\n"]
-)
+@pytest.mark.parametrize("text", [b"\xef\xbb\xbfsetup: a\r\n", b'{"setup": "a"}', b"%YAML 1.2\n---\nsetup: a\n...\n"])
 def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: bytes) -> None:
     assert loaded(tmp_path, text).config.setup == "a"
 
@@ -376,9 +369,7 @@ def test_the_file_of_the_other_tool_of_this_name_is_named_and_does_not_stop(tmp_
 
 def test_a_command_that_needs_a_shell_is_doubted(tmp_path: Path) -> None:
     found = loaded(tmp_path, "checks: [{name: all, run: npm run build && npm test}]\n")
-    assert found.warnings == (
-        "checks.all: && means nothing without a shell; say: sh -c '…', or make it two checks",
-    )
+    assert found.warnings == ("checks.all: && means nothing without a shell; say: sh -c '…', or make it two checks",)
 
 
 def test_an_empty_list_of_checks_is_allowed_and_said(tmp_path: Path) -> None:

@@ -113,9 +113,7 @@ def test_the_unittest_command_really_finds_the_tests(tmp_path: Path, tests: str)
     repo(tmp_path, {"setup.py": "", tests: "", f"{tests.rpartition('/')[0] or '.'}/test_a.py": UNITTEST})
     command = shlex.split(runs(detect(tmp_path))["test"])
     assert command[0] == "python3"
-    done = subprocess.run(
-        [sys.executable, *command[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Ran 1 test" in done.stderr
 
 
@@ -226,9 +224,7 @@ def test_rust_and_clippy_only_when_configured(tmp_path: Path) -> None:
         ({"CMakeLists.txt": "", "Makefile": "test: all\n\tctest\n"}, "cpp", None, "make test"),
     ],
 )
-def test_further_stacks(
-    tmp_path: Path, files: dict[str, str], language: str, framework: str | None, test: str
-) -> None:
+def test_further_stacks(tmp_path: Path, files: dict[str, str], language: str, framework: str | None, test: str) -> None:
     report = detect(repo(tmp_path, files))
     assert (report.language, report.framework, runs(report)["test"]) == (language, framework, test)
 
@@ -247,9 +243,7 @@ def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> N
         ("justfile", "build:\n  x\ntest:\n  y\n", "just test"),
     ],
 )
-def test_a_task_runners_test_target_is_the_last_resort(
-    tmp_path: Path, file: str, text: str, run: str
-) -> None:
+def test_a_task_runners_test_target_is_the_last_resort(tmp_path: Path, file: str, text: str, run: str) -> None:
     report = detect(repo(tmp_path, {file: text}))
     assert runs(report) == {"test": run}
     assert f"test: {run} ({file} has a target test)" in report.evidence
@@ -277,10 +271,7 @@ def test_of_several_languages_the_strongest_wins_and_the_others_are_named(tmp_pa
 
 
 def test_a_few_scripts_do_not_make_a_go_project_python(tmp_path: Path) -> None:
-    assert (
-        detect(repo(tmp_path, {"go.mod": "module a\n", "tools/gen.py": "", "tools/b.py": ""})).language
-        == "go"
-    )
+    assert detect(repo(tmp_path, {"go.mod": "module a\n", "tools/gen.py": "", "tools/b.py": ""})).language == "go"
 
 
 @pytest.mark.parametrize(

@@ -103,16 +103,12 @@ def test_the_description_of_models_says_what_happens_to_a_wrong_name() -> None:
             assert "replaced by the default, with a warning" in LEAVES[name]["description"]
 
 
-@pytest.mark.parametrize(
-    "name", ["sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"]
-)
+@pytest.mark.parametrize("name", ["sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"])
 def test_a_model_has_one_of_the_known_names_or_a_full_one(name: str) -> None:
     assert MODEL.fullmatch(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "gpt", "sonnet ", "sonnet\n", "--model", "claude-", "claude-A", "opus; rm -rf ."]
-)
+@pytest.mark.parametrize("name", ["", "gpt", "sonnet ", "sonnet\n", "--model", "claude-", "claude-A", "opus; rm -rf ."])
 def test_what_could_be_anything_else_is_no_model(name: str) -> None:
     assert not MODEL.fullmatch(name)
 

@@ -517,9 +517,7 @@ def test_a_gate_waits_whatever_the_budget(seen: Snapshot) -> None:
     assert isinstance(decide(spent, CONFIG), d.Wait)
 
 
-@pytest.mark.parametrize(
-    "seen, step, name", [(snapshot(), "story", "implementation"), (snapshot(done()), "qa", "qa")]
-)
+@pytest.mark.parametrize("seen, step, name", [(snapshot(), "story", "implementation"), (snapshot(done()), "qa", "qa")])
 def test_the_active_time_of_a_step_is_bounded_in_an_invocation(seen: Snapshot, step: str, name: str) -> None:
     spent = replace(seen, session=replace(seen.session, active_s={step: 10.0}))
     decision = decide(spent, Config(timeouts=Timeouts(**{name: 10.0})))

@@ -225,9 +225,7 @@ def test_every_value_is_located_where_the_writer_put_it(value: Any) -> None:
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Any:
     yield path
-    children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, child in children:
         yield from paths(child, (*path, step))
 

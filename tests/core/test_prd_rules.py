@@ -132,9 +132,7 @@ def test_passes_and_status_agree_where_both_are_there(fields: dict[str, Any], is
     assert [problem.path for problem in found] == [("userStories", 0, "passes")] * is_wrong
 
 
-@pytest.mark.parametrize(
-    "title", ["a\nb", "a\x00", "\x1b]52;c;AAAA\x07", "a\x9b31m", "a\u2028b", "a\u202eb", "a\x7f"]
-)
+@pytest.mark.parametrize("title", ["a\nb", "a\x00", "\x1b]52;c;AAAA\x07", "a\x9b31m", "a\u2028b", "a\u202eb", "a\x7f"])
 def test_a_title_with_control_characters_is_refused_and_shown_harmlessly(title: str) -> None:
     problem = the_problem(prd(story(title=title)))
     assert problem.path == ("userStories", 0, "title")

@@ -78,9 +78,7 @@ STORY = st.builds(
         dependsOn=st.lists(maybe(WORDS), max_size=2),
         model=WORDS | st.none(),
         tasks=ITEMS,
-        execution=an_object(
-            attempts=COUNTS, last_error=WORDS | st.none(), files_modified=st.lists(maybe(WORDS))
-        ),
+        execution=an_object(attempts=COUNTS, last_error=WORDS | st.none(), files_modified=st.lists(maybe(WORDS))),
         testing=an_object(test_files=st.lists(maybe(WORDS)), removes=st.lists(maybe(WORDS))),
         context=an_object(parent_spec=WORDS | st.none()),
         evidence=an_object(anything=JSON),
@@ -182,9 +180,7 @@ def test_a_schema_may_contain_itself() -> None:
     assert not fits([[], [[1]]])
 
 
-@pytest.mark.parametrize(
-    "keyword", ["uniqueItems", "patternProperties", "oneOf", "$dynamicRef", "prefixItems", "x-y"]
-)
+@pytest.mark.parametrize("keyword", ["uniqueItems", "patternProperties", "oneOf", "$dynamicRef", "prefixItems", "x-y"])
 def test_an_unknown_keyword_is_not_compiled(keyword: str) -> None:
     with pytest.raises(ValueError, match="not known here"):
         compile_check({"properties": {"a": {keyword: True}}})

@@ -70,13 +70,10 @@ class World:
     def _create(self, given: Mapping[str, Any]) -> Node:
         head, base = given["headRefName"].split(":")[-1], given["baseRefName"]
         if any(
-            (pr["headRefName"], pr["baseRefName"], pr["state"]) == (head, base, "OPEN")
-            and not pr["isCrossRepository"]
+            (pr["headRefName"], pr["baseRefName"], pr["state"]) == (head, base, "OPEN") and not pr["isCrossRepository"]
             for pr in self.prs
         ):
-            raise RefusedError(
-                f"A pull request already exists for {self.owner}:{head}.", path="createPullRequest"
-            )
+            raise RefusedError(f"A pull request already exists for {self.owner}:{head}.", path="createPullRequest")
         oid = self._head(head)
         if oid is None:
             raise RefusedError(
@@ -192,9 +189,7 @@ class World:
         return [
             pr
             for pr in reversed(self.prs)
-            if pr["state"] in states
-            and head in (None, pr["headRefName"])
-            and base in (None, pr["baseRefName"])
+            if pr["state"] in states and head in (None, pr["headRefName"]) and base in (None, pr["baseRefName"])
         ]
 
     def _node(self, pr: Node | None) -> Node | None:
@@ -251,9 +246,7 @@ def _connection(nodes: list[Any]) -> Node:
 
 
 def _add_labels(pr: Node, given: Mapping[str, Any]) -> None:
-    pr["labels"] = sorted(
-        {*pr["labels"], *(node.removeprefix("LA_") for node in given.get("labelIds") or ())}
-    )
+    pr["labels"] = sorted({*pr["labels"], *(node.removeprefix("LA_") for node in given.get("labelIds") or ())})
 
 
 def _update(pr: Node, given: Mapping[str, Any]) -> None:

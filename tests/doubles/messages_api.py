@@ -73,9 +73,7 @@ class Asked:
 class MessagesApi:
     """The server on a loopback port; a context manager. `requests` is all that it was asked, in order."""
 
-    def __init__(
-        self, scenario: Mapping[str, Any] | None = None, *, port: int = 0, keep_bodies: bool = False
-    ) -> None:
+    def __init__(self, scenario: Mapping[str, Any] | None = None, *, port: int = 0, keep_bodies: bool = False) -> None:
         self.scenario = dict(scenario or {})
         self.requests: list[Asked] = []
         self.keep_bodies = keep_bodies
@@ -214,9 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(description="A scriptable loopback stand-in for the Messages API")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument(
-        "--scenario", type=Path, help="scenario file (JSON); without it every answer is 'done'"
-    )
+    parser.add_argument("--scenario", type=Path, help="scenario file (JSON); without it every answer is 'done'")
     chosen = parser.parse_args(arguments)
     scenario = json.loads(chosen.scenario.read_text(encoding="utf-8")) if chosen.scenario else {}
     with MessagesApi(scenario, port=chosen.port) as api:

@@ -226,9 +226,7 @@ def _error(status: int, response: Mapping[str, Any]) -> Node:
 def _error_body(response: Mapping[str, Any]) -> bytes:
     body = response.get("body")
     return (
-        body
-        if body is not None
-        else json.dumps({"type": "error", "error": _error(response["status"], response)})
+        body if body is not None else json.dumps({"type": "error", "error": _error(response["status"], response)})
     ).encode()
 
 

@@ -63,9 +63,7 @@ def hostile(repo: Path, canaries: Path) -> None:
     canaries.mkdir()
 
 
-def test_the_frame_runs_a_tool_and_reports_a_result(
-    git_repo: Path, private_home: Path, tmp_path: Path
-) -> None:
+def test_the_frame_runs_a_tool_and_reports_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
     session = str(uuid.uuid4())
     with answering({"blocks": ["Working.", BASH]}, "All done.") as api:
         ended = run(
