@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,12 @@ from calc import add
 def test_two_and_three_make_five() -> None:
     assert add(2, 3) == 5
 """
+
+
+def pytest_configure() -> None:
+    """A shell that runs this in the background ignores SIGINT, and children would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class RunGit(Protocol):
