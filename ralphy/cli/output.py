@@ -47,14 +47,12 @@ class Output:
     def say(self, text: str) -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
-            sys.stderr.write(f"[{time.strftime('%H:%M:%S')}] {clean(text)}\n")
-            sys.stderr.flush()
+            _tell(f"[{time.strftime('%H:%M:%S')}] {clean(text)}\n")
 
     def note(self, text: str) -> None:
         """A line for people without a stamp."""
         if not self.quiet:
-            sys.stderr.write(f"{clean(text)}\n")
-            sys.stderr.flush()
+            _tell(f"{clean(text)}\n")
 
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
@@ -62,7 +60,7 @@ class Output:
             self._json_error(error.exit_code, str(error), error.hint)
         else:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
-            sys.stderr.write(f"ralphy: {clean(str(error))}{hint}\n")
+            _tell(f"ralphy: {clean(str(error))}{hint}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:
@@ -89,3 +87,12 @@ class Output:
     def _json_error(self, code: int, message: str, hint: str) -> None:
         body = {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
         self.data("", {"schema": "ralphy/error@1", "ok": False, "error": body})
+
+
+def _tell(text: str) -> None:
+    """Write to stderr; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
