@@ -32,6 +32,7 @@ MAX_DRAFT_BYTES = 8 * 1024 * 1024
 MOST_SHOWN = 10
 MOST_ITEMS = 1000
 SEE_EXAMPLE = "see prd.json.example"
+_SCHEMA = ".ralphy/schemas/prd.schema.json"
 
 # What only Ralphy may say of a story.
 _UNTRUSTED = ("passes", "status", "execution", "evidence")
@@ -47,7 +48,12 @@ def read_prd(
     """
     where = escaped(shown_as or str(path))
     data = _read(path, where)
-    return check_prd(data, where, base_branches=base_branches), hashlib.sha256(data).hexdigest()
+    try:
+        return check_prd(data, where, base_branches=base_branches), hashlib.sha256(data).hexdigest()
+    except InvalidInput as error:
+        if error.hint == SEE_EXAMPLE and any((folder / _SCHEMA).is_file() for folder in path.absolute().parents):
+            error.hint = f"see {_SCHEMA}"
+        raise
 
 
 def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL_BASES) -> Document:

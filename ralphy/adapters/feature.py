@@ -144,7 +144,7 @@ class Digests:
 
 
 def read_marker(path: Path) -> Marker | None:
-    """A marker as it lies there, judged without regard to its gate (ruling 9); None if there is none."""
+    """A marker as it lies there, judged without regard to its gate; None if there is none."""
     try:
         found = path.lstat()
     except OSError:

@@ -35,6 +35,14 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         raise EnvironmentProblem(what, where=str(path), hint=hint) from error
 
 
+def private_folder(path: Path) -> Path:
+    """A folder that git shows on no branch: it holds a .gitignore of its own, as the one above goes with its branch."""
+    path.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError), (path / ".gitignore").open("x") as ignore:
+        ignore.write("*\n")
+    return path
+
+
 def remove_temporaries(folder: Path) -> None:
     """Take away what a kill in the middle of `replace_file` left: never read, never committed."""
     for path in folder.glob(".*.tmp-*"):

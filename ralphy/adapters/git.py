@@ -20,7 +20,7 @@ from ralphy.core.errors import EnvironmentProblem, NotFound
 _SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
-    "-c", "core.quotePath=false", "-c", "advice.detachedHead=false",
+    "-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
 )  # fmt: skip
 DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
 _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",

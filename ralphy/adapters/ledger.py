@@ -1,7 +1,7 @@
 """The ledger that git log is: which commit completed a story, whether it still counts, and the attempts that were kept.
 
 Only the trailers of commits are read, never their prose; the one exception is git's own sentence in the
-commit of a revert. It is for people who look back: no decision is taken from it (ruling 12). This is the one
+commit of a revert. It is for people who look back: no decision is taken from it. This is the one
 place that uses GitPython, and loads it only when something is asked.
 """
 

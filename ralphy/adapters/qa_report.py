@@ -13,7 +13,7 @@ _HINT = "the file begins with ---, verdict: pass or fail, findings: a list with 
 
 
 def parse_qa_report(text: str, where: str) -> QaReport:
-    """The verdict and the findings; InvalidInput says which line is not as it must be (ruling 15)."""
+    """The verdict and the findings; InvalidInput says which line is not as it must be."""
     matter = _front_matter(text, where)
     verdict = matter.get("verdict")
     if verdict not in ("pass", "fail"):

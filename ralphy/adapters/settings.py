@@ -213,6 +213,16 @@ def _doubts(config: Config) -> Iterable[str]:
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():
-        found = _SHELL.intersection(command.split())
+        found = _SHELL.intersection(command.split()) and _SHELL.intersection(_words(command))
         if found:
             yield f"{name}: {min(found)} means nothing without a shell; say: sh -c '…', or make it two checks"
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command with their quotes on: what is quoted is for the program alone."""
+    import shlex
+
+    try:
+        return shlex.split(command, posix=False)
+    except ValueError:
+        return []

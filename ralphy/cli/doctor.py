@@ -28,11 +28,15 @@ def doctor(call: Invocation) -> int:
     failed = [finding for finding in findings if finding.state is State.FAIL]
     warned = [finding for finding in findings if finding.state is State.WARN]
     lines = [line for finding in findings for line in _lines(finding)]
-    total = f"\n{len(failed)} problems, {len(warned)} warnings"
+    total = f"\n{_counted(len(failed), 'problem')}, {_counted(len(warned), 'warning')}"
     rows = [{"name": f.name, "state": f.state.value, "said": f.said, "fix": f.fix} for f in findings]
     value = {"schema": "ralphy/doctor@1", "ok": not failed, "checks": rows}
     call.output.data("\n".join([*lines, total]), value)
     return ExitCode.ENVIRONMENT if failed else ExitCode.DONE
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.adapters.files import replace_file
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
+
+if TYPE_CHECKING:
+    from ralphy.adapters.feature import Feature
 
 
 @click.command("approve")
@@ -18,10 +22,10 @@ from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
 def approve(call: Invocation, feature: str | None) -> int:
     """Put APPROVED into the feature folder, as `touch APPROVED` does."""
     folder = call.feature(call.repository(), feature)
+    note = _when_nothing_waits(call, folder, feature)
     replace_file(folder.file("APPROVED"), b"", durable=False)
-    call.output.data(
-        f"{folder.name}: APPROVED is there", {"schema": "ralphy/approve@1", "ok": True, "feature": folder.name}
-    )
+    value = {"schema": "ralphy/approve@1", "ok": True, "feature": folder.name, "note": note}
+    call.output.data("\n".join(filter(None, (f"{folder.name}: APPROVED is there", note))), value)
     return ExitCode.DONE
 
 
@@ -32,11 +36,27 @@ def approve(call: Invocation, feature: str | None) -> int:
 def reject(call: Invocation, feature: str | None, message: str) -> int:
     """Put REJECTED into the feature folder, with the remarks in it."""
     folder = call.feature(call.repository(), feature)
+    note = _when_nothing_waits(call, folder, feature)
     replace_file(folder.file("REJECTED"), message.encode(), durable=False)
-    call.output.data(
-        f"{folder.name}: REJECTED is there", {"schema": "ralphy/reject@1", "ok": True, "feature": folder.name}
-    )
+    value = {"schema": "ralphy/reject@1", "ok": True, "feature": folder.name, "note": note}
+    call.output.data("\n".join(filter(None, (f"{folder.name}: REJECTED is there", note))), value)
     return ExitCode.DONE
+
+
+def _when_nothing_waits(call: Invocation, folder: Feature, feature: str | None) -> str:
+    """What to say of a marker that no gate asks for just now; "" if one does, or if that cannot be told."""
+    from ralphy.cli.look import standing
+
+    try:
+        phase = str(standing(call, feature)["phase"])
+    except RalphyError:
+        return ""
+    if phase.startswith("AWAITING_"):
+        return ""
+    return (
+        f"nothing waits at a gate of {folder.name} just now (phase {phase}); "
+        "the file is there and will be judged when a gate opens"
+    )
 
 
 @click.command("abort")

@@ -22,6 +22,9 @@ Ralphy takes a PRD.md to a pull request: one verified commit per user story.
   ralphy start "what you want"     begin a feature with a sentence
   ralphy --help                    everything else"""
 
+# What people are told of a decision; all others are acts that come next.
+_HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
+
 
 @click.command("why")
 @feature_argument
@@ -35,6 +38,7 @@ def why(call: Invocation, feature: str | None) -> int:
 def explain(call: Invocation, workspace: Workspace) -> int:
     """The decision that a run would begin with."""
     from ralphy.core.decide import decide
+    from ralphy.core.decision import Rest
     from ralphy.engine.observe import observe
     from ralphy.engine.view import phase_of
 
@@ -51,9 +55,9 @@ def explain(call: Invocation, workspace: Workspace) -> int:
         "phase": phase_of(decision, snapshot),
         "decision": kind,
         "reason": reason,
-        "rests": decision.rests,
+        "rests": isinstance(decision, Rest),
     }
-    call.output.data(f"{kind}: {reason}", value)
+    call.output.data(f"{_HOW.get(kind, 'next')}: {reason}", value)
     return ExitCode.DONE
 
 
@@ -71,7 +75,19 @@ def _holder(workspace: Workspace) -> dict[str, object]:
     return holder(workspace.repository.checkout_dir / "lock")
 
 
-@click.command("")
+class _Unnamed(click.Context):
+    """The usage of the bare word `ralphy` has no second name in it."""
+
+    @property
+    def command_path(self) -> str:
+        return super().command_path.rstrip()
+
+
+class _Bare(click.Command):
+    context_class = _Unnamed
+
+
+@click.command("", cls=_Bare)
 @with_options
 def bare(call: Invocation) -> int:
     """All features, or how to begin."""
@@ -98,12 +114,12 @@ def status(call: Invocation, feature: str | None, every: bool) -> int:
     """Show where a feature stands: phase, stories, cost, and what comes next."""
     if every:
         return _status_all(call)
-    value = _now(call, feature)
+    value = standing(call, feature)
     call.output.data(quick.status_text(value), value)
     return ExitCode.DONE
 
 
-def _now(call: Invocation, feature: str | None) -> dict[str, Any]:
+def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
     """Where the feature stands; what is worked on at this moment comes before what would come next."""
     value = quick.kept_view(call.where, feature) or _worked_out(call, feature)
     return quick.with_work(value)
@@ -117,7 +133,7 @@ def _features(call: Invocation) -> list[str]:
 
 
 def _status_all(call: Invocation) -> int:
-    values = [_now(call, name) for name in _features(call)]
+    values = [standing(call, name) for name in _features(call)]
     text = "\n".join(_line(value) for value in values) or "no features"
     call.output.data(text, {"schema": "ralphy/status-all@1", "ok": True, "features": values})
     return ExitCode.DONE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.output import Output
-from ralphy.core.errors import Conflict
+from ralphy.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 # Options that stand on every command -> how many words they take after themselves.
 EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose": 0, "--no-progress": 0, "--color": 1}
+
+
+class WholeNumber(click.IntRange):
+    name = "whole number"
+
+
+class Amount(click.FloatRange):
+    name = "number"
 
 
 @dataclass(slots=True)
@@ -65,10 +73,16 @@ class Invocation:
         from ralphy.adapters.feature import find
         from ralphy.adapters.settings import load
 
-        features_dir = load(
-            repository.root, None, env=os.environ, flags=self.flags, home=None
-        ).config.project.features_dir
-        return find(repository.root, features_dir, name, self.directory)
+        config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
+        try:
+            return find(repository.root, config.project.features_dir, name, self.directory)
+        except NotFound as error:
+            branches = _branches_of(repository, config.git.branch_prefix, name)
+            if name and branches:
+                error.hint = f"it is on {branches[0]}: git switch {branches[0]}"
+            elif branches:
+                error.hint += f"; or go on with what is on a branch: git switch {branches[0]}"
+            raise
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""
@@ -188,8 +202,20 @@ def leading(args: list[str]) -> int:
     return min(count, len(args))
 
 
+def _branches_of(repository: Repository, prefix: str, name: str | None) -> list[str]:
+    """The branches of the feature, or of all: a folder that is not in this checkout may be on its branch alone."""
+    from ralphy.adapters.git import GitError
+
+    try:
+        found = repository.text("for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/{prefix}*")
+    except GitError:
+        return []
+    return [branch for branch in found.splitlines() if name is None or branch == f"{prefix}{name}"]
+
+
 def _nearest(word: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, names, n=1)
+    begun = [name for name in names if word and name.startswith(word)]
+    near = begun or get_close_matches(word, names, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.adapters.streams import Line, Reader, Run, runs
-from ralphy.cli.options import Group, Invocation, feature_argument, leading, named_story, with_options
+from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
 from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SHOWN_FILES = 8
 @click.argument("story", required=False)
 @feature_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, and with every new run.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Begin with the last N lines.")
+@click.option("--tail", type=WholeNumber(0), metavar="N", help="Begin with the last N lines.")
 @click.option("--raw", is_flag=True, help="The agent's own lines, as they are kept.")
 @with_options
 def logs(
@@ -164,7 +164,7 @@ def _shown(attempt: KeptAttempt) -> str:
 
 @attempts.command("diff")
 @click.argument("story", metavar="STORY|REF")
-@click.argument("number", required=False, type=click.IntRange(1), metavar="[N]")
+@click.argument("number", required=False, type=WholeNumber(1), metavar="[N]")
 @with_options
 def diff(call: Invocation, story: str, number: int | None) -> int:
     """Show what an attempt had changed, as a patch; the newest one if no number is given."""
@@ -195,7 +195,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 
 @attempts.command("restore")
 @click.argument("story")
-@click.argument("number", type=click.IntRange(1), metavar="N")
+@click.argument("number", type=WholeNumber(1), metavar="N")
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:
     """Put an attempt's code into the working tree, uncommitted; only into a clean one."""

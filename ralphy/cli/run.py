@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.show import Narrator
 from ralphy.core.config import Config
 from ralphy.core.errors import EnvironmentProblem, ExitCode, InvalidInput
@@ -42,10 +42,10 @@ def limit_options(command: Any) -> Any:
     """What bounds a run."""
     options = (
         click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing."),
-        click.option("--max-iterations", type=click.IntRange(1), help="Agent runs at the most."),
-        click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars at the most."),
+        click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Agent runs at the most."),
+        click.option("--max-cost", type=Amount(0), metavar="USD", help="Dollars at the most."),
         click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
-        click.option("--calls", type=click.IntRange(1), metavar="N", help="Agent runs an hour at the most."),
+        click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
         click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
         click.option("--accept-red", is_flag=True, help="Go on although checks are red: these failures are known."),
         click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14."),
@@ -92,7 +92,7 @@ def _would_make(call: Invocation, description: str) -> int:
     reason = f"feature {slug(description)} would be made, and its specification written"
     value = {"schema": "ralphy/why@1", "ok": True, "feature": slug(description), "phase": "IDLE",
              "decision": "RunAgent", "reason": reason, "rests": False}  # fmt: skip
-    call.output.data(f"RunAgent: {reason}", value)
+    call.output.data(f"next: {reason}", value)
     return ExitCode.DONE
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralphy.cli.options import Group, Invocation, feature_argument, named_story, with_options
+from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, named_story, with_options
 from ralphy.core.errors import Conflict, ExitCode, NotFound
 
 if TYPE_CHECKING:
@@ -140,7 +140,9 @@ def _ticked(item: Any, status: str) -> str:
 @feature_argument
 @click.option("--description", default="", help="What is wanted, by whom, and why.")
 @click.option("--criteria", multiple=True, metavar="TEXT", help="What must hold when it is done; may be repeated.")
-@click.option("--priority", type=click.IntRange(0), help="The lowest goes first; behind all others if left out.")
+@click.option(
+    "--priority", type=WholeNumber(0), metavar="N", help="The lowest goes first; behind all others if left out."
+)
 @click.option("--after", multiple=True, metavar="STORY", help="A story that must be completed first; may be repeated.")
 @with_options
 def add(

@@ -66,7 +66,7 @@ class AgentRequest:
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `complete` says that
-    a result line came and reported success (ruling 6 asks)."""
+    a result line came and reported success."""
 
     outcome: Outcome
     text: str = ""

@@ -9,22 +9,16 @@ from ralphy.core.errors import ExitCode
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Base of all decisions; `rests` says that there is nothing to do for the moment."""
+    """Base of all decisions."""
 
     reason: str
-
-    @property
-    def rests(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
 class Rest(Decision):
-    exit_code: int = ExitCode.DONE
+    """There is nothing to do for the moment; all others are acts."""
 
-    @property
-    def rests(self) -> bool:
-        return True
+    exit_code: int = ExitCode.DONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
 
 
 def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:
-    """Why a marker is no statement about this artifact; "" if it is one, or is not there (rulings 9, 14)."""
+    """Why a marker is no statement about this artifact; "" if it is one, or is not there."""
     marker, shown = s.markers.get(name), s.artifacts.get(artifact)
     if marker is None or shown is None:
         return ""

@@ -22,7 +22,7 @@ def ground(s: Snapshot) -> d.Halt | None:
 
 
 def baseline(s: Snapshot) -> d.Decision | None:
-    """What the checks say about the code as it is (ruling 16)."""
+    """What the checks say about the code as it is."""
     if s.baseline is None:
         return d.TakeBaseline("the checks must be green before an agent is paid")
     if not is_red(s):
@@ -47,7 +47,7 @@ def red_tests(s: Snapshot) -> str:
 
 
 def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
-    """Runs, dollars and the clock bound an invocation; active time bounds a step (ruling 17)."""
+    """Runs, dollars and the clock bound an invocation; active time bounds a step."""
     return _limit_reached(s, config, step) or _pace(s, config)
 
 

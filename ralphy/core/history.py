@@ -41,7 +41,11 @@ _MOST_CALLS = 2000
 
 @dataclass(slots=True)
 class History:
-    """The folded journal of one feature; baselines and the times of calls are those of the whole project."""
+    """The folded journal of one feature; baselines and the times of calls are those of the whole project.
+
+    `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
+    Without it, all runs count as its own, and so do lines that name none.
+    """
 
     feature: str
     stories: dict[str, StoryHistory] = field(default_factory=dict)
@@ -61,9 +65,10 @@ class History:
     qa_rounds: int = 0
     last_end: Entry | None = None
     last_step: str = ""
-    has_lines: bool = False
     is_reset: bool = False
     calls: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_CALLS))
+    checkout: str = ""
+    elsewhere: dict[str, Entry] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -74,7 +79,6 @@ class History:
             return
         if entry.get("feature") != self.feature:
             return
-        self.has_lines = True
         fold = _FOLDS.get(str(entry.get("ev", "")))
         if fold:
             fold(self, entry)
@@ -85,7 +89,7 @@ class History:
         return table.get(key) or StoryHistory()
 
     def attempts_of(self, story: str, noted: int) -> int:
-        """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal (ruling 6)."""
+        """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal."""
         past = self.of("story", story)
         return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
 
@@ -97,9 +101,14 @@ def _counts(history: History, run: Entry) -> StoryHistory:
 
 
 def _run(history: History, entry: Entry) -> None:
-    if history.open_run is not None:
-        _end(history, {"run": history.open_run.get("run"), "outcome": Outcome.CRASHED.value})
-    history.open_run = entry
+    place = _place(history, entry)
+    before = history.elsewhere.get(place) if place else history.open_run
+    if before is not None:
+        _end(history, {"run": before.get("run"), "outcome": Outcome.CRASHED.value})
+    if place:
+        history.elsewhere[place] = entry
+    else:
+        history.open_run = entry
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -107,13 +116,29 @@ def _run(history: History, entry: Entry) -> None:
     counts.last_mode = str(entry.get("mode", ""))
 
 
-def _end(history: History, entry: Entry) -> None:
+def _place(history: History, run: Entry) -> str:
+    """The other checkout that a run belongs to, or "" for the one that is looked from."""
+    place = str(run.get("checkout") or "")
+    return place if history.checkout and place != history.checkout else ""
+
+
+def _closed(history: History, name: object) -> Entry | None:
+    """The open run of that id, which is open no more."""
     run = history.open_run
-    if run is None or run.get("run") != entry.get("run"):
+    if run is not None and run.get("run") == name:
+        history.open_run = None
+        return run
+    place = next((place for place, other in history.elsewhere.items() if other.get("run") == name), None)
+    return None if place is None else history.elsewhere.pop(place)
+
+
+def _end(history: History, entry: Entry) -> None:
+    run = _closed(history, entry.get("run"))
+    if run is None:
         return
-    history.open_run = None
     step, story = str(run.get("step")), run.get("story")
-    history.last_end, history.last_step = entry, step
+    if not _place(history, run):
+        history.last_end, history.last_step = entry, step
     counts = _counts(history, run)
     cost, seconds = _number(entry.get("cost")), _number(entry.get("seconds"))
     history.cost_usd += cost
@@ -133,7 +158,7 @@ def _end(history: History, entry: Entry) -> None:
 
 
 def _shrink_known_red(history: History, code: str) -> None:
-    """What is green in a landed tree is no longer known red (ruling 16)."""
+    """What is green in a landed tree is no longer known red."""
     if not history.known_red:
         return
     red = [entry.get("red") for key, entry in history.baselines.items() if code and key.startswith(f"{code}:")]
@@ -167,8 +192,8 @@ def _reset(history: History, entry: Entry) -> None:
         history.active_s.pop(str(step), None)
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
-        fresh.calls = history.calls
-        fresh.has_lines, fresh.open_run = True, history.open_run  # what a dead run left is still to be cleared away
+        fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
+        fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
 

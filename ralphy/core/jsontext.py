@@ -99,13 +99,11 @@ def dump(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def locate(text: str, path: Sequence[str | int]) -> int:
-    """The line, from 1, of the value at `path`, or of the nearest value around it that is there."""
-    return locate_all(text, [path])[0]
-
-
 def locate_all(text: str, paths: Sequence[Sequence[str | int]]) -> list[int]:
-    """`locate` for several paths in one pass; `text` must be what `parse` accepts."""
+    """The line, from 1, of the value at each path, or of the nearest value around it that is there.
+
+    One pass for all of them; `text` must be what `parse` accepts.
+    """
     wanted = {tuple(path[:length]) for path in paths for length in range(len(path) + 1)}
     deepest = max(map(len, paths), default=0)
     found: dict[tuple[str | int | None, ...], int] = {}

@@ -30,7 +30,7 @@ class Claim:
 
     @property
     def holds_back(self) -> str:
-        """Why the agent itself says that the work is not done; "" if it does not (ruling 5)."""
+        """Why the agent itself says that the work is not done; "" if it does not."""
         if self.exit_signal is False:
             return f"the agent says EXIT_SIGNAL: false{self._remark}"
         if self.status in ("BLOCKED", "FAILED"):
@@ -44,7 +44,7 @@ class Claim:
 
     @property
     def is_complete(self) -> bool:
-        """A whole report that says so came (ruling 6)."""
+        """A whole report that says so came."""
         return self.has_block and self.exit_signal is True and not self.holds_back
 
     @property

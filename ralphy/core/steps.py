@@ -1,4 +1,4 @@
-"""The pipeline as a table: who makes what of what, and which gate comes after it."""
+"""The pipeline as a table: who makes what, and which gate comes after it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from ralphy.core.config import Config
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A row: `output` is made of `inputs`; `gate` (or "") opens after it; `phase` is S0.8's word for it."""
+    """A row: `gate` (or "") opens when its `output` is there; `phase` is the word that status has for it."""
 
     name: str
-    inputs: tuple[str, ...]
     output: str
     gate: str
     phase: str
     waiting_phase: str
 
 
-SPEC = Step("spec", ("PRD.md",), "SPEC.md", "spec", "SPECIFICATION", "AWAITING_SPEC_VALIDATION")
-STORY = Step("story", ("SPEC.md", "prd.json"), "", "", "IMPLEMENTATION", "IMPLEMENTATION")
-QA = Step("qa", ("SPEC.md", "code"), "QA_REPORT.md", "qa", "QA", "AWAITING_QA_VALIDATION")
-PR = Step("pr", ("QA_REPORT.md",), "PR.md", "", "PR", "PR")
+SPEC = Step("spec", "SPEC.md", "spec", "SPECIFICATION", "AWAITING_SPEC_VALIDATION")
+STORY = Step("story", "", "", "IMPLEMENTATION", "IMPLEMENTATION")
+QA = Step("qa", "QA_REPORT.md", "qa", "QA", "AWAITING_QA_VALIDATION")
+PR = Step("pr", "PR.md", "", "PR", "PR")
 STEPS = (SPEC, STORY, QA, PR)
 BY_NAME = {step.name: step for step in STEPS}
 

@@ -1,4 +1,4 @@
-"""Does a change do anything? White space, comments and documents alone are no work (ruling 1)."""
+"""Does a change do anything? White space, comments and documents alone are no work."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _without_comment(line: bytes, mark: bytes) -> bytes:
 
 
 def why_unsafe(path: str, mode: str, target: bytes = b"") -> str:
-    """Why a changed entry may not be committed: a nested repository or a link out of this one (ruling 2)."""
+    """Why a changed entry may not be committed: a nested repository or a link out of this one."""
     if mode == "160000":
         return f"{path} is a nested repository"
     if mode == "120000" and _leaves(path, target.decode("utf-8", "replace")):

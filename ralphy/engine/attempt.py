@@ -15,16 +15,10 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.stories import completed, not_passed
 from ralphy.engine import forgery
-from ralphy.engine.candidate import (
-    Candidate,
-    clear_away,
-    lay_out,
-    note_ignored,
-    prepare_index,
-    shown,
-    write_candidate,
-)
+from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
+from ralphy.engine.changes import note_ignored, shown
 from ralphy.engine.land import Landing, land
+from ralphy.engine.restore import clear_away, lay_out
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import retry_time
@@ -65,6 +59,7 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         tip, forged = forgery.repair_head(w, head)
         candidate = _candidate(w, green, ran)
         verdict = judge(w, story, ran.result, ran.claim, candidate, forged)
+        forgery.require_branch(w, w.feature_branch, head)
         w.milestone("judged")
         settle(w, Attempt(story, decision.attempt, prd, head, ran, candidate, verdict, tip))
 
@@ -133,7 +128,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     if refs:
         w.checkout.refs.move(refs)
         w.milestone("attempt_kept")
-    clear_away(w, a.candidate)
+    is_clear = clear_away(w, a.candidate)
     w.milestone("rolled_back")
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
@@ -149,13 +144,14 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
-        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd, takes_all=True,
+        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
+        takes_all=is_clear and not v.drifted,
     ))  # fmt: skip
     w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}")
 
 
 def _is_green(verdict: Verdict) -> bool:
-    """The checks are green and only the run's end was bad: the next attempt goes on from there (ruling 6)."""
+    """The checks are green and only the run's end was bad: the next attempt goes on from there."""
     return verdict.outcome is not Outcome.REJECTED and all(check.is_green for check in verdict.checks)
 
 
@@ -165,7 +161,7 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
         w.checkout.refs.move([(f"refs/heads/{w.feature_branch}", a.head, a.agent_tip)])
         w.milestone("branch_put_back")
     git.install_index(w.repository, w.index)
-    w.checkout.clean_at = a.head
+    w.checkout.clean_at = ""
     retry_at = retry_time(w, a.verdict.outcome, a.ran.result)
     w.record("end", **{**end, "retry_at": retry_at, "detail": a.ran.result.detail})
 

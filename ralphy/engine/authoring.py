@@ -24,14 +24,10 @@ from ralphy.core.errors import InvalidInput
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot
 from ralphy.core.steps import BY_NAME
-from ralphy.engine.candidate import (
-    changed_paths,
-    note_ignored,
-    prepare_index,
-    restore_control,
-    undo_code_changes,
-)
+from ralphy.engine.candidate import prepare_index
+from ralphy.engine.changes import changed_paths, note_ignored, shown
 from ralphy.engine.land import Landing, land
+from ralphy.engine.restore import restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.waiting import retry_time
 from ralphy.engine.workspace import Workspace
@@ -112,14 +108,17 @@ def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
         tampered = restore_control(w, green, changed_paths(w))
         if tampered:
             w.say(f"changed during the run and put back: {', '.join(tampered)}")
-    tree, files = undo_code_changes(w, green)
+    tree, paths = written_code(w, green)
     ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
     if tree and not git.resolve(w.repository, ref):
         who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
         text = f"tree {tree}\nparent {head}\nauthor {who}\ncommitter {who}\n\ncode changed by the {step} step\n"
         w.checkout.refs.move([(ref, w.objects.write("commit", text.encode()), "")])
-    if files:
-        w.say(f"the {step} agent changed code, which was put back: {files}")
+        w.milestone("code_kept")
+    undo_code(w, green, paths)
+    if paths:
+        kept = f" (kept: git show {ref})" if tree else ""
+        w.say(f"the {step} agent changed code, which was put back: {shown(', '.join(paths))}{kept}")
 
 
 def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:

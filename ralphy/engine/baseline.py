@@ -1,4 +1,4 @@
-"""The baseline: what the checks say about a tree before any agent has worked on it (ruling 16)."""
+"""The baseline: what the checks say about a tree before any agent has worked on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ralphy.core.config import Check
 from ralphy.core.history import History
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
+from ralphy.engine.changes import changed_paths, set_made_aside
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.workspace import Workspace
 
@@ -32,7 +33,10 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     prepare_index(w, snapshot.tree.head)
     set_up(w)
     w.say("the checks are run on the code as it is")
-    record_baseline(w, snapshot.tree.code, run_checks(w, "baseline", until_red=False))
+    before = set(changed_paths(w))
+    results = run_checks(w, "baseline", until_red=False)
+    set_made_aside(w, before)
+    record_baseline(w, snapshot.tree.code, results)
 
 
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
 
 Rows = tuple[tuple[str, str], ...]
+STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=none",
+          "--no-renames")  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -66,8 +68,7 @@ class Checkout:
         return self._status(f":(top,literal){folder}")
 
     def _status(self, *where: str) -> Rows:
-        return rows_of(self.repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all",
-                                           "--ignored=matching", "--no-renames", "--", *where))  # fmt: skip
+        return rows_of(self.repository.run("status", *STATUS, "--", *where))
 
     @property
     def supervisor(self) -> Supervisor:

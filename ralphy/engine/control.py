@@ -1,7 +1,7 @@
 """Control files: what an agent may not change. They are remembered before a run and put back after it.
 
 prd.json, progress.txt, the artifacts, the configuration: whatever was done to them during a run is set
-aside and said, the attempt is judged on its merits (ruling 13). Nobody's edit is adopted while an agent runs.
+aside and said, the attempt is judged on its merits. Nobody's edit is adopted while an agent runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.files import read_regular, replace_file, signature
+from ralphy.adapters.files import private_folder, read_regular, replace_file, signature
 from ralphy.engine.workspace import Workspace
 
 _FILES = (*ARTIFACTS, "prd.json", "progress.txt", ".gitattributes", ".gitignore", ".ralphy/config.yaml")
@@ -95,8 +95,7 @@ def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | Non
     """Move what lies at `path` to `.ralphy/set-aside/`; None if nothing is there."""
     if not os.path.lexists(path):
         return None
-    folder = workspace.feature.private / "set-aside"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = private_folder(workspace.feature.private / "set-aside")
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock()))
     number, target = 0, folder / f"{stamp}-{copy_as or path.name}"
     while os.path.lexists(target):
@@ -116,7 +115,7 @@ def drop_leftovers(workspace: Workspace) -> None:
 
 
 def set_markers_aside(workspace: Workspace) -> list[str]:
-    """Markers made while an agent lived are no statements of a person (ruling 9)."""
+    """Markers made while an agent lived are no statements of a person."""
     found = [name for name in MARKERS if name != "STOP" and os.path.lexists(workspace.feature.file(name))]
     for name in found:
         set_aside(workspace, workspace.feature.file(name))

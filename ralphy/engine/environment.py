@@ -1,4 +1,4 @@
-"""The environments that others run in: what an agent may see, and what a check needs (rulings 3 and 18)."""
+"""The environments that others run in: what an agent may see, and what a check needs."""
 
 from __future__ import annotations
 

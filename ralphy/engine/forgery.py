@@ -6,6 +6,7 @@ environment). It tells the two apart, and guards nothing: an agent that hides it
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -50,10 +51,35 @@ def drop_locks(w: Workspace, branch: str, since: float) -> None:
     """Remove git's locks that a run has left, made since it began (epoch seconds): none of its processes lives."""
     own, shared = w.repository.git_dir, w.repository.common_dir
     locks = [own / "index.lock", own / "HEAD.lock", shared / "packed-refs.lock"]
-    for lock in [*locks, shared / "refs" / "heads" / f"{branch}.lock"] if branch else locks:
-        if (made := signature(lock)) and made[3] / 1e9 >= since - _COARSE_S:
-            lock.unlink(missing_ok=True)
-            w.say(f"the agent left {lock.name} behind; it is removed")
+    locks += [shared / "refs" / "heads" / f"{branch}.lock"] if branch else []
+    left = [lock for lock in locks if (made := signature(lock)) and made[3] / 1e9 >= since - _COARSE_S]
+    person = _git_at_work(w.repository.root) if left else 0
+    for lock in left:
+        if person:
+            w.say(f"{lock} is left alone: git (pid {person}) is at work in this checkout")
+            continue
+        lock.unlink(missing_ok=True)
+        w.say(f"the agent left {lock.name} behind; it is removed")
+
+
+def _git_at_work(root: Path) -> int:
+    """The pid of a git that somebody has started in this checkout and that lives, or 0; Ralphy's own do not count."""
+    import psutil
+
+    for process in psutil.process_iter():
+        try:
+            if process.name() != "git" or _checkout_of(Path(process.cwd())) != root.resolve():
+                continue
+            if all(parent.pid != os.getpid() for parent in process.parents()):
+                return int(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return 0
+
+
+def _checkout_of(folder: Path) -> Path | None:
+    """The innermost checkout around a folder, its `.git` included."""
+    return next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
 
 
 def person_left(w: Workspace, branch: str) -> bool:

@@ -14,7 +14,8 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status
 from ralphy.core.steps import STEPS
 from ralphy.engine.authoring import ensure_folder_files
-from ralphy.engine.candidate import entries_of, prepare_index
+from ralphy.engine.candidate import prepare_index
+from ralphy.engine.changes import entries_of
 from ralphy.engine.control import drop_leftovers, set_aside
 from ralphy.engine.land import Landing, land, switch
 from ralphy.engine.observe import own_rows
@@ -168,7 +169,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
 
 
 def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
-    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt (ruling 1)."""
+    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt."""
     story = s.prd.story(decision.story)
     answer = next(a for a in s.answers if a.story == story.id)
     asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
@@ -198,6 +199,6 @@ def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
 
 
 def accept_red(w: Workspace, _: d.AcceptRed, s: Snapshot) -> None:
-    """The failing tests are known from now on; their set may only shrink (ruling 16)."""
+    """The failing tests are known from now on; their set may only shrink."""
     assert s.baseline
     w.record("accept_red", tests=list(s.baseline.red))

@@ -2,7 +2,7 @@
 
 The protocol: write the objects, record the intent, move the refs by compare-and-swap, replace the files,
 note the end. A kill at any point leaves either the old state or the new one; a restart completes an
-intent only if its commit is HEAD (ruling 12), and never reads the log to complete stories.
+intent only if its commit is HEAD, and never reads the log to complete stories.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def land(w: Workspace, landing: Landing) -> str:
         w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
     w.milestone("files_replaced")
     git.finish(refresh)
-    git.install_index(w.repository, w.index)
+    w.install_index()
     finish_intent(w, landing.end)
     w.checkout.index_at = commit
     w.checkout.clean_at = commit if w.checkout.clean_at == landing.parent or landing.takes_all else ""
@@ -215,7 +215,7 @@ def _bring_up(w: Workspace, intent: Mapping[str, Any], head: str) -> None:
         _stand_on(w, intent["branch"])
     _write_files(w, {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]})
     load_index(w, head)
-    git.install_index(w.repository, w.index)
+    w.install_index()
 
 
 def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[str]) -> str:
@@ -241,7 +241,7 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
     git.point_head(w.repository, w.feature_branch, moved)
     git.finish(refresh)
     w.milestone("on_the_branch")
-    git.install_index(w.repository, w.index)
+    w.install_index()
     finish_intent(w, {})
     w.checkout.index_at, w.checkout.clean_at = commit, "" if before.dirty else commit
     return commit

@@ -64,11 +64,14 @@ def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
 
 
 def _unfinished(w: Workspace) -> str:
+    if place := w.worked_on_in:
+        return f"{w.feature.name} is being worked on in {place}"
     if read_intent(w):
         return "the last run ended while a commit was being landed"
     run = w.history.open_run
     if run is None:
-        return ""
+        lags = w.lagging_index.exists() and not (w.repository.git_dir / "index.lock").exists()
+        return "git's index is older than Ralphy's last commit: it is brought up first" if lags else ""
     what = run.get("story") or f"the {run.get('step')} step"
     return f"the last run ({what}) ended without a word: it is cleared first"
 
@@ -114,7 +117,7 @@ def changed_files(w: Workspace, head: str, *, is_on_branch: bool) -> tuple[tuple
     rows = w.checkout.changed(w.config.project.features_dir)
     if is_on_branch or not w.feature.path.startswith(f"{w.config.project.features_dir}/"):
         rows = (*rows, *w.checkout.changed_in(w.feature.path))
-    paths = [path for code, path in dict.fromkeys(rows) if code != "!!"]
+    paths = list(dict.fromkeys(path for code, path in rows if code != "!!"))
     own = (f"{w.feature.path}/", ".ralphy/")
     set_up = w.set_up_files()
     code = tuple(p for p in paths if not p.startswith(own) and p not in set_up and not w.is_other_feature(p))

@@ -76,7 +76,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 
 
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
-    """The agent's words, and below them what Ralphy saw (X10)."""
+    """The agent's words, and below them what Ralphy saw."""
     text = parse_pr_text(read_text(w.feature.file("PR.md")))
     return with_evidence(text, f"## Evidence\n\n{evidence_table([evidence_of(story) for story in s.prd.stories])}")
 

@@ -1,11 +1,13 @@
 """Recover: what a Ralphy that died left behind is finished if it was recorded, else cleared away and kept.
 
-First nothing of the dead run may live; then the recorded intent is completed if its commit is there
-(ruling 12); then an open run is closed as crashed: its tree goes under a ref, the checkout back to green.
+First nothing of the dead run may live; then the recorded intent is completed if its commit is there;
+then an open run is closed as crashed: its tree goes under a ref, the checkout back to green.
 """
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ralphy.adapters import git
@@ -22,9 +24,11 @@ from ralphy.core.stories import canonical
 from ralphy.engine import forgery
 from ralphy.engine.attempt import Attempt, settle
 from ralphy.engine.authoring import put_back
-from ralphy.engine.candidate import load_index, note_ignored, write_candidate
+from ralphy.engine.candidate import load_index, write_candidate
+from ralphy.engine.changes import note_ignored
 from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
 from ralphy.engine.land import complete_intent, read_intent
+from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
@@ -34,7 +38,12 @@ STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
 
 
 def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
-    """Bring the feature back to a state to go on from; does nothing if nothing is open."""
+    """Bring the feature back to a state to go on from; does nothing if nothing is open.
+
+    Raises Conflict if the feature is being worked on in another checkout.
+    """
+    if place := w.worked_on_in:
+        raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
@@ -48,6 +57,7 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         w.say("the commit that was being landed is complete")
         run = w.history.open_run
     if run is None:
+        _mend_index(w)
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     if forgery.person_left(w, str(run.get("branch") or "")):
@@ -109,13 +119,28 @@ def _close_step(w: Workspace, run: Entry, result: AgentResult, base: str) -> Non
     branch = str(run.get("branch") or "")
     put_back(w, str(run.get("step")), str(run["run"]), branch, base)
     if branch == w.feature_branch:
-        w.repository.run("read-tree", "--reset", "-u", base, index=w.index)
-        git.install_index(w.repository, w.index)
+        put_control_back(w, w.objects.tree_of(base))
+        w.install_index()
     _note_end(w, run, result)
 
 
 def _note_end(w: Workspace, run: Entry, result: AgentResult) -> None:
     w.record("end", run=run["run"], outcome=result.outcome.value, detail=result.detail, failure=result.detail)
+
+
+def _mend_index(w: Workspace) -> None:
+    """Bring up the checkout's index that somebody's lock left behind, unless a person has staged something in it."""
+    if not w.lagging_index.exists() or (w.repository.git_dir / "index.lock").exists():
+        return
+    w.lagging_index.unlink()
+    try:
+        staged = w.repository.text("write-tree")
+    except git.GitError:  # a person is at a merge
+        return
+    if staged in w.repository.text("log", "--first-parent", "--format=%T", "--max-count=1000").split():
+        load_index(w, git.head_of(w.repository)[1])
+        w.install_index()
+        w.checkout.look_anew()
 
 
 def is_unfinished(w: Workspace) -> bool:
@@ -124,7 +149,9 @@ def is_unfinished(w: Workspace) -> bool:
 
 
 def close_stopped(w: Workspace) -> None:
-    """After an interruption: close the open run without counting it."""
+    """After an interruption: close the open run without counting it. An error that is being passed on is its cause."""
     w.journal.catch_up(w.history)
     if is_unfinished(w):
-        recover(w, STOPPED)
+        error = sys.exception()
+        failed = isinstance(error, Exception)
+        recover(w, replace(STOPPED, detail=f"it ended with an error: {error}"[:300]) if failed else STOPPED)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters.claude import Claude
-from ralphy.adapters.files import read_regular
+from ralphy.adapters.files import private_folder, read_regular
 from ralphy.core.agent import Activity, AgentRequest, AgentResult
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
@@ -56,11 +56,12 @@ def agent_run(
     from there on is a run to be cleared away.
     """
     run = w.new_run_id()
-    outbox = w.feature.private / "outbox" / run
-    outbox.mkdir(parents=True, exist_ok=True)
+    outbox = private_folder(w.feature.private / "outbox") / run
+    outbox.mkdir(exist_ok=True)
     prompt = prompt_for(w, decision, snapshot, outbox, feedback)
     w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
-             model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch)  # fmt: skip
+             model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch,
+             checkout=w.repository.checkout_dir.name)  # fmt: skip
     w.milestone("run_recorded")
     get_ready()
     w.milestone("laid_out")
@@ -108,11 +109,12 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outb
         "GIT_REFLOG_ACTION": AGENT,
     }
     memory = w.repository.root / "CLAUDE.md"
+    runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
         prompt=prompt,
         cwd=str(w.repository.root),
-        run_dir=str(w.feature.private / "runs" / "-".join(part for part in (run, d.step, story) if part)),
+        run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
@@ -140,6 +142,6 @@ def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
 
 def _prune(runs: Path) -> None:
     """Keep the newest runs' streams; their names begin with the time."""
-    names = sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+    names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
     for name in names[:-_KEPT_RUNS]:
         shutil.rmtree(runs / name, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Status: where a feature stands, in S0.7's words, worked out of the folder and the journal."""
+"""Status: where a feature stands, worked out of the folder and the journal."""
 
 from __future__ import annotations
 

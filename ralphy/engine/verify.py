@@ -11,7 +11,7 @@ from ralphy.core.prompt_budget import digest_failure
 from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
 from ralphy.engine.baseline import had_no_tests, record_baseline
-from ralphy.engine.candidate import Candidate, file_changes
+from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
 from ralphy.engine.workspace import Workspace
 
@@ -22,7 +22,8 @@ SATISFIED = "the agent says it is already satisfied"
 class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
-    `goes_on` says that the tree is worth keeping for the next attempt (heal in place).
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `drifted` that somebody
+    wrote into the working tree while the checks ran.
     """
 
     outcome: Outcome
@@ -32,6 +33,7 @@ class Verdict:
     warnings: Sequence[str] = field(default_factory=tuple)
     question: str = ""
     goes_on: bool = False
+    drifted: bool = False
 
     @property
     def passed(self) -> bool:
@@ -53,6 +55,10 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     if claim.holds_back:
         return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
     results = _check(w, candidate)
+    drifted = drift(w, candidate) if results else ()
+    if drifted:
+        what = f"{', '.join(drifted[:5])} changed while the checks ran: what was checked is not what would be committed"
+        return Verdict(Outcome.REJECTED, what, what, results, drifted=True)
     red = failed(results, w.history.known_red, had_no_tests(w, w.code_of(candidate.green)))
     if red:
         said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
@@ -67,7 +73,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
 
 
 def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:
-    """Nothing that counts changed. "Already satisfied" with green checks is a question to a person (ruling 1)."""
+    """Nothing that counts changed. "Already satisfied" with green checks is a question to a person."""
     if claim.says_satisfied and result.outcome is Outcome.SUCCEEDED and not candidate.files:
         results = _check(w, candidate)
         if not failed(results, w.history.known_red, True):

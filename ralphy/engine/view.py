@@ -1,4 +1,4 @@
-"""Views for people: TASKS.md, and the words of S0.8 for where a feature stands."""
+"""Views for people: TASKS.md, and the word for where a feature stands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tasks_text(prd: Prd) -> str:
 
 
 def phase_of(decision: d.Decision, s: Snapshot) -> str:
-    """S0.8's state, derived from what comes next."""
+    """The phase that status shows, derived from what comes next."""
     if isinstance(decision, d.Wait) and decision.gate:
         return _WAITING[decision.gate]
     if isinstance(decision, d.RunAgent):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
 
 Say = Callable[[str], None]
+_LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
+_SETTINGS = re.compile(r"\.ralphy/(config\.yaml|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)")
 
 
 def _silent(_: str) -> None:
@@ -113,6 +116,34 @@ class Workspace:
         active_s = {**self.session.active_s, step: seconds}
         self.session = replace(self.session, troubles=troubles, fatal=fatal, active_s=active_s)
 
+    @property
+    def worked_on_in(self) -> str:
+        """The other checkout in which this feature has a run that lives, or "": its lock is as old as that run."""
+        if not self.history.elsewhere:
+            return ""
+        from ralphy.adapters.lock import holder
+
+        for place, run in self.history.elsewhere.items():
+            held = holder(self.repository.state_dir / "checkouts" / place / "lock")
+            since = held.get("since")
+            if held and (not isinstance(since, float) or since <= float(run.get("at") or 0.0)):
+                return place
+        return ""
+
+    @property
+    def lagging_index(self) -> Path:
+        """There while the checkout's own index is older than the last commit, since somebody held its lock."""
+        return self.repository.checkout_dir / "index-lags"
+
+    def install_index(self) -> None:
+        """Make Ralphy's index the checkout's own; where its lock is held, that is said, and done at the next start."""
+        if git.install_index(self.repository, self.index):
+            self.lagging_index.unlink(missing_ok=True)
+        elif not self.lagging_index.exists():
+            self.lagging_index.touch()
+            lock = self.repository.git_dir / "index.lock"
+            self.say(f"{lock} is held: until it is gone, git status shows Ralphy's last commit as staged changes")
+
     def spend(self, cost_usd: float) -> None:
         self.session = replace(self.session, runs=self.session.runs + 1, cost_usd=self.session.cost_usd + cost_usd)
 
@@ -161,7 +192,7 @@ def open_workspace(
     """A workspace on a feature; nothing is written yet."""
     repository = checkout.repository
     journal = Journal(repository.state_dir / "journal.jsonl")
-    history = History(feature.name)
+    history = History(feature.name, checkout=repository.checkout_dir.name)
     journal.catch_up(history)
     base = base_branch(repository, config)
     store = PrdStore(feature.file("prd.json"), feature.in_repository("prd.json"), (base,) if base else ())
@@ -184,11 +215,21 @@ def repository_token(repository: Repository) -> str:
 
 
 def is_private(workspace: Workspace, path: str) -> bool:
-    """Is a path of the feature folder (or of `.ralphy/`) one that is never committed?"""
+    """Is a path of the feature folder (or of `.ralphy/`) one that is never committed?
+
+    Of `.ralphy/`, that is what Ralphy does not know and nobody has committed.
+    """
     folder = f"{workspace.feature.path}/"
     if not path.startswith(folder):
-        return False
+        return path.startswith(".ralphy/") and not _is_setting(workspace, path)
     name = path.removeprefix(folder)
-    if name in NOT_COMMITTED or (name.startswith(".") and ".tmp-" in name):
+    if _LEFTOVER.search(name) or name in NOT_COMMITTED or (name.startswith(".") and ".tmp-" in name):
         return True
     return name.startswith(".ralphy/") and not name.startswith((".ralphy/config.yaml", ".ralphy/prompts/"))
+
+
+def _is_setting(w: Workspace, path: str) -> bool:
+    if _SETTINGS.fullmatch(path) and not _LEFTOVER.search(path):
+        return True
+    head = git.head_of(w.repository)[1]
+    return bool(head) and w.objects.at(w.objects.tree_of(head), path) is not None

@@ -136,6 +136,17 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
     assert caught.value.hint == "see prd.json.example"
 
 
+def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Path) -> None:
+    schema = tmp_path / ".ralphy" / "schemas" / "prd.schema.json"
+    schema.parent.mkdir(parents=True)
+    schema.touch()
+    path = tmp_path / "prd.json"
+    path.write_bytes(prd(story("a", priority="high")))
+    with pytest.raises(InvalidInput) as caught:
+        read_prd(path)
+    assert caught.value.hint == "see .ralphy/schemas/prd.schema.json"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

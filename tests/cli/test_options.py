@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -195,7 +196,14 @@ def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Mak
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [(("stats",), "status"), (("aprove",), "approve"), (("story", "lst"), "list"), (("xyzzy",), "")]
+    ("typed", "meant"),
+    [
+        (("stats",), "status"),
+        (("stat",), "status"),
+        (("aprove",), "approve"),
+        (("story", "lst"), "list"),
+        (("xyzzy",), ""),
+    ],
 )
 def test_a_misspelt_command_is_answered_with_the_near_one(made: Make, typed: tuple[str, ...], meant: str) -> None:
     _, call = made()
@@ -209,6 +217,48 @@ def test_an_error_says_what_to_do(made: Make) -> None:
     _, call = made(*TWO)
     what, hint = call("status", "logn")[2].splitlines()
     assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: there are: login")
+
+
+def test_a_feature_that_is_on_its_branch_alone_is_found_there(made: Make) -> None:
+    project, call = made(*TWO)
+    call("loop")
+    project.git("switch", "--quiet", "main")
+    shutil.rmtree(project.folder, ignore_errors=True)
+    assert call("status", "login")[2].splitlines()[1] == "  hint: it is on ralph/login: git switch ralph/login"
+    assert call("status")[2].splitlines()[1].endswith("; or go on with what is on a branch: git switch ralph/login")
+
+
+def test_the_usage_of_the_bare_command_is_one_line_without_gaps(made: Make) -> None:
+    _, call = made()
+    assert "\nUsage: ralphy [OPTIONS]\n" in f"\n{call('--color', 'red')[2]}"
+
+
+@pytest.mark.parametrize(("words", "what"), [(("--max-cost", "much"), "number"), (("--calls", "1.5"), "whole number")])
+def test_a_number_that_is_none_is_called_so(made: Make, words: tuple[str, str], what: str) -> None:
+    _, call = made()
+    assert call("loop", *words)[2].rstrip().endswith(f"'{words[1]}' is not a valid {what}.")
+
+
+@pytest.mark.parametrize(("word", "marker"), [("approve", "APPROVED"), ("reject", "REJECTED")])
+def test_a_marker_that_no_gate_waits_for_is_there_and_said_to_be_early(made: Make, word: str, marker: str) -> None:
+    project, call = made(*TWO)
+    code, out, _ = call(word)
+    assert (code, (project.folder / marker).exists()) == (0, True)
+    assert "nothing waits at a gate of login just now (phase IMPLEMENTATION)" in out
+
+
+def test_a_marker_that_is_waited_for_is_told_in_one_line(made: Make) -> None:
+    _, call = made(*TWO)
+    assert call("loop")[0] == 10
+    assert call("approve") == (0, "login: APPROVED is there\n", "")
+
+
+def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: Make) -> None:
+    _, call = made(*TWO)
+    assert call("why")[1].startswith("next: ")
+    call("loop")
+    assert call("why")[1].startswith("waits: ")
+    assert call.json("why")[1]["decision"] == "Wait"
 
 
 def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:

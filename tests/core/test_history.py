@@ -71,7 +71,7 @@ def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: 
 @given(st.lists(entries, max_size=5))
 def test_unknown_events_change_nothing(lines: list[dict[str, Any]]) -> None:
     ours = [{**line, "feature": FEATURE, "ev": "of a later version"} for line in lines]
-    assert history(*ours) == History(FEATURE, has_lines=bool(ours))
+    assert history(*ours) == History(FEATURE)
 
 
 outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
@@ -148,7 +148,7 @@ def test_an_end_counts_once() -> None:
 
 
 def test_an_end_without_its_run_changes_nothing() -> None:
-    assert history(an_end(cost=1.0)) == History(FEATURE, has_lines=True)
+    assert history(an_end(cost=1.0)) == History(FEATURE)
     found = history(a_run(run="r1"), an_end(run="r2"))
     assert found.open_run == a_run(run="r1")
 
@@ -203,7 +203,6 @@ def test_asking_for_a_story_notes_nothing() -> None:
 def test_baselines_are_shared_by_all_features() -> None:
     line = {"ev": "baseline", "feature": "other", "key": "c1:x", "green": True}
     assert history(line).baselines == {"c1:x": line}
-    assert history(line).has_lines is False
 
 
 def accepted(*tests: str) -> dict[str, Any]:

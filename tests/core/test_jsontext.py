@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.errors import InvalidInput
-from ralphy.core.jsontext import MAX_DEPTH, dump, locate, locate_all, parse, shown
+from ralphy.core.jsontext import MAX_DEPTH, dump, locate_all, parse, shown
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -211,7 +211,7 @@ TEXT = '{\n"a": [\n1,\n{"b": "]},",\n"c": {}\n}],\n\n"d": [],\n"e": [[\n2]]}'
     ],
 )
 def test_a_value_is_located_by_its_path(path: tuple[str | int, ...], line: int) -> None:
-    assert locate(TEXT, path) == line
+    assert locate_all(TEXT, [path]) == [line]
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""Which changes are work: white space, comments and documents alone are none (ruling 1)."""
+"""Which changes are work: white space, comments and documents alone are none."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class World:
         """Decide once, and act if there is anything to do."""
         seen = self.observe()
         decision = decide(seen, self.config)
-        if not decision.rests:
+        if not isinstance(decision, d.Rest):
             self.ticks += 1
             _ACTS[type(decision)](self, decision, seen)
         return decision
@@ -100,7 +100,7 @@ class World:
         """Go on until a rest; AssertionError after `most` decisions."""
         for _ in range(most):
             decision = self.step()
-            if decision.rests:
+            if isinstance(decision, d.Rest):
                 return decision
         raise AssertionError(f"no rest after {most} decisions, the last: {decision}")
 

@@ -211,7 +211,7 @@ class Project:
     def set_aside(self) -> list[str]:
         """The names of what was set aside, without their stamps."""
         folder = self.folder / ".ralphy" / "set-aside"
-        return sorted(path.name.split("-", 1)[1] for path in folder.iterdir()) if folder.exists() else []
+        return sorted(path.name.split("-", 1)[1] for path in folder.glob("[!.]*"))
 
 
 def build(
@@ -238,6 +238,15 @@ def build(
     else:
         project.write("PRD.md", PRD_MD)
     return project
+
+
+def beside(project: Project, at: Path) -> Project:
+    """The same feature in a linked worktree, on a branch of its own, with the artifacts that are there now."""
+    project.git("worktree", "add", "--quiet", str(at), "-b", at.name, "main")
+    other = Project(at, project.path, project.scenario, project.env)
+    if not other.folder.exists():
+        shutil.copytree(project.folder, other.folder, ignore=shutil.ignore_patterns(".ralphy"))
+    return other
 
 
 def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:

@@ -1,4 +1,4 @@
-"""The baseline: red checks are found out before any money is spent (ruling 16), and budgets end a loop (17)."""
+"""The baseline: red checks are found out before any money is spent, and budgets end a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The candidate: what is tested is what is committed, whatever an agent does to files and to git (rulings 2, 7)."""
+"""The candidate: what is tested is what is committed, whatever an agent does to files and to git."""
 
 from __future__ import annotations
 

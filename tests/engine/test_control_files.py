@@ -1,4 +1,4 @@
-"""Control files and markers: what an agent does to them is put back, set aside, said and flagged (rulings 9, 13)."""
+"""Control files and markers: what an agent does to them is put back, set aside, said and flagged."""
 
 from __future__ import annotations
 

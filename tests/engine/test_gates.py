@@ -1,4 +1,4 @@
-"""Gates: what opens them, what does not, and what an edit on either side of them means (rulings 9 and 14)."""
+"""Gates: what opens them, what does not, and what an edit on either side of them means."""
 
 from __future__ import annotations
 

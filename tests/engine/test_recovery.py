@@ -1,4 +1,4 @@
-"""After a kill: what a person does before the next start stands, and is never taken for the agent's (ruling 12)."""
+"""After a kill: what a person does before the next start stands, and is never taken for the agent's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: what counts as work, and what the agent's word is worth (rulings 1, 5 and 6)."""
+"""Verdicts: what counts as work, and what the agent's word is worth."""
 
 from __future__ import annotations
 

@@ -1,0 +1,139 @@
+"""What differs in the working tree: changed paths, control files among them, and files that git ignores."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ralphy.adapters import git
+from ralphy.adapters.objects import Entry
+from ralphy.engine.checkout import STATUS, rows_of
+from ralphy.engine.control import set_aside
+from ralphy.engine.workspace import Workspace
+
+GITLINK = "160000"
+_CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".venv", "venv",
+           "node_modules", ".npm", ".yarn", ".pnpm-store", ".next", ".nuxt", ".cache", ".gradle", "target", "vendor",
+           ".eggs", "htmlcov", "coverage", ".nyc_output", ".turbo", ".parcel-cache", ".DS_Store")  # fmt: skip
+_CACHE_ENDINGS = (".pyc", ".pyo", ".egg-info", ".coverage", ".tsbuildinfo")
+
+
+def shown(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def status_rows(w: Workspace) -> Iterator[tuple[str, str]]:
+    """(two-letter code, path) of everything that differs from Ralphy's index, ignored files too ("!!")."""
+    out = w.repository.run("status", *STATUS, index=w.index)
+    return ((code, path) for code, path in rows_of(out) if code[1] != " " or code[0] in "?!")
+
+
+def changed_paths(w: Workspace) -> list[str]:
+    """Everything that differs from Ralphy's index, but for ignored files."""
+    return [path for code, path in status_rows(w) if code != "!!"]
+
+
+def note_ignored(w: Workspace) -> None:
+    """Remember which ignored files are there before a run; from then on they are kept account of."""
+    if w.checkout.ignored is None:
+        w.checkout.ignored = frozenset(path for code, path in status_rows(w) if code == "!!")
+
+
+def set_ignored_aside(w: Workspace, found: set[str], green: str) -> tuple[str, ...]:
+    """Ignored files that the run made would be there for the checks and missing in the commit.
+
+    What was ignored before, and folders that hold such files or committed ones, are a person's and stay.
+    """
+    before = w.checkout.ignored
+    if before is None:
+        w.checkout.ignored = frozenset(found)
+        return ()
+    own = (f"{w.feature.path}/", ".ralphy/")
+    new = [path for path in found - before if not _is_cache(path) and not path.startswith(own)]
+    new = [path for path in new if not w.is_other_feature(path) and not _holds_old(w, path, before, green)]
+    for path in sorted(new):
+        set_aside(w, w.repository.root / path.rstrip("/"), path.rstrip("/").replace("/", "__"))
+    w.checkout.ignored = frozenset((found | before) - set(new))
+    return tuple(sorted(new))
+
+
+def _holds_old(w: Workspace, path: str, before: frozenset[str], green: str) -> bool:
+    """Is an ignored path within, or around, something that was there before the run?"""
+    folder = f"{path.rstrip('/')}/"
+    known = any(old.startswith(folder) or folder.startswith(f"{old.rstrip('/')}/") for old in before)
+    return known or w.objects.at(green, path.rstrip("/")) is not None
+
+
+def ignored_before(w: Workspace, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that git ignored before the run: files of a person that are nobody else's business."""
+    before = w.checkout.ignored or frozenset()
+    folders = tuple(old for old in before if old.endswith("/"))
+    return [path for path in paths if path in before or path.startswith(folders)] if before else []
+
+
+def _is_cache(path: str) -> bool:
+    parts = path.rstrip("/").split("/")
+    return any(part in _CACHES for part in parts) or parts[-1].endswith(_CACHE_ENDINGS)
+
+
+def is_control(w: Workspace, path: str) -> bool:
+    return path.startswith((f"{w.feature.path}/", ".ralphy/"))
+
+
+def set_made_aside(w: Workspace, before: set[str]) -> None:
+    """New files that checks left lying about belong to nobody's commit."""
+    head = w.objects.tree_of(git.head_of(w.repository)[1])
+    for path in changed_paths(w):
+        is_new = path not in before and not path.endswith("/") and w.objects.at(head, path) is None
+        if is_new and not is_control(w, path) and not w.is_other_feature(path):
+            moved = set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))
+            w.say(f"the checks left {shown(path)} behind: it is {moved.name if moved else 'gone'} in set-aside")
+
+
+def set_nested_aside(w: Workspace, code: list[str]) -> list[str]:
+    """Repositories in the repository: git shows one as a folder, or not at all if it lies around known files."""
+    shown = [path for path in code if path.endswith("/")]
+    folders = {folder for path in code for folder in Path(path).parents if folder != Path()}
+    around = sorted(f"{folder}/.git" for folder in folders if os.path.lexists(w.repository.root / folder / ".git"))
+    for path in (*shown, *around):
+        set_aside(w, w.repository.root / path, path.rstrip("/").replace("/", "__"))
+    return [*shown, *(path.removesuffix(".git") for path in around)]
+
+
+def entries_of(w: Workspace, green: str, paths: Sequence[str]) -> dict[str, Entry | None]:
+    """What stands at changed paths now: git stores the contents of files, filters and all, in one process."""
+    entries: dict[str, Entry | None] = {}
+    plain: list[tuple[str, str]] = []
+    for path in paths:
+        mode, data = _kind(w, green, path)
+        if data is not None:
+            entries[path] = Entry(mode, w.objects.write("blob", data))
+        elif mode in ("", GITLINK):
+            entries[path] = w.objects.at(green, path) if mode else None
+        else:
+            plain.append((path, mode))
+    if plain:
+        oids = w.checkout.blobs.write(path for path, _ in plain)
+        entries |= {path: Entry(mode, oid) for (path, mode), oid in zip(plain, oids, strict=True)}
+    return entries
+
+
+def _kind(w: Workspace, green: str, path: str) -> tuple[str, bytes | None]:
+    """(git's mode of what is at a path, "" if nothing is or a folder took its place; the target of a link)."""
+    target = w.repository.root / path
+    try:
+        found = target.lstat()
+    except OSError:
+        return "", None
+    if stat.S_ISLNK(found.st_mode):
+        return "120000", os.fsencode(target.readlink())
+    if stat.S_ISDIR(found.st_mode):
+        before = w.objects.at(green, path)
+        return (GITLINK if before and before.mode == GITLINK else ""), None
+    before = w.objects.at(green, path)
+    if before and not w.checkout.trusts_file_mode and before.mode in ("100644", "100755"):
+        return before.mode, None
+    return ("100755" if found.st_mode & 0o100 else "100644"), None

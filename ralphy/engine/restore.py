@@ -1,0 +1,136 @@
+"""Putting the working tree back: path by path, so that whatever else is in it stays as a person left it.
+
+What differs from what is known is kept in `.ralphy/set-aside/` before it is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ralphy.engine.changes import (
+    GITLINK,
+    changed_paths,
+    entries_of,
+    ignored_before,
+    is_control,
+    set_nested_aside,
+    shown,
+)
+from ralphy.engine.control import set_aside
+from ralphy.engine.workspace import Workspace, is_private
+
+if TYPE_CHECKING:
+    from ralphy.engine.candidate import Candidate
+
+
+def clear_away(w: Workspace, candidate: Candidate) -> bool:
+    """Take the candidate's changes out of the working tree again; False if something else is left in it.
+
+    A file that is no longer as the candidate has it was changed by somebody meanwhile: it is set aside first.
+    """
+    changes = list(w.objects.changes(candidate.green, candidate.tree))
+    now = entries_of(w, candidate.green, [path for path, _, _ in changes])
+    for path, _, new in changes:
+        if now.get(path) is not None and now[path] != new:
+            moved = set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))
+            kept = moved.name if moved else "nothing"
+            w.say(f"{shown(path)} was changed meanwhile: it is kept as {kept} in set-aside")
+    for path, before, _ in changes:
+        if before is None:
+            _remove(w, path)
+    own = [w.feature.in_repository(name) for name in ("prd.json", "progress.txt")]
+    check_out(w, candidate.green, [path for path, before, _ in changes if before] + own)
+    return not any(not is_control(w, path) and not w.is_other_feature(path) for path in changed_paths(w))
+
+
+def check_out(w: Workspace, green: str, paths: Sequence[str]) -> None:
+    """Write files as Ralphy's index has them, modes, links and filters as git does it."""
+    known = [path for path in paths if w.objects.at(green, path)]
+    if not known:
+        return
+    names = "\0".join(known).encode("utf-8", "surrogateescape") + b"\0"
+    w.repository.run("checkout-index", "-f", "-u", "-z", "--stdin", stdin=names, index=w.index)
+
+
+def _remove(w: Workspace, path: str) -> None:
+    """A file that the green tree does not know, and the folders that it leaves empty."""
+    target = w.repository.root / path
+    target.unlink(missing_ok=True)
+    for folder in target.parents:
+        if folder == w.repository.root:
+            return
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def lay_out(w: Workspace, tree: str, green: str) -> None:
+    """Put the files of a kept attempt into the working tree; the index goes on holding the green tree."""
+    w.objects.persist(tree)
+    w.objects.sync()
+    scratch = w.index.with_name("index-laid-out")
+    changes = list(w.objects.changes(green, tree))
+    w.repository.run("read-tree", tree, index=scratch)
+    names = [path for path, _, new in changes if new and new.mode != GITLINK]
+    text = "\0".join(names).encode("utf-8", "surrogateescape") + (b"\0" if names else b"")
+    for path, _, new in changes:
+        if new is None:
+            _remove(w, path)
+    w.repository.run("checkout-index", "-f", "-z", "--stdin", stdin=text, index=scratch)
+    scratch.unlink(missing_ok=True)
+
+
+def restore_control(w: Workspace, green: str, changed: Sequence[str]) -> tuple[str, ...]:
+    """Put control files back as the last green tree has them; gives their names. prd.json is handled before.
+
+    What is new goes first: it may be a link in the place of a folder, and what lies behind it is not ours.
+    """
+    prd = w.feature.in_repository("prd.json")
+    own = [path for path in changed if is_control(w, path) and not is_private(w, path) and path != prd]
+    restored = []
+    for path in sorted(own, key=lambda path: w.objects.at(green, path) is not None):
+        set_aside(w, w.repository.root / path, path.replace("/", "__"))
+        restored.append(path)
+    check_out(w, green, restored)
+    return tuple(map(shown, restored))
+
+
+def put_control_back(w: Workspace, green: str) -> None:
+    """All control files as `green` has them, prd.json and progress.txt too."""
+    restore_control(w, green, changed_paths(w))
+    check_out(w, green, [w.feature.in_repository(name) for name in ("prd.json", "progress.txt")])
+
+
+def written_code(w: Workspace, green: str) -> tuple[str, tuple[str, ...]]:
+    """(a tree with the code that differs from `green`, "" if none does; the paths): what a step has written.
+
+    Control files are no part of it: before the first approval they are not committed yet.
+    """
+    changed = changed_paths(w)
+    spared = {*ignored_before(w, changed), *w.set_up_files()}
+    code = [p for p in changed if not is_control(w, p) and not w.is_other_feature(p) and p not in spared]
+    set_nested_aside(w, code)
+    paths = tuple(path for path in code if not path.endswith("/"))
+    if not paths:
+        return "", tuple(code)
+    tree = w.objects.graft(green, entries_of(w, green, paths))
+    w.objects.persist(tree)
+    w.objects.sync()
+    return tree, paths
+
+
+def undo_code(w: Workspace, green: str, paths: Sequence[str]) -> None:
+    """Put those paths back as `green` has them."""
+    for path in paths:
+        if not path.endswith("/") and w.objects.at(green, path) is None:
+            _remove(w, path)
+    check_out(w, green, [path for path in paths if not path.endswith("/")])
+
+
+def undo_code_changes(w: Workspace, green: str) -> tuple[str, str]:
+    """Both at once: (the tree of what was undone, or "", and the names of the files)."""
+    tree, paths = written_code(w, green)
+    undo_code(w, green, paths)
+    return tree, shown(", ".join(paths))

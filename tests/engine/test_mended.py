@@ -1,0 +1,198 @@
+"""What was once wrong: locks and indexes that a person holds, editors' leftovers, and the words for an end."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import settings
+from ralphy.core.errors import Conflict
+from ralphy.engine import forgery
+from ralphy.engine.recover import close_stopped
+from tests.engine.building import PATIENCE_S, Project, assert_clean, build, drive, open_feature, reports, story, works
+from tests.engine.driver import KILLED
+
+
+@contextmanager
+def committing(project: Project) -> Iterator[Path]:
+    """A person's `git commit -a` with the editor open; gives the lock it holds."""
+    pipe = project.repo.parent / "editor"
+    subprocess.run(["mkfifo", str(pipe)], check=True)
+    editor = project.repo.parent / "edit.sh"
+    editor.write_text(f"#!/bin/sh\necho open > {pipe}\nread line < {pipe}\nexit 1\n", encoding="utf-8")
+    editor.chmod(0o755)
+    (project.repo / "check.py").write_text((project.repo / "check.py").read_text() + "# mine\n", encoding="utf-8")
+    env = {**project.env, "GIT_EDITOR": str(editor)}
+    words = ["sh", "-c", "git commit -a &"]  # nobody's child, as in a shell of its own
+    with subprocess.Popen(words, cwd=project.repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as shell:
+        assert pipe.read_text() == "open\n"
+        try:
+            shell.wait(PATIENCE_S)
+            yield project.repo / ".git" / "index.lock"
+        finally:
+            pipe.write_text("enough\n")
+            shell.communicate(timeout=PATIENCE_S)
+
+
+def test_the_lock_of_a_person_who_commits_is_left_alone(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    said: list[str] = []
+    with committing(project) as lock, open_feature(project.repo, project.path, project.env) as w:
+        w.say = said.append
+        assert lock.exists()
+        forgery.drop_locks(w, "main", 0.0)
+        assert lock.exists()
+    assert "index.lock is left alone: git (pid" in said[0]
+
+
+def test_a_lock_that_nobody_holds_is_removed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+    with open_feature(project.repo, project.path, project.env) as w:
+        _ = w.objects.tree_of("HEAD")  # a git of Ralphy's own is no person's
+        w.checkout.refs.warm()
+        forgery.drop_locks(w, "main", 0.0)
+    assert not lock.exists()
+
+
+def test_an_index_that_could_not_be_brought_up_is_said_once_and_brought_up_later(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+
+    first = project.loop()
+
+    assert first.text.count("index.lock is held: until it is gone, git status shows") == 1
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("status", "--porcelain") != ""
+    lock.unlink()
+
+    second = project.loop()
+
+    assert "uncommitted" not in second.text
+    assert_clean(project)
+
+
+def test_what_a_person_has_staged_since_stays_staged(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+    project.loop()
+    lock.unlink()
+    (project.repo / "mine.txt").write_text("mine\n", encoding="utf-8")
+    project.git("add", "mine.txt")
+    project.loop()
+    assert "mine.txt" in project.git("diff", "--cached", "--name-only").split()
+
+
+LEFTOVERS = [".PRD.md.swp", "PRD.md.swo", "PRD.md~", "#PRD.md#", ".#PRD.md", ".DS_Store", "stories/US-001.md~"]
+
+
+def test_leftovers_of_editors_are_not_committed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    for name in LEFTOVERS:
+        project.write(name, "half a thought\n")
+    strays = [".ralphy/notes.txt", ".ralphy/config.yaml~", ".ralphy/prompts/.story.md.swp"]
+    known = [".ralphy/ralphy.mk", ".ralphy/schemas/prd.json", ".ralphy/prompts/story.md"]
+    for path in (*strays, *known):
+        (project.repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.repo / path).write_text("text\n", encoding="utf-8")
+    (project.repo / known[-1]).unlink()
+
+    project.loop()
+
+    committed = project.git("ls-tree", "-r", "--name-only", project.branch).split("\n")
+    assert project.landed() == ["login/US-001"]
+    assert not [path for path in committed if Path(path).name in {Path(name).name for name in (*LEFTOVERS, *strays)}]
+    assert all((project.folder / name).exists() for name in LEFTOVERS)
+    assert all((project.repo / path).exists() for path in strays)
+
+
+def test_settings_beside_unknown_files_are_committed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.loop()
+    for name in ("ralphy.mk", "notes.txt", "schemas/prd.json"):
+        (project.repo / ".ralphy" / name).parent.mkdir(exist_ok=True)
+        (project.repo / ".ralphy" / name).write_text("text\n", encoding="utf-8")
+    project.approve()
+    project.loop()
+    assert {".ralphy/ralphy.mk", ".ralphy/schemas/prd.json"} <= set(project.git("ls-files", ".ralphy").split())
+    assert ".ralphy/notes.txt" not in project.git("ls-files", ".ralphy").split()
+
+
+def test_a_file_of_ralphys_folder_that_somebody_committed_stays_under_control(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".ralphy" / "notes.txt").write_text("old\n", encoding="utf-8")
+    project.git("add", "--force", ".ralphy/notes.txt")
+    project.git("commit", "--quiet", "-m", "notes")
+    project.play(stories={"*": [works(write={".ralphy/notes.txt": "new\n", "src/us_001.py": "WORKS = 1\n"})]})
+    project.loop()
+    assert (project.repo / ".ralphy" / "notes.txt").read_text() == "old\n"
+
+
+@pytest.mark.parametrize("command", ["sh -c 'a && b'", 'timeout 9 bash -lc "a | b"', "grep -c '|' file"])
+def test_what_is_quoted_for_a_shell_is_not_doubted(tmp_path: Path, command: str) -> None:
+    flags = {"stack.test_command": command}
+    assert settings.load(tmp_path, None, env={}, flags=flags, home=tmp_path).warnings == ()
+
+
+def test_operators_outside_of_the_quotes_are_doubted(tmp_path: Path) -> None:
+    flags = {"stack.test_command": "sh -c 'a' && b"}
+    (warning,) = settings.load(tmp_path, None, env={}, flags=flags, home=tmp_path).warnings
+    assert "&& means nothing without a shell" in warning
+
+
+def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    said: list[str] = []
+    with open_feature(project.repo, project.path, project.env) as w:
+        w.say = said.append
+        w.record("run", step="story", story="US-001", attempt=1, run="r-1", mode="fresh",
+                 green=project.git("rev-parse", "HEAD"), branch="main")  # fmt: skip
+        with pytest.raises(Conflict):
+            try:
+                raise Conflict("the branch was moved")
+            except Conflict:
+                close_stopped(w)
+                raise
+    (end,) = project.journal("end")
+    assert (end["outcome"], end["detail"]) == ("stopped", "it ended with an error: the branch was moved")
+    assert "the run r-1 is closed: it ended with an error: the branch was moved" in said
+
+
+def test_a_changed_file_is_named_once(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("rm", "--quiet", "--cached", "src/base.py", "check.py")
+    ended = project.loop()
+    assert ended.text.count("src/base.py") == 1
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path) -> Project:
+    """A review whose agent changes code besides."""
+    project = build(tmp_path, story("US-001"))
+    act = {**reports(), "write": {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n"}}
+    project.play(stories={"*": [works()]}, qa=[act, reports()])
+    return project
+
+
+def test_code_that_a_review_changed_is_kept_under_the_ref_that_is_named(reviewed: Project) -> None:
+    ended = reviewed.loop()
+    (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
+    assert f"put back: src/base.py, src/new.py (kept: git show {ref})" in ended.text
+    assert reviewed.git("show", f"{ref}:src/new.py") == "NEW = 1"
+    assert_clean(reviewed)
+
+
+def test_code_that_a_review_changed_is_kept_before_it_is_put_back(reviewed: Project) -> None:
+    assert drive(reviewed, "die", "code_kept", "1") == KILLED
+    assert (reviewed.repo / "src" / "new.py").exists()
+    (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
+    assert reviewed.git("show", f"{ref}:src/new.py") == "NEW = 1"
+    assert reviewed.loop().runs == ["qa"]
+    assert_clean(reviewed)

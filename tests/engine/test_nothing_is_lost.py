@@ -1,0 +1,103 @@
+"""What a person has in the working tree stays, whatever an agent and the checks do around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.engine.building import Project, assert_clean, breaks, build, story, works
+
+
+def test_uncommitted_edits_in_another_features_folder_stay(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
+    other = project.repo / "docs/features/other/PRD.md"
+    other.parent.mkdir(parents=True)
+    other.write_text("# Other\n")
+    project.git("add", "--all", "--", "docs/features/other")
+    project.git("commit", "--quiet", "--message", "other")
+    other.write_text("# Other, with hours of work\n")
+    project.play(stories={"US-001": [breaks(), works()]})
+
+    project.loop()
+
+    assert other.read_text() == "# Other, with hours of work\n"
+    assert project.statuses()["US-001"] == "completed"
+
+
+def edits_while_checked(tmp_path: Path, script: str, act: dict[str, object]) -> Project:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    (project.repo / "README.md").write_text("old\n")
+    (project.repo / "check.sh").write_text(f"[ -e src/us_001.py ] || exit 0\n{script}\npython3 check.py\n")
+    project.git("add", "--all", "--", "README.md", "check.sh")
+    project.git("commit", "--quiet", "--message", "a check that does more")
+    project.configure(gates={"spec": "auto", "qa": "human"}, limits={"max_attempts": 1},
+                      checks=[{"name": "test", "run": "sh check.sh"}])  # fmt: skip
+    project.play(stories={"US-001": [act]})
+    project.loop()
+    return project
+
+
+def test_a_persons_edit_while_the_checks_run_stays_and_ends_the_loop(tmp_path: Path) -> None:
+    project = edits_while_checked(tmp_path, "echo mine > README.md", breaks())
+
+    assert (project.repo / "README.md").read_text() == "mine\n"
+    assert not (project.repo / "src/us_001.py").exists()
+
+
+def test_what_a_check_changes_is_not_what_is_committed(tmp_path: Path) -> None:
+    """The agent's file only works because the check mends it: a clean checkout of the commit would be red."""
+    project = edits_while_checked(tmp_path, "sed -i s/BROKEN/WORKS/ src/us_001.py", breaks())
+
+    assert project.statuses()["US-001"] == "failed"
+    assert "changed while the checks ran" in project.story("US-001")["execution"]["last_error"]
+    assert any("us_001" in name for name in project.set_aside())
+
+
+def test_files_that_checks_leave_lying_about_are_in_nobodys_commit(tmp_path: Path) -> None:
+    project = edits_while_checked(tmp_path, "echo 1 > report.xml", works())
+
+    assert project.statuses()["US-001"] == "completed"
+    assert "report.xml" not in project.git("ls-files")
+    assert_clean(project)
+
+
+def test_an_agent_cannot_take_in_files_that_git_ignored(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    (project.repo / "secret.log").write_text("token")
+    project.play(stories={"US-001": [works(write={".gitignore": "__pycache__/\n", "src/a.py": "A = 1\n"})]})
+
+    project.loop()
+
+    assert (project.repo / "secret.log").read_text() == "token"
+    assert "secret.log" not in project.git("log", "--all", "--name-only", "--format=")
+    assert "git no longer ignores secret.log" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_an_ignored_folder_of_a_person_is_not_moved_when_the_ignore_rule_grows(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / "data").mkdir()
+    (project.repo / "data" / "user.log").write_text("mine")
+    rules = "__pycache__/\n*.log\ndata/\n"
+    project.play(stories={"US-001": [works(write={".gitignore": rules, "src/us_001.py": "WORKS = 1\n"})]})
+
+    project.loop()
+
+    assert (project.repo / "data" / "user.log").read_text() == "mine"
+    assert project.statuses()["US-001"] == "completed"
+
+
+def test_control_files_come_back_with_their_modes_and_links(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    assets = project.folder / "assets"
+    assets.mkdir(parents=True)
+    (assets / "run.sh").write_text("echo\n")
+    (assets / "run.sh").chmod(0o755)
+    (assets / "link").symlink_to("run.sh")
+    at = f"{project.path}/assets"
+    write = {"src/us_001.py": "WORKS = 1\n", f"{at}/run.sh": "changed\n"}
+    project.play(stories={"US-001": [works(write=write, delete=[f"{at}/link"])]})
+
+    project.loop()
+
+    assert (assets / "run.sh").stat().st_mode & 0o111
+    assert (assets / "link").is_symlink()
+    assert_clean(project)

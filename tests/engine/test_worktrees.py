@@ -1,0 +1,62 @@
+"""Two checkouts of one repository share a journal: what runs in one is never taken for the other's own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.lock import Lock
+from ralphy.core.errors import Conflict, ExitCode
+from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story
+from tests.engine.driver import KILLED
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Project:
+    """A project whose Ralphy died while its agent worked."""
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    return project
+
+
+def _lock(project: Project) -> Lock:
+    return Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "loop")
+
+
+def test_a_run_says_in_which_checkout_it_is(killed: Project) -> None:
+    assert [run["checkout"] for run in killed.journal("run")] == ["main"]
+
+
+def test_a_live_run_of_another_checkout_is_not_recovered(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    with _lock(project):
+        half_done(project)
+        other = beside(project, tmp_path / "beside")
+        with pytest.raises(Conflict, match="feature login is being worked on in main"):
+            other.loop()
+    assert project.journal("end") == []
+    assert (project.repo / "src" / "us_001.py").exists()
+
+
+def half_done(project: Project) -> None:
+    """Leave an open run of this checkout behind, as a loop has it while its agent works."""
+    with open_feature(project.repo, project.path, project.env) as w:
+        w.record("run", step="story", story="US-001", attempt=1, run="r-1", mode="fresh",
+                 green=project.git("rev-parse", "HEAD"), branch="main", checkout="main")  # fmt: skip
+    (project.repo / "src" / "us_001.py").write_text("HALF = 1\n", encoding="utf-8")
+
+
+def test_a_dead_run_of_another_checkout_is_left_to_that_checkout(killed: Project, tmp_path: Path) -> None:
+    other = beside(killed, tmp_path / "beside")
+    shutil.copy(killed.folder / "prd.json", other.folder / "prd.json")
+
+    with open_feature(other.repo, other.path, other.env) as w:
+        assert w.history.open_run is None
+        assert w.history.iterations == 1
+        assert w.worked_on_in == ""
+
+    assert killed.loop().code == ExitCode.WAITING
+    assert killed.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(killed)
