@@ -1,8 +1,7 @@
 """Git as plain verbs: a handful of plumbing commands, each a process of two milliseconds.
 
 The hot path uses these alone; GitPython serves the rare verbs (`ralphy.adapters.ledger`). Every call
-neutralises what a repository could make git run: fsmonitor, hooks, pager, external diff (RELIABILITY
-finding 9), and never asks a question.
+neutralises what a repository could make git run: fsmonitor, hooks, pager, external diff, and never asks a question.
 """
 
 from __future__ import annotations

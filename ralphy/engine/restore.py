@@ -127,10 +127,3 @@ def undo_code(w: Workspace, green: str, paths: Sequence[str]) -> None:
         if not path.endswith("/") and w.objects.at(green, path) is None:
             _remove(w, path)
     check_out(w, green, [path for path in paths if not path.endswith("/")])
-
-
-def undo_code_changes(w: Workspace, green: str) -> tuple[str, str]:
-    """Both at once: (the tree of what was undone, or "", and the names of the files)."""
-    tree, paths = written_code(w, green)
-    undo_code(w, green, paths)
-    return tree, shown(", ".join(paths))
