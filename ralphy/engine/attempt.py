@@ -160,7 +160,7 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     if a.agent_tip != a.head:
         w.checkout.refs.move([(f"refs/heads/{w.feature_branch}", a.head, a.agent_tip)])
         w.milestone("branch_put_back")
-    git.install_index(w.repository, w.index)
+    w.install_index()
     w.checkout.clean_at = ""
     retry_at = retry_time(w, a.verdict.outcome, a.ran.result)
     w.record("end", **{**end, "retry_at": retry_at, "detail": a.ran.result.detail})
