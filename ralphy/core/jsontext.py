@@ -10,6 +10,7 @@ import gc
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from sys import intern
 from typing import Any
 
 from ralphy.core.errors import InvalidInput
@@ -149,7 +150,7 @@ def _load(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
+    made = {intern(key): value for key, value in pairs}  # many documents are kept, all with the same keys
     if len(made) != len(pairs):
         key = _twice([key for key, _ in pairs])
         what = f"has the key {shown(key)} twice in one object"

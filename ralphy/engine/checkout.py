@@ -6,6 +6,7 @@ acts or waits again; everything else is asked of git.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,4 +102,4 @@ class Checkout:
 def rows_of(out: bytes) -> Rows:
     """The rows of `git status --porcelain=v1 -z --no-renames`."""
     rows = out.decode("utf-8", "surrogateescape").split("\0")
-    return tuple((row[:2], row[3:]) for row in rows if len(row) > 3)
+    return tuple((sys.intern(row[:2]), row[3:]) for row in rows if len(row) > 3)  # kept for each feature that waits

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,11 +133,11 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, say: Callab
                 wakeups.wait(_GIT_S)
                 changed = None
             watching.look(changed)
+            gc.collect()  # before the freeze, which would keep garbage for good
             gc.freeze()  # what is known of a thousand features need not be walked through at each collection
             for held in watching.held():
                 wakeups.directly(held)
-            paths, _ = wakeups.wait(watching.seconds_to_next())
-            changed = {name for path in paths if (name := watching.feature_of(path))} or None
+            changed = watching.features_of(wakeups.wait(watching.seconds_to_next())[0]) or None
 
 
 class Watching:
@@ -170,8 +170,11 @@ class Watching:
             return False
         return time.time() - lock.st_mtime < _LEFT_BEHIND_S
 
-    def feature_of(self, path: str) -> str:
-        """The name of the feature that a path belongs to."""
+    def features_of(self, paths: Collection[str]) -> set[str]:
+        """The names of the features that these paths belong to."""
+        return {name for path in paths if (name := self._feature_of(path))}
+
+    def _feature_of(self, path: str) -> str:
         try:
             return Path(path).relative_to(self._repository.root / self._features_dir).parts[0]
         except (ValueError, IndexError):

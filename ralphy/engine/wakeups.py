@@ -60,6 +60,7 @@ class Wakeups:
         for batch in changes:
             with self._guard:
                 self._changed.update(path for _, path in batch)
+            batch.clear()  # the generator holds it until there is a next one
             self._wake()
 
     def _wake(self) -> None:
