@@ -10,7 +10,6 @@ import gc
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from sys import intern
 from typing import Any
 
 from ralphy.core.errors import InvalidInput
@@ -150,7 +149,7 @@ def _load(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = {intern(key): value for key, value in pairs}  # many documents are kept, all with the same keys
+    made = dict(pairs)
     if len(made) != len(pairs):
         key = _twice([key for key, _ in pairs])
         what = f"has the key {shown(key)} twice in one object"
