@@ -83,7 +83,8 @@ def test_a_child_does_not_inherit_it(path: Path) -> None:
         child = subprocess.Popen(["sleep", "60"], close_fds=False)
     try:
         with Lock(path, "y"):
-            pass
+            assert child.poll() is None
+            assert holder(path)["pid"] == os.getpid()
     finally:
         child.kill()
         child.wait()

@@ -232,8 +232,8 @@ def test_further_stacks(tmp_path: Path, files: dict[str, str], language: str, fr
 def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:
     for row in LANGUAGES:
         for command in row.commands:
-            accept(Field("checks[].run", CHECK_KINDS["run"], None), command.run)
-            accept(Field("checks[].name", CHECK_KINDS["name"], None), command.check)
+            assert accept(Field("checks[].run", CHECK_KINDS["run"], None), command.run) == command.run
+            assert accept(Field("checks[].name", CHECK_KINDS["name"], None), command.check) == command.check
 
 
 @pytest.mark.parametrize(

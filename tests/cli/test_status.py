@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.cli.quick import kept_view
 from tests.cli.conftest import Call, Make
 from tests.engine.building import Project, breaks, reports, story
 
@@ -165,7 +166,9 @@ def test_a_view_is_not_shown_any_more_after_a_change_of(made: Make, what: str) -
     project, call = made(*TWO, limits={"max_iterations": 1})
     project.loop()
     agreed(project, call)
+    assert kept_view(str(project.repo), "login")
     CHANGES[what](project)
+    assert kept_view(str(project.repo), "login") is None
     if what == "another branch":
         project.plan(*TWO)
     agreed(project, call)
@@ -188,7 +191,9 @@ def test_a_second_edit_of_a_changed_file_counts(made: Make) -> None:
     project, call = made(*TWO, checks=None, stack={"language": "python"})
     edit("pyproject.toml", "[project]\nname = 'x'\n")(project)
     agreed(project, call)
+    assert kept_view(str(project.repo), "login")
     edit("pyproject.toml", "[tool.pytest.ini_options]\n")(project)
+    assert kept_view(str(project.repo), "login") is None
     agreed(project, call)
 
 

@@ -114,7 +114,7 @@ def test_an_interrupt_kills_the_running_command(rehearse: Rehearse, running: Run
     pid = int(until(lambda: _content(rehearse.cwd / "pid"), "the command wrote its pid"))
     child.send_signal(signal.SIGINT)
     rest(child)
-    until(lambda: not _is_alive(pid), "the command is dead")
+    assert until(lambda: not _is_alive(pid), "the command is dead")
 
 
 def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, running: Running) -> None:
