@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from ralphy.adapters import git, progress
@@ -16,7 +17,7 @@ from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.stories import completed, not_passed
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
-from ralphy.engine.changes import note_ignored, shown
+from ralphy.engine.changes import is_control, note_ignored, shown
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, lay_out
 from ralphy.engine.running import Ran, agent_run
@@ -52,7 +53,7 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
 
     def get_ready() -> None:
         if decision.mode == "heal":
-            lay_out(w, _with_control_of(w, past.tree, green), green)
+            lay_out(w, _kept_work_on(w, green, past.tree), green)
         w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready) as ran:
@@ -80,11 +81,21 @@ def settle(w: Workspace, attempt: Attempt) -> None:
         _keep_attempt(w, attempt)
 
 
-def _with_control_of(w: Workspace, attempt: str, green: str) -> str:
-    """The code of a kept attempt with the control files of the last green tree."""
-    tree = w.objects.tree_of(attempt)
-    entry = w.objects.at(green, w.feature.path)
-    return w.objects.graft(tree, {w.feature.path: entry})
+def _kept_work_on(w: Workspace, green: str, attempt: str) -> str:
+    """The last green tree with what a kept attempt had changed, but for what was committed otherwise since then."""
+    base = w.objects.tree_of(f"{attempt}^")
+    since = {path for path, _, _ in w.objects.changes(base, green)}
+    in_the_way = {*since, *(folder for path in since for folder in _folders(path))}
+    made = w.objects.changes(base, w.objects.tree_of(attempt))
+    return w.objects.graft(green, {
+        path: new for path, _, new in made
+        if not is_control(w, path) and path not in in_the_way and since.isdisjoint(_folders(path))
+    })  # fmt: skip
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path lies in."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _land_story(w: Workspace, a: Attempt) -> None:

@@ -101,3 +101,40 @@ def test_control_files_come_back_with_their_modes_and_links(tmp_path: Path) -> N
     assert (assets / "run.sh").stat().st_mode & 0o111
     assert (assets / "link").is_symlink()
     assert_clean(project)
+
+
+def test_a_heal_goes_on_from_what_a_person_committed_meanwhile(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_iterations": 1})
+    draft = breaks(append={"src/base.py": "BASE = 0\n", "src/mine": "a file\n", "notes.md": "half\n"})
+    project.play(stories={"US-001": [draft, works()]})
+    project.loop()
+    mine = {"src/base.py": "BASE = 'person'\n", "src/person.py": "P = 1\n", "src/mine/now.py": "A_FOLDER = 1\n"}
+    for name, text in {**mine, ".ralphy/notes.txt": "mine\n"}.items():
+        (project.repo / name).parent.mkdir(exist_ok=True)
+        (project.repo / name).write_text(text)
+    project.git("add", "--all", "--force", "src", ".ralphy/notes.txt")
+    project.git("commit", "--quiet", "-m", "feat: by hand")
+
+    project.loop()
+
+    assert project.journal("run")[-1]["mode"] == "heal"
+    assert project.statuses()["US-001"] == "completed"
+    assert (project.repo / "notes.md").read_text() == "half\n"
+    assert {name: (project.repo / name).read_text() for name in mine} == mine
+    assert (project.repo / ".ralphy" / "notes.txt").read_text() == "mine\n"
+    assert mine.keys().isdisjoint(project.files_of(project.commit_of("US-001")))
+    assert_clean(project)
+
+
+def test_a_heal_does_not_bring_a_reverted_story_back(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 2})
+    first, again = works(write={"src/old.py": "OLD = 1\n"}), works(write={"src/new.py": "NEW = 1\n"})
+    project.play(stories={"US-001": [first, again], "US-002": [breaks(), works()]})
+    project.loop()
+    project.git("revert", "--no-edit", project.commit_of("US-001"))
+
+    project.loop()
+
+    assert set(project.statuses().values()) == {"completed"}
+    assert (project.repo / "src" / "new.py").exists()
+    assert not (project.repo / "src" / "old.py").exists()
