@@ -54,7 +54,7 @@ tools: ## install the real Claude Code CLI below .cache, for the tests that driv
 test: $(STAMP) ## run all tests
 	$(Q)$(BIN)/python -m pytest -n 2 $(ARGS)
 
-fast: $(STAMP) ## run the tests of the core, in a few seconds
+fast: $(STAMP) ## run the tests of the core, in half a minute
 	$(Q)$(BIN)/python -m pytest -q tests/core $(ARGS)
 
 lint: $(STAMP) ## look for faults of style (ruff)

@@ -97,7 +97,7 @@ def next_steps(changes: Sequence[Change]) -> list[str]:
     steps = []
     settings = changes[0]
     if settings.kind is ChangeKind.CREATE and "\nchecks:" not in settings.text:
-        steps.append("name at least one check in .ralphy/config.yaml: without it no story can be verified")
+        steps.append("name at least one check in .ralphy/config.yaml: without it no story is tested")
     makefile = changes[-1]
     if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
         steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")

@@ -101,7 +101,7 @@ def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
     story = next((commit for commit in result.log if " feat(" in commit), "")
     if story:
         yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and memory in one commit"
-    yield f"cat {feature}/prd.json", "where everything stands; there is no other state"
+    yield f"cat {feature}/prd.json", "where every story stands"
     yield f"cat {feature}/progress.txt", "the shared memory, with what failed"
     for ref in result.kept[:3]:
         yield f"git show {ref}", "an attempt that did not count, kept"

@@ -55,7 +55,7 @@ def _when_nothing_waits(call: Invocation, folder: Feature, feature: str | None) 
         return ""
     return (
         f"nothing waits at a gate of {folder.name} just now (phase {phase}); "
-        "the file is there and will be judged when a gate opens"
+        "the file is judged at the next gate; if an agent has to run before that, it is set aside"
     )
 
 

@@ -107,7 +107,7 @@ class Invocation:
                 recover(w)
             snapshot = observe(w)
             tree = snapshot.tree
-            if tree.has_feature_branch:
+            if tree.has_branch_elsewhere:
                 raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
             if tree.busy:
                 raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")

@@ -125,7 +125,7 @@ def _checks(g: Ground) -> Finding:
     checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language))
     if not checks:
         return warn(
-            "checks", "none are known: no story can be verified", "name one under checks: in .ralphy/config.yaml"
+            "checks", "none are known: stories count without a test", "name one under checks: in .ralphy/config.yaml"
         )
     return ok("checks", "; ".join(f"{check.name}: {check.run}" for check in checks))
 

@@ -58,7 +58,7 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
-    if s.tree.has_feature_branch:
+    if s.tree.has_branch_elsewhere:
         return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
 
@@ -131,7 +131,7 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
     if tree.other_feature:
         return d.Wait(f"this checkout is on the branch of feature {tree.other_feature}; one feature at a time is "
                       f"worked on in a checkout. When it is finished: git switch {tree.base}")  # fmt: skip
-    if tree.has_feature_branch:
+    if tree.has_branch_elsewhere:
         return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
     if not tree.branch:
         return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)

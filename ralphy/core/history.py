@@ -1,7 +1,7 @@
 """What happened so far: a fold over the journal's lines, one line at a time.
 
-Nothing is counted anywhere else: attempts, costs, waits and baselines all come from here. A run
-without an end is a crash and counts as an attempt; a reset is a line like any other.
+Attempts, costs, waits and baselines all come from here; prd.json's `attempts` stands in where the journal
+was wiped. A run without an end is a crash and counts as an attempt; a reset is a line like any other.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Tree:
     dirty: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     busy: str = ""
-    has_feature_branch: bool = False
+    has_branch_elsewhere: bool = False
     pushed: str = ""
     other_feature: str = ""
 

@@ -113,7 +113,7 @@ def merged(existing: Prd, draft: Sequence[Document]) -> list[Document]:
     return [story.raw for story in existing.stories] + [s for s in draft if s["id"].lower() not in known]
 
 
-def trusted(draft: Document) -> Document:
+def as_drafted(draft: Document) -> Document:
     """A drafted story without what only Ralphy may say of it."""
     kept = {k: v for k, v in draft.items() if k not in ("execution", "evidence", "status", "passes")}
     return {**kept, "passes": False, "status": Status.PENDING.value}

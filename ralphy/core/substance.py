@@ -15,12 +15,15 @@ _PYTHON = (".py", ".pyi", ".pyw")
 _HASH = (".rb", ".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".r", ".pl", ".ex", ".exs", ".cfg", ".ini", ".tf",
          ".cmake", "makefile", "dockerfile", "gemfile", "rakefile", ".gitignore", ".env", *_PYTHON)  # fmt: skip
 _SLASH = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java",
-          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".css", ".scss", ".proto", ".gradle")  # fmt: skip
+          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".scss", ".proto", ".gradle")  # fmt: skip
 _DASH = (".sql", ".lua", ".hs", ".elm")
 _INDENTED = (".yaml", ".yml", ".mk", ".pug", ".sass", ".haml", "makefile", *_PYTHON)  # it means something there
 _MARKS = {**dict.fromkeys(_HASH, b"#"), **dict.fromkeys(_SLASH, b"//"), **dict.fromkeys(_DASH, b"--")}
 _BLOCK = re.compile(rb"^[ \t]*/\*", re.M)
-_DIRECTIVE = b"//go:"  # a comment that the compiler obeys
+# Comments that a program obeys.
+_DIRECTIVE = re.compile(
+    rb"#!|# *(?:syntax|escape) *=|# *(?:frozen_string_literal|encoding|-\*-)|//go:|// *(?:\+build|@ts-)"
+)
 _STRING_MARKS = (b"'", b'"', b"`")
 
 
@@ -61,19 +64,33 @@ def _is_document(path: str) -> bool:
 
 def _meaning(path: str, data: bytes) -> object:
     """What is left of a file when its white space and comments are taken away; docstrings are code."""
+    if not _is_text(data):
+        return data
     name = path[path.rfind("/") + 1 :].lower()
     ending = name[name.rfind(".") :] if "." in name else name
     if ending in _PYTHON:
         try:
-            return ast.dump(ast.parse(data))
+            return data[:2] == b"#!" and data.splitlines()[0], ast.dump(ast.parse(data))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return data
     mark = _MARKS.get(ending, b"")
-    if mark == b"//":
+    if mark == b"//" or ending == ".css":
         data = _without_blocks(data)
     lines = (_without_comment(line, mark) if mark else line for line in data.splitlines())
-    plain = (line.rstrip() if ending in _INDENTED else b" ".join(line.split()) for line in lines)
+    plain = (line.rstrip() if ending in _INDENTED else _squeezed(line) for line in lines)
     return [line for line in plain if line.strip()]
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _squeezed(line: bytes) -> bytes:
+    """With single spaces; white space in a line that holds a string may be a part of it."""
+    return line.strip() if any(mark in line for mark in _STRING_MARKS) else b" ".join(line.split())
 
 
 def _without_blocks(data: bytes) -> bytes:
@@ -95,7 +112,7 @@ def _without_comment(line: bytes, mark: bytes) -> bytes:
     at = 0
     while (at := line.find(mark, at)) >= 0:
         before = line[:at]
-        is_mark = not before[-1:].strip() and not line.startswith(_DIRECTIVE, at)
+        is_mark = not before[-1:].strip() and not _DIRECTIVE.match(line, at)
         if is_mark and not any(before.count(quote) % 2 for quote in _STRING_MARKS):
             return before
         at += len(mark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,13 +19,14 @@ from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
 from ralphy.engine.land import Landing, land
-from ralphy.engine.restore import clear_away, lay_out
+from ralphy.engine.restore import clear_away, kept_commit, lay_out
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import retry_time
 from ralphy.engine.workspace import Workspace
 
 _ERROR_BYTES = 2000
+_TEST_NAME = re.compile(r"(?:^|[._-])(?:conf)?(?:tests?|spec)(?:[._-]|$)|(?:Tests?|Spec)\.\w+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +179,8 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
 
 
 def _kept_commit(w: Workspace, a: Attempt) -> str:
-    w.objects.persist(a.candidate.tree)
-    who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
     subject = f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}"
-    head = f"tree {a.candidate.tree}\nparent {a.head}\nauthor {who}\ncommitter {who}"
-    text = f"{head}\n\n{subject}\n\n{_short(a.verdict.failure)}\n"
-    commit = w.objects.write("commit", text.encode("utf-8", "replace"))
-    w.objects.sync()
-    return commit
+    return kept_commit(w, a.candidate.tree, a.head, f"{subject}\n\n{_short(a.verdict.failure)}")
 
 
 def _ref(w: Workspace, a: Attempt, name: str) -> str:
@@ -274,5 +269,5 @@ def _short(text: str, most: int = _ERROR_BYTES) -> str:
 
 
 def _is_test(path: str) -> bool:
-    parts: Sequence[str] = path.lower().split("/")
-    return any(p in ("test", "tests", "__tests__", "spec") for p in parts) or "test" in parts[-1]
+    *folders, name = path.split("/")
+    return any(f.lower() in ("test", "tests", "__tests__", "spec") for f in folders) or bool(_TEST_NAME.search(name))

@@ -27,7 +27,7 @@ from ralphy.core.steps import BY_NAME
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
 from ralphy.engine.land import Landing, land
-from ralphy.engine.restore import restore_control, undo_code, written_code
+from ralphy.engine.restore import kept_commit, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.waiting import retry_time
 from ralphy.engine.workspace import Workspace
@@ -111,9 +111,7 @@ def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
     tree, paths = written_code(w, green)
     ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
     if tree and not git.resolve(w.repository, ref):
-        who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
-        text = f"tree {tree}\nparent {head}\nauthor {who}\ncommitter {who}\n\ncode changed by the {step} step\n"
-        w.checkout.refs.move([(ref, w.objects.write("commit", text.encode()), "")])
+        w.checkout.refs.move([(ref, kept_commit(w, tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
     undo_code(w, green, paths)
     if paths:
@@ -145,7 +143,7 @@ def _read_spec(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
         raise InvalidInput("stories.json was not handed in", hint=f"write it to {ran.outbox}")
     known = [story.id for story in s.prd.stories]
     new = read_stories_draft(draft, "stories.json", known_ids=known) if draft is not None else []
-    prd = _with_draft(w, s.prd, [stories.trusted(story) for story in new])
+    prd = _with_draft(w, s.prd, [stories.as_drafted(story) for story in new])
     if not prd.stories:
         raise InvalidInput("stories.json holds no stories", hint="at least one story is needed")
     prd = prd.with_step("spec", {"inputs": _digests(s, "PRD.md"), "outputs": {"SPEC.md": Digests.of(spec or b"")}})

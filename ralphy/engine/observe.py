@@ -96,7 +96,7 @@ def _tree(w: Workspace, prd: Prd) -> Tree:
         edited=edited,
         busy=git.operation_in_progress(w.repository),
         pushed=_pushed(w, prd, mine),
-        has_feature_branch=branch != mine and bool(git.resolve(w.repository, f"refs/heads/{mine}")),
+        has_branch_elsewhere=branch != mine and bool(git.resolve(w.repository, f"refs/heads/{mine}")),
         other_feature=others,
     )
 

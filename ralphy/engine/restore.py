@@ -44,6 +44,16 @@ def clear_away(w: Workspace, candidate: Candidate) -> bool:
     return not any(not is_control(w, path) and not w.is_other_feature(path) for path in changed_paths(w))
 
 
+def kept_commit(w: Workspace, tree: str, parent: str, message: str) -> str:
+    """A commit of Ralphy's own for a tree that is kept under a ref; it is on the disk when this returns."""
+    w.objects.persist(tree)
+    who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
+    text = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\n{message}\n"
+    commit = w.objects.write("commit", text.encode("utf-8", "replace"))
+    w.objects.sync()
+    return commit
+
+
 def check_out(w: Workspace, green: str, paths: Sequence[str]) -> None:
     """Write files as Ralphy's index has them, modes, links and filters as git does it."""
     known = [path for path in paths if w.objects.at(green, path)]

@@ -94,7 +94,7 @@ RULES: dict[str, Situation] = {
         unspecified(tree=tree()), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND},
     ),
     "the folder is on the branch that is not checked out": (
-        unspecified(tree=on_main(has_feature_branch=True)), d.Halt, "git switch ralph/login",
+        unspecified(tree=on_main(has_branch_elsewhere=True)), d.Halt, "git switch ralph/login",
         {"exit_code": ExitCode.CONFLICT},
     ),
     # a merge, and edits by hand
@@ -106,7 +106,7 @@ RULES: dict[str, Situation] = {
         snapshot(story(status="blocked"), answers=(answer("yes"),), tree=tree(busy="a merge")), d.Halt, "a merge", {},
     ),
     "a rebase is not told to switch branches": (
-        snapshot(tree=tree(branch="", busy="a rebase", has_feature_branch=True)), d.Halt, "a rebase is in progress",
+        snapshot(tree=tree(branch="", busy="a rebase", has_branch_elsewhere=True)), d.Halt, "a rebase is in progress",
         {"exit_code": ExitCode.CONFLICT},
     ),
     "edits on the branch are adopted": (
@@ -274,7 +274,7 @@ RULES: dict[str, Situation] = {
         snapshot(tree=on_main(branch="ralph/other", other_feature="other")), d.Wait, "git switch main", {"gate": ""},
     ),
     "the branch is there already": (
-        snapshot(tree=on_main(has_feature_branch=True)), d.Halt, "git switch ralph/login",
+        snapshot(tree=on_main(has_branch_elsewhere=True)), d.Halt, "git switch ralph/login",
         {"exit_code": ExitCode.CONFLICT},
     ),
     "a detached HEAD": (snapshot(tree=on_main(branch="")), d.Halt, "detached", {"exit_code": ExitCode.CONFLICT}),

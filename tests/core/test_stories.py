@@ -136,7 +136,7 @@ def test_any_story_can_be_opened_again(status: str) -> None:
 
 def test_a_draft_cannot_say_that_it_is_done() -> None:
     draft = {**done(), "evidence": {"tree": "t"}, "execution": {"attempts": 1}, "notes": "kept"}
-    assert stories.trusted(draft) == {
+    assert stories.as_drafted(draft) == {
         "id": "US-001", "title": "Story US-001", "priority": 1, "notes": "kept", "passes": False, "status": "pending",
     }  # fmt: skip
 

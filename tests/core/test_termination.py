@@ -110,7 +110,7 @@ trees = st.builds(
     dirty=few([(), ("a.py",)]),
     edited=few([(), ("docs/features/login/PRD.md",)]),
     busy=few(["", "", "a merge"]),
-    has_feature_branch=st.booleans(),
+    has_branch_elsewhere=st.booleans(),
     other_feature=few(["", "", "other"]),
 )
 reports = st.none() | st.builds(

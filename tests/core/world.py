@@ -190,10 +190,10 @@ def _write_spec(w: World, s: Snapshot) -> None:
         {"id": f"US-{number + n}", "title": "t", "priority": n, "dependsOn": [f"US-{number + n - 1}"] if n else []}
         for n in range(w.choose([1, 2, 3]))
     ]
-    new = stories.merged(w.prd, [stories.trusted(story) for story in draft]) if w.choose([True, False]) else []
+    new = stories.merged(w.prd, [stories.as_drafted(story) for story in draft]) if w.choose([True, False]) else []
     w.prd = w.prd.with_stories(new) if new or not w.prd.stories else w.prd
     if not w.prd.stories:
-        w.prd = w.prd.with_stories([stories.trusted(story) for story in draft])
+        w.prd = w.prd.with_stories([stories.as_drafted(story) for story in draft])
     record = {"inputs": {"PRD.md": s.digest("PRD.md")}, "outputs": {"SPEC.md": w.digest("SPEC.md")}}
     w.prd = _answered(w.prd.with_step("spec", record), "spec")
 

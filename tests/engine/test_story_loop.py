@@ -144,3 +144,14 @@ def test_files_that_an_agent_deletes_are_gone_from_the_commit(tmp_path: Path) ->
     assert "src/base.py" in project.files_of(project.commit_of("US-001"))
     assert not (project.repo / "src" / "base.py").exists()
     assert_clean(project)
+
+
+def test_the_tests_among_the_files_are_named(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    tests = ["src/FooTest.java", "src/a_test.go", "src/conftest.py", "src/login.spec.ts", "tests/data.py"]
+    code = ["src/attestation.go", "src/contest.py", "src/latest.py"]
+    project.play(stories={"US-001": [works(write=dict.fromkeys((*tests, *code), "x = 1\n"))]})
+
+    project.loop()
+
+    assert project.story("US-001")["testing"]["test_files"] == tests
