@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made
 CLAUDE := .cache/claude
 CLAUDE_VERSION := 2.1.197
+# program:package
+PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
 AGENT ?= rehearsal
 ARGS ?=
 V ?=
@@ -42,7 +44,12 @@ $(STAMP): pyproject.toml
 	$(Q)$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' 'hatchling>=1.27'
 	$(Q)touch $@
 
-tools: ## install the real Claude Code CLI below .cache, for the tests that drive it
+tools: ## install what some tests want: the real Claude Code CLI below .cache, and (as root) Debian's packages
+	$(Q)missing=; for name in $(PACKAGES); do command -v $${name%%:*} >/dev/null || missing="$$missing $${name##*:}"; done; \
+	if test -z "$$missing"; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	else echo "not installed:$$missing: the tests that need it will be skipped." >&2; fi
 	$(Q)if test -e $(CLAUDE)/.$(CLAUDE_VERSION); then :; \
 	elif ! command -v npm >/dev/null; then \
 		echo 'npm is not on PATH: the tests that drive the real claude will be skipped.' >&2; \
