@@ -79,8 +79,9 @@ demo: $(STAMP) ## show the whole pipeline on a toy repository
 bench: $(STAMP) ## measure, beside a bare loop in the same run
 	$(Q)$(BIN)/python -m bench $(ARGS)
 
-docs: $(STAMP) ## write docs/reference from the code
+docs: $(STAMP) ## write docs/reference and docs/faults.md from the code
 	$(Q)$(BIN)/python -m ralphy.cli.reference docs/reference
+	$(Q)$(BIN)/python -m tests.faults.page docs/faults.md
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(Q)$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

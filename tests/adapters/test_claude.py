@@ -76,6 +76,7 @@ def kept(request: AgentRequest, name: str) -> bytes:
     return (Path(request.run_dir) / name).read_bytes()
 
 
+@pytest.mark.fault("S2")
 def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, request_: AgentRequest) -> None:
     assert Claude(("claude",), supervisor).frame(request_) == (
         "claude",
@@ -133,6 +134,7 @@ def test_the_prompt_goes_through_stdin_and_stays_in_a_private_folder(
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
 
 
+@pytest.mark.fault("P11")
 def test_a_run_that_hangs_after_its_result_is_ended_and_counts(supervisor: Supervisor, request_: AgentRequest) -> None:
     result = run(supervisor, request_, "say(INIT, GOOD); time.sleep(600)", exit_grace_s=0.3)
     assert (result.outcome, result.text, result.complete) == (Outcome.SUCCEEDED, "done", True)
@@ -151,6 +153,7 @@ def test_a_second_segment_is_waited_for(supervisor: Supervisor, request_: AgentR
     assert (result.turns, result.cost_usd) == (4, 0.75)
 
 
+@pytest.mark.fault("A12")
 def test_what_is_said_after_the_stop_counts_only_for_the_cost(supervisor: Supervisor, request_: AgentRequest) -> None:
     """As the real CLI does: told to end, it reports success."""
     source = """
@@ -166,6 +169,7 @@ def test_what_is_said_after_the_stop_counts_only_for_the_cost(supervisor: Superv
     assert result.cost_usd == 3.5
 
 
+@pytest.mark.fault("N3")
 def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, request_: AgentRequest) -> None:
     result = run(supervisor, request_, "say(INIT, RETRY); say(RETRY); time.sleep(600)")
     assert result.outcome is Outcome.FATAL
@@ -212,6 +216,7 @@ def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentReques
     assert (stopped.outcome, stopped.detail) == (Outcome.STOPPED, "stopped: abort")
 
 
+@pytest.mark.fault("A11")
 def test_garbage_between_the_lines_is_ignored(supervisor: Supervisor, request_: AgentRequest) -> None:
     source = r"""
         say(INIT)
@@ -223,6 +228,7 @@ def test_garbage_between_the_lines_is_ignored(supervisor: Supervisor, request_: 
     assert (result.outcome, result.text) == (Outcome.SUCCEEDED, "without a newline")
 
 
+@pytest.mark.fault("A9")
 def test_a_stream_that_is_too_long_is_cut_and_keeps_its_last_result(
     supervisor: Supervisor, request_: AgentRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +277,7 @@ def test_an_interrupt_leaves_whole_files(supervisor: Supervisor, request_: Agent
     assert json.loads(kept(request_, "stream.ndjson"))["subtype"] == "init"
 
 
+@pytest.mark.fault("F12")
 def test_a_full_disk_costs_the_log_and_not_the_run() -> None:
     log = CappedFile(Path("/dev/full"), 100)
     log.add(b"line\n")

@@ -249,6 +249,7 @@ def test_a_fault_beyond_what_is_explained_is_refused_all_the_same() -> None:
     assert refusal(prd(story(tasks=[""] * 5000 + [1]))).what == "the document does not fit its schema"
 
 
+@pytest.mark.fault("I3x")
 def test_values_reach_no_terminal_unescaped_or_at_length() -> None:
     wild = "\x1b]0;owned\x07\x9b2J\u202e\x00" + "x" * 5000
     error = refusal(prd(story(wild, status=wild, title=wild), {wild: 1}, branchName=wild))
@@ -273,6 +274,7 @@ def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("kind", ["pipe", "directory", "symbolic link", "device", "socket"])
+@pytest.mark.fault("F8")
 def test_what_is_no_plain_file_is_refused_without_waiting(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +296,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(
         read_prd(path)
 
 
+@pytest.mark.fault("F8")
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prd.json"
     path.write_bytes(prd())
@@ -304,6 +307,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
         read_prd(path)
 
 
+@pytest.mark.fault("I1x")
 def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prd.json"
     path.write_bytes(b"[]")
@@ -315,6 +319,7 @@ def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", [b"", b'{"userStories": [{"id": "a", "title": "b"', b'{"userStories": ['])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rest=st.binary() | st.text('{}[]",:\\u0truefalsnNI1e.- ').map(str.encode))
+@pytest.mark.fault("I1x")
 def test_any_bytes_are_a_document_or_invalid_input(tmp_path: Path, start: bytes, rest: bytes) -> None:
     path = tmp_path / "prd.json"
     path.write_bytes(start + rest)
@@ -337,6 +342,7 @@ STORIES = st.builds(lambda fields: story() | fields, st.dictionaries(FIELDS, JSO
 
 @settings(deadline=None)
 @given(st.lists(STORIES | JSON, max_size=3), st.dictionaries(st.sampled_from(["branchName", "workflow"]), JSON))
+@pytest.mark.fault("I1x")
 def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fields: dict[str, Any]) -> None:
     data = prd(*stories, **fields)
     try:

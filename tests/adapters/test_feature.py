@@ -103,6 +103,7 @@ def test_the_repositorys_root_is_no_feature(root: Path) -> None:
         found(root, ".")
 
 
+@pytest.mark.fault("F9")
 def test_nothing_outside_of_the_repository_is_a_feature(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (root / FEATURES / "leads-out").symlink_to(tmp_path / "outside")
@@ -206,6 +207,7 @@ def test_a_marker_is_a_plain_file_with_a_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(20)
+@pytest.mark.fault("S1")
 def test_what_is_no_plain_file_is_no_statement(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("yes")
     (tmp_path / "link").symlink_to("file")
@@ -222,6 +224,7 @@ def test_what_is_no_plain_file_is_no_statement(tmp_path: Path) -> None:
         assert marker and (marker.invalid, marker.text) == (why, "")
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_has_one_link(tmp_path: Path) -> None:
     (tmp_path / "APPROVED").touch()
     (tmp_path / "other").hardlink_to(tmp_path / "APPROVED")
@@ -235,6 +238,7 @@ def test_a_marker_is_no_book(tmp_path: Path) -> None:
     assert marker and (marker.invalid, marker.text) == ("is too large", "")
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_does_not_come_from_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "APPROVED").touch()
     made = (tmp_path / "APPROVED").stat().st_ctime
@@ -243,6 +247,7 @@ def test_a_marker_does_not_come_from_the_future(tmp_path: Path, monkeypatch: pyt
     assert marker and marker.invalid == "comes from the future"
 
 
+@pytest.mark.fault("S1")
 def test_an_mtime_cannot_make_a_marker_newer(tmp_path: Path) -> None:
     path = tmp_path / "APPROVED"
     path.touch()
@@ -254,6 +259,7 @@ def test_an_mtime_cannot_make_a_marker_newer(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+@pytest.mark.fault("S1")
 def test_a_marker_belongs_to_the_user_or_to_the_folders_owner(tmp_path: Path) -> None:
     path = tmp_path / "APPROVED"
     path.touch()

@@ -102,6 +102,7 @@ def test_a_place_that_cannot_be_written_is_said_and_the_old_file_stays(tmp_path:
     assert sorted(found.name for found in tmp_path.iterdir()) == ["file", "folder"]
 
 
+@pytest.mark.fault("F1")
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     replace_file(path, b"old")

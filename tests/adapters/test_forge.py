@@ -96,6 +96,7 @@ class TestAPullRequest:
 
         assert github.create(BRANCH, "main", TEXT).number == 2
 
+    @pytest.mark.fault("H2")
     def test_a_lost_answer_leaves_exactly_one(self, github: GitHub, api: GitHubApi) -> None:
         api.fail("createPullRequest", after=True)
 
@@ -105,6 +106,7 @@ class TestAPullRequest:
         assert (found.number, found.adopted) == (1, True)
         assert "gh said" in found.warnings[0]
 
+    @pytest.mark.fault("H2")
     def test_one_bad_gateway_is_followed_by_a_second_try(self, github: GitHub, api: GitHubApi) -> None:
         api.fail("createPullRequest", status=502)
 
@@ -112,6 +114,7 @@ class TestAPullRequest:
 
         assert (made.number, made.adopted, len(api.world.prs)) == (1, False, 1)
 
+    @pytest.mark.fault("H2")
     def test_two_bad_gateways_are_an_environment_problem(self, github: GitHub, api: GitHubApi) -> None:
         api.fail("createPullRequest", status=502, times=5)
 
@@ -126,6 +129,7 @@ class TestAPullRequest:
 
         assert github.create(BRANCH, "main", TEXT).adopted
 
+    @pytest.mark.fault("H3")
     def test_an_unknown_label_is_left_out_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
         made = github.create(BRANCH, "main", TEXT, labels=["nope", "ralphy"])
 
@@ -139,6 +143,7 @@ class TestAPullRequest:
         assert (made.number, len(api.world.prs)) == (1, 1)
         assert "nobody" in made.warnings[0]
 
+    @pytest.mark.fault("H4")
     def test_a_rate_limit_is_not_hammered(self, github: GitHub, api: GitHubApi) -> None:
         limit = {"message": "You have exceeded a secondary rate limit"}
         api.fail("createPullRequest", status=403, body=limit, headers={"Retry-After": "60"}, times=9)
@@ -148,6 +153,7 @@ class TestAPullRequest:
         assert "minutes" in caught.value.hint
         assert api.operations().count("PullRequestCreate") == 1
 
+    @pytest.mark.fault("H4")
     def test_a_silent_forge_is_given_up_after_the_timeout(self, api: GitHubApi) -> None:
         api.fail("PullRequestList", delay=30, times=9)
 
@@ -161,6 +167,7 @@ class TestAPullRequest:
         with pytest.raises(Conflict, match="Head ref must be a branch"):
             GitHub(ORIGIN, gh_environment(api)).create(BRANCH, "main", TEXT)
 
+    @pytest.mark.fault("H1")
     def test_a_wrong_token_is_an_environment_problem_that_names_the_login(self, api: GitHubApi) -> None:
         with pytest.raises(EnvironmentProblem) as caught:
             GitHub(ORIGIN, gh_environment(api, "bad")).create(BRANCH, "main", TEXT)
@@ -188,6 +195,7 @@ class TestAvailability:
         assert "logged in" not in str(github.available())
 
 
+@pytest.mark.fault("H1")
 def test_gh_that_is_not_installed_is_said(tmp_path: Path) -> None:
     why = GitHub(ORIGIN, {"PATH": str(tmp_path)}).available()
 
@@ -246,6 +254,7 @@ class TestAPush:
         with pytest.raises(Conflict, match="never pushes to stable"):
             pushed(git_repo, commit(git, "one"), "stable")
 
+    @pytest.mark.fault("G15")
     def test_commits_of_others_are_never_overwritten(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         theirs = commit(git, "theirs")
         pushed(git_repo, theirs)
@@ -255,6 +264,7 @@ class TestAPush:
             pushed(git_repo, commit(git, "ours"))
         assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == theirs
 
+    @pytest.mark.fault("G15")
     def test_a_rule_of_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         hook = bare / "hooks" / "pre-receive"
         hook.write_text("#!/bin/sh\nexit 1\n")
@@ -271,12 +281,14 @@ class TestAPush:
         pushed(git_repo, commit(git, "one"))
         assert not (tmp_path / "ran").exists()
 
+    @pytest.mark.fault("G7")
     def test_a_remote_that_is_gone_is_an_environment_problem(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         shutil.rmtree(bare)
 
         with pytest.raises(EnvironmentProblem, match="does not appear to be a git repository"):
             pushed(git_repo, commit(git, "one"))
 
+    @pytest.mark.fault("G15")
     def test_a_remote_that_never_answers_is_given_up(
         self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
     ) -> None:

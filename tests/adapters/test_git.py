@@ -61,17 +61,20 @@ def test_a_link_to_a_repository_leads_to_it(git_repo: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["with space", "é", "new\u2028line", "-dash", '"quote"'])
+@pytest.mark.fault("F10")
 def test_odd_names_of_folders_are_found(tmp_path: Path, name: str) -> None:
     subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
     assert discover(tmp_path / name).root == tmp_path / name
 
 
+@pytest.mark.fault("F10")
 def test_a_folder_whose_name_is_no_text_is_found(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
     subprocess.run(["git", "init", "-q", folder], check=True)
     assert discover(folder).root == folder
 
 
+@pytest.mark.fault("F10")
 def test_a_folder_with_a_line_break_is_refused_in_words(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path / "a\nb"], check=True)
     with pytest.raises(EnvironmentProblem, match="line break"):
@@ -98,6 +101,7 @@ def test_a_file_is_no_folder(git_repo: Path) -> None:
         discover(git_repo / "calc.py")
 
 
+@pytest.mark.fault("G12")
 def test_a_bare_repository(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
     with pytest.raises(EnvironmentProblem, match="bare"):
@@ -128,6 +132,7 @@ def test_an_outer_git_does_not_leak_in(git_repo: Path, git: RunGit, name: str) -
 # what git is kept from
 
 
+@pytest.mark.fault("G13")
 def test_nothing_of_the_repository_is_run(repository: Repository, git_repo: Path, git: RunGit) -> None:
     trap = git_repo.parent / "trap"
     trap.write_text('#!/bin/sh\ntouch "$0.sprung"\n')
@@ -223,12 +228,14 @@ def test_a_worktree_sees_the_branches_of_all(git_repo: Path, git: RunGit, tmp_pa
     [("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"),
      ("BISECT_LOG", "a bisect"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")],
 )  # fmt: skip
+@pytest.mark.fault("G6")
 def test_what_a_person_has_not_finished_is_named(repository: Repository, mark: str, name: str) -> None:
     assert verbs.operation_in_progress(repository) == ""
     (repository.git_dir / mark).touch()
     assert verbs.operation_in_progress(repository) == name
 
 
+@pytest.mark.fault("G6")
 def test_a_real_conflict_is_a_merge_in_progress(repository: Repository, git_repo: Path, git: RunGit) -> None:
     git("checkout", "--quiet", "-b", "side")
     (git_repo / "calc.py").write_text("side\n")
@@ -300,6 +307,7 @@ def test_a_name_that_stands_in_the_way_is_said_to(mover: RefMover, git: RunGit) 
     assert caught.value.hint == "git branch -m OLD NEW"
 
 
+@pytest.mark.fault("G2")
 def test_a_ref_that_somebody_holds(repository: Repository, mover: RefMover, git: RunGit) -> None:
     lock = repository.common_dir / "refs" / "heads" / "main.lock"
     lock.touch()
@@ -315,6 +323,7 @@ def test_an_object_that_is_not_there_is_trouble_with_the_ground(mover: RefMover,
         mover.move([("refs/heads/main", "1" * 40, git("rev-parse", "HEAD"))])
 
 
+@pytest.mark.fault("P3")
 def test_a_mover_that_was_killed_is_started_again(mover: RefMover, git: RunGit) -> None:
     mover.warm()
     process = mover._process
@@ -349,6 +358,7 @@ def test_an_index_is_installed_whole(repository: Repository, git_repo: Path, git
     assert not (repository.git_dir / "index.lock").exists()
 
 
+@pytest.mark.fault("G1")
 def test_an_index_that_somebody_holds_is_left_alone(repository: Repository, git: RunGit, tmp_path: Path) -> None:
     index, lock = tmp_path / "index", repository.git_dir / "index.lock"
     repository.run("read-tree", "HEAD", index=index)

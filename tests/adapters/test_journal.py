@@ -59,6 +59,7 @@ def test_only_what_is_new_is_read(path: Path) -> None:
     assert reader.seen() == [2]
 
 
+@pytest.mark.fault("F13")
 def test_a_torn_last_line_is_left_until_it_is_closed_and_then_passed_over(path: Path) -> None:
     Journal(path).append(line(1))
     with path.open("ab") as torn:
@@ -71,6 +72,7 @@ def test_a_torn_last_line_is_left_until_it_is_closed_and_then_passed_over(path: 
     assert path.read_bytes().endswith(b"\n")
 
 
+@pytest.mark.fault("F13")
 def test_a_line_that_lacks_only_its_end_counts(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(orjson.dumps(line(1)))
@@ -165,6 +167,7 @@ def test_a_pipe_or_a_folder_in_its_place_is_said(path: Path) -> None:
         Journal(path).append(line())
 
 
+@pytest.mark.fault("F1")
 def test_a_disk_that_is_all_but_full_is_said_and_the_next_line_is_whole(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_the_holder_is_known_while_it_holds(path: Path) -> None:
     assert holder(path) == {}
 
 
+@pytest.mark.fault("M1")
 def test_a_second_ralphy_is_told_who_works(path: Path) -> None:
     with held_elsewhere(path) as other:
         with (
@@ -68,6 +69,7 @@ def test_the_same_process_cannot_take_it_twice(path: Path) -> None:
         pass
 
 
+@pytest.mark.fault("M2")
 def test_a_dead_owner_holds_nothing(path: Path) -> None:
     with held_elsewhere(path) as other:
         other.kill()

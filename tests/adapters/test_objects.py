@@ -184,6 +184,7 @@ def test_objects_of_packs_and_of_other_processes_are_found(git_repo: Path, git: 
     objects.close()
 
 
+@pytest.mark.fault("P3")
 def test_a_reader_that_was_killed_is_started_again(git_repo: Path, git: RunGit) -> None:
     objects = Objects(discover(git_repo))
     assert objects.read("HEAD:calc.py")

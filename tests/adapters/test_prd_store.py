@@ -81,6 +81,7 @@ def test_every_change_of_the_same_size_is_seen(store: PrdStore, path: Path) -> N
         ("[]", ":1"),
     ],
 )
+@pytest.mark.fault("M4")
 def test_what_is_not_valid_is_refused_each_time_and_left_alone(
     store: PrdStore, path: Path, text: str, where: str
 ) -> None:
@@ -97,6 +98,7 @@ def test_what_is_not_valid_is_refused_each_time_and_left_alone(
 
 
 @pytest.mark.timeout(20)
+@pytest.mark.fault("F8")
 def test_what_is_no_plain_file_is_refused(store: PrdStore, path: Path, tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(InvalidInput, match="must be a plain file"):

@@ -370,6 +370,7 @@ def test_a_template_may_build_on_the_built_in_one(tmp_path: Path) -> None:
         ("{% if 1 < 'a' %}{% endif %}", "story.md.j2:2: '<' not supported"),
     ],
 )
+@pytest.mark.fault("I4x")
 def test_a_template_that_cannot_be_used_gives_way_and_is_named(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret", encoding="utf-8")
     folder = own(tmp_path / "prompts", f"{LONG}{text}\n")
@@ -405,12 +406,14 @@ def test_only_regular_files_are_templates(kind: str, tmp_path: Path) -> None:
     assert "regular file" in warning or "cannot be read" in warning
 
 
+@pytest.mark.fault("I4x")
 def test_a_broken_partial_of_the_project_gives_way_too(tmp_path: Path) -> None:
     own(tmp_path, "{{ nonsense }}", "_rules.md.j2")
     warning = fallen_back(render("story", values(), [tmp_path]))
     assert "_rules.md.j2:1: 'nonsense' is undefined" in warning
 
 
+@pytest.mark.fault("I4x")
 def test_template_syntax_in_the_data_stays_text() -> None:
     text = render("spec", values(prd_content="{{ 7 * 7 }} {% raw %}"), []).text
     assert "{{ 7 * 7 }} {% raw %}" in text

@@ -277,6 +277,7 @@ def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object])
         ("pr: {labels: [" + "a," * 60_000 + "]}", ":1", "far too many values", ""),
     ],
 )
+@pytest.mark.fault("I2x")
 def test_what_is_wrong_is_refused_with_its_line(
     tmp_path: Path, text: str | bytes, where: str, what: str, hint: str
 ) -> None:
@@ -300,6 +301,7 @@ def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: by
 
 
 @pytest.mark.timeout(10)
+@pytest.mark.fault("I2x")
 def test_a_pipe_in_the_files_place_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / ".ralphy").mkdir()
     os.mkfifo(tmp_path / ".ralphy" / "config.yaml")
@@ -412,6 +414,7 @@ ANY_FILE = st.one_of(st.binary(max_size=200), st.lists(WORDS, max_size=30).map(b
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=ANY_FILE)
+@pytest.mark.fault("I2x")
 def test_any_bytes_give_settings_or_a_typed_error_at_once(tmp_path: Path, data: bytes) -> None:
     start = time.process_time()
     try:
@@ -425,6 +428,7 @@ def test_any_bytes_give_settings_or_a_typed_error_at_once(tmp_path: Path, data: 
 @pytest.mark.parametrize(
     "unit", [b"[", b"{a: ", b"- a\n", b"- ", b"? ", b'"\\', b"a: 1\n", b"&a ", b"!", b"|\n", b"# "]
 )
+@pytest.mark.fault("I2x")
 def test_a_quarter_megabyte_of_anything_is_judged_within_a_second(tmp_path: Path, unit: bytes) -> None:
     write(tmp_path, (unit * 262_144)[:262_000])
     start = time.process_time()

@@ -191,6 +191,7 @@ def test_the_supervisor_outlives_the_thread_that_started_it(supervisor: Supervis
     assert len(set(parents)) == 1
 
 
+@pytest.mark.fault("P8", "A13")
 def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
     ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
     assert ended.returncode == 5, err
@@ -199,6 +200,7 @@ def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: 
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.fault("P8")
 def test_nothing_survives_a_deadline(supervisor: Supervisor, tmp_path: Path) -> None:
     source = LEAVER + "\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"
     ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=1.0))
@@ -208,6 +210,7 @@ def test_nothing_survives_a_deadline(supervisor: Supervisor, tmp_path: Path) -> 
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.fault("P9")
 def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
 
 
 @pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
+@pytest.mark.fault("P6")
 def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
     supervisor: Supervisor, tmp_path: Path, deaf: str, returncode: int
 ) -> None:
@@ -255,6 +259,7 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
     assert (ended.returncode, ended.stopped) == (returncode, "deadline")
 
 
+@pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     began = time.monotonic()
@@ -322,6 +327,7 @@ def test_an_error_of_a_listener_ends_the_tree_and_goes_on(supervisor: Supervisor
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.fault("P5")
 def test_an_impatient_second_interrupt_kills_at_once(supervisor: Supervisor, tmp_path: Path) -> None:
     def interrupt_twice() -> None:
         wait_until((tmp_path / "ready").exists)
@@ -346,6 +352,7 @@ while True:
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.fault("P15")
 def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
     source = f"""
 import sys
@@ -396,11 +403,13 @@ def test_closing_ends_the_supervisor_process(tmp_path: Path) -> None:
     assert not lives(pid)
 
 
+@pytest.mark.fault("A9")
 def test_a_line_of_ten_megabytes_comes_through(supervisor: Supervisor, tmp_path: Path) -> None:
     _, out, _ = run(supervisor, python("print('x' * 10_000_000)", tmp_path))
     assert out == b"x" * 10_000_000 + b"\n"
 
 
+@pytest.mark.fault("A9")
 def test_200_megabytes_pass_in_flat_memory(supervisor: Supervisor, tmp_path: Path) -> None:
     total = 0
 

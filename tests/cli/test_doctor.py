@@ -71,6 +71,7 @@ def test_doctor_changes_nothing(git_repo: Path, git: RunGit, claude: Path, capsy
     assert git("status", "--porcelain", "--ignored") == ""
 
 
+@pytest.mark.fault("P17")
 def test_a_missing_agent_is_a_failure_with_its_fix(
     git_repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_missing_agent_is_a_failure_with_its_fix(
     assert found["agent"]["fix"]
 
 
+@pytest.mark.fault("P17")
 def test_an_agent_that_does_not_start_is_a_failure(
     git_repo: Path, bin_first: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +93,7 @@ def test_an_agent_that_does_not_start_is_a_failure(
     assert "cannot find module" in found["agent"]["said"]
 
 
+@pytest.mark.fault("P17")
 def test_an_agent_that_never_answers_is_given_up(
     git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,6 +189,7 @@ def test_options_may_stand_before_the_command_and_behind_it(made: Make, words: t
     assert call("story", *words, "next") == before
 
 
+@pytest.mark.fault("A10")
 def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Make) -> None:
     _, call = made(*TWO)
     said = [*call("loop"), *call("status"), *call("--help"), *call("story", "show", "US-001")]
@@ -271,6 +272,7 @@ def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, m
     assert call.json("why")[1]["error"]["name"] == "unexpected"
 
 
+@pytest.mark.fault("P16")
 def test_a_reader_that_goes_away_is_no_error(made: Make) -> None:
     project, _ = made(*TWO)
     with subprocess.Popen([sys.executable, "-P", "-m", "ralphy", "story", "list"], cwd=project.repo,

@@ -88,6 +88,7 @@ def test_as_json_every_line_is_an_object(made: Make) -> None:
     assert call.json("logs", "--raw")[0] == 3
 
 
+@pytest.mark.fault("A10")
 def test_what_a_terminal_would_obey_is_shown_and_not_sent(made: Make) -> None:
     project, call = made(story("US-001"))
     a_run(project, "20260101T000000-00000001-spec", "\\u001b]0;owned\\u0007 \\u009b31m")

@@ -197,6 +197,7 @@ def test_abort_names_no_stranger(made: Make) -> None:
     assert call("abort")[0] == 2
 
 
+@pytest.mark.fault("M1")
 def test_one_checkout_has_one_ralphy(made: Make) -> None:
     project, call = made(*TWO)
     bell = Bell(project.repo.parent / "bell")

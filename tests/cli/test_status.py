@@ -276,6 +276,7 @@ def test_all_features_are_shown_a_line_each(made: Make) -> None:
     assert call("status")[0] == 3
 
 
+@pytest.mark.fault("A10")
 def test_control_characters_of_a_title_never_reach_the_terminal(made: Make) -> None:
     _, call = made(story("US-001", status="failed", passes=False, execution={"last_error": "\x1b]0;x\x07"}))
     _, out, _ = call("status")

@@ -122,6 +122,7 @@ def test_only_a_rejected_event_tells_when_the_limit_resets() -> None:
 
 
 @pytest.mark.parametrize("status", ["allowed", "allowed_warning"])
+@pytest.mark.fault("N1")
 def test_a_warning_of_a_limit_and_refused_overage_are_no_limit(status: str) -> None:
     info = {"status": status, "resetsAt": RESET, "overageStatus": "rejected"}
     transcript = heard({"type": "rate_limit_event", "rate_limit_info": info}, result())
@@ -135,6 +136,7 @@ def test_a_429_of_a_login_is_a_limit_without_a_known_end() -> None:
     assert classify(transcript, ExitFacts(1)) == (Outcome.LIMITED, "the usage limit is reached: done", None)
 
 
+@pytest.mark.fault("A6")
 def test_a_tool_that_prints_a_limit_changes_nothing() -> None:
     words = '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}} 5-hour limit reached'
     block = {"type": "tool_result", "tool_use_id": "t1", "content": words}
@@ -152,6 +154,7 @@ def test_a_tool_that_prints_a_limit_changes_nothing() -> None:
         ("abort", Outcome.STOPPED),
     ],
 )
+@pytest.mark.fault("A12")
 def test_a_stopped_run_is_judged_by_the_reason_whatever_it_says_afterwards(stopped: str, expected: Outcome) -> None:
     transcript = heard({"type": "system", "subtype": "init"})
     transcript.close()
@@ -173,6 +176,7 @@ def test_a_result_followed_by_a_bad_exit_is_a_crash() -> None:
     assert reports_success(transcript.result)
 
 
+@pytest.mark.fault("A11")
 def test_the_last_of_several_results_decides() -> None:
     assert outcome(heard(result(), result(subtype="error_during_execution", is_error=True))) is Outcome.CRASHED
     assert outcome(heard(result(subtype="error_during_execution", is_error=True), result())) is Outcome.SUCCEEDED

@@ -47,12 +47,14 @@ def test_an_id_given_twice_names_the_first() -> None:
     assert str(problem) == 'userStories[2].id is "a", the same as userStories[0].id'
 
 
+@pytest.mark.fault("F11")
 def test_ids_that_differ_in_case_alone_are_the_same() -> None:
     problem = the_problem(prd(story("US-001"), story("us-001")))
     assert str(problem) == 'userStories[1].id is "us-001", the same as userStories[0].id but for case'
 
 
 @pytest.mark.parametrize("story_id", ["a..b", "a.", "a.lock", "a\n", "a\x1b"])
+@pytest.mark.fault("I3x")
 def test_an_id_that_git_cannot_name_a_ref_after_is_refused(story_id: str) -> None:
     problem = the_problem(prd(story(story_id)))
     assert problem.path == ("userStories", 0, "id")
@@ -102,6 +104,7 @@ def needs(stories: list[dict[str, Any]], story_id: str) -> list[str]:
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=2), min_size=6, max_size=6))
+@pytest.mark.fault("I1x")
 def test_a_circle_is_found_exactly_when_there_is_one(edges: list[list[int]]) -> None:
     stories = [story(f"s{n}", dependsOn=[f"s{m}" for m in to if m != n]) for n, to in enumerate(edges)]
     left = {each["id"]: set(each["dependsOn"]) for each in stories}
@@ -151,6 +154,7 @@ def test_the_base_branch_is_refused_as_branch_name() -> None:
 @pytest.mark.parametrize(
     "name", ["a..b", "-a", "/a", "a/", "a//b", "a b", "a~1", "a.lock", ".a", "a/.b", "HEAD", "@{1}", ""]
 )
+@pytest.mark.fault("I3x")
 def test_what_git_does_not_take_as_a_branch_is_refused(name: str) -> None:
     problem = the_problem(prd(branchName=name))
     assert problem.path == ("branchName",)

@@ -33,6 +33,7 @@ def test_a_whole_report_is_complete() -> None:
 
 
 @pytest.mark.parametrize("step", ["story", "spec"])
+@pytest.mark.fault("A6")
 def test_an_echo_of_the_template_claims_nothing(step: str) -> None:
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=False)
     echoed = environment.get_template("_report.md.j2").render(step=step)
@@ -44,10 +45,12 @@ def test_an_echo_of_the_template_claims_nothing(step: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "All done!", "EXIT_SIGNAL", "I would say EXIT_SIGNAL: true if it worked"])
+@pytest.mark.fault("A6")
 def test_prose_claims_nothing(text: str) -> None:
     assert read(text) == Claim()
 
 
+@pytest.mark.fault("A6")
 def test_a_quote_claims_nothing() -> None:
     quoted = "".join(f"> {line}\n" for line in block().splitlines())
     assert read(f"The prompt says:\n{quoted}\n> <promise>COMPLETE</promise>\n> EXIT_SIGNAL: true\n") == Claim()
@@ -124,6 +127,7 @@ def test_a_false_behind_the_block_holds_back_and_one_before_it_does_not() -> Non
     assert read(f"Last time I said\nEXIT_SIGNAL: false\n\n{block()}").exit_signal is True
 
 
+@pytest.mark.fault("A6")
 def test_a_signal_in_shown_code_is_none() -> None:
     assert read("The docs say:\n```\nEXIT_SIGNAL: false\n```\nDone.").exit_signal is None
 

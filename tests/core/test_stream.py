@@ -46,6 +46,7 @@ def spoken(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 @given(st.binary(), st.integers(1, 50))
+@pytest.mark.fault("A11")
 def test_any_bytes_give_lines_that_can_be_parsed_without_raising(data: bytes, size: int) -> None:
     lines, transcript = Lines(max_line=20), Transcript()
     found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close()
@@ -64,6 +65,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES), max_size=6), st.sampled_from(TYPES))
+@pytest.mark.fault("P18")
 def test_events_with_the_right_names_and_any_values_never_raise(events: list[dict[str, Any]], kind: str) -> None:
     transcript = Transcript()
     for event in events:
@@ -95,6 +97,7 @@ def test_what_is_no_object_is_nothing(line: bytes) -> None:
     assert parse(line) is None
 
 
+@pytest.mark.fault("A11")
 def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
     lines = Lines(max_line=1000)
     assert [line for _ in range(100) for line in lines.feed(b"x" * 100)] == []

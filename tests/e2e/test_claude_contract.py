@@ -125,6 +125,7 @@ def test_the_flags_alone_save_half_and_leave_a_memory_that_outlives_the_run(
     assert "# auto memory" not in json.dumps(lean.body)
 
 
+@pytest.mark.fault("S2")
 def test_programs_of_a_hostile_repository_are_not_started(
     git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
 ) -> None:
@@ -148,6 +149,7 @@ def test_without_the_frame_the_same_repository_does_start_a_program(
     assert (canaries / "hook").exists()
 
 
+@pytest.mark.fault("N1")
 def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
     now = time.time()
     with answering({"blocks": [BASH]}, SESSION_LIMIT) as api:

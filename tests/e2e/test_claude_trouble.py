@@ -44,6 +44,7 @@ def assert_untouched(project: Project) -> None:
     assert not (project.repo / "greet.py").exists()
 
 
+@pytest.mark.fault("N1")
 def test_a_usage_limit_is_waited_out_and_costs_no_attempt(git_repo: Path, private_home: Path) -> None:
     with Scripted({"US-001": [[GREETING[0][0]], usage_limit(4), *GREETING]}) as api:
         project = subscribed(with_claude(git_repo, private_home, api.url))
@@ -58,6 +59,7 @@ def test_a_usage_limit_is_waited_out_and_costs_no_attempt(git_repo: Path, privat
     assert project.trailer("Ralphy-Attempt") == ["1"]
 
 
+@pytest.mark.fault("N1")
 def test_a_usage_limit_ends_the_loop_when_told_not_to_wait(git_repo: Path, private_home: Path) -> None:
     with Scripted({"US-001": [usage_limit(3600)]}) as api:
         project = subscribed(with_claude(git_repo, private_home, api.url))
@@ -70,6 +72,7 @@ def test_a_usage_limit_ends_the_loop_when_told_not_to_wait(git_repo: Path, priva
 
 
 @pytest.mark.parametrize("login", ["key", "subscription"])
+@pytest.mark.fault("N3")
 def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, private_home: Path) -> None:
     with Scripted({"US-001": [{"status": 401}] * 3 + GREETING}) as api:
         project = with_claude(git_repo, private_home, api.url)
@@ -90,6 +93,7 @@ def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, priva
     assert project.trailer("Ralphy-Attempt") == ["1"]
 
 
+@pytest.mark.fault("P17")
 def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, private_home: Path) -> None:
     with Scripted({}) as api:
         project = with_claude(git_repo, private_home, api.url, RALPHY_AGENT_COMMAND="claude-is-not-here")
@@ -101,6 +105,7 @@ def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, pr
     assert_untouched(project)
 
 
+@pytest.mark.fault("N2")
 def test_an_overloaded_provider_is_tried_again_without_an_attempt(git_repo: Path, private_home: Path) -> None:
     with Scripted({"US-001": [{"status": 529}] * 3 + GREETING}) as api:
         project = with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1")
@@ -112,6 +117,7 @@ def test_an_overloaded_provider_is_tried_again_without_an_attempt(git_repo: Path
     assert project.trailer("Ralphy-Attempt") == ["1"]
 
 
+@pytest.mark.fault("N4")
 def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, private_home: Path) -> None:
     # The events need a little time between them, or the CLI sees the end before it has seen the call.
     after_the_call = {"blocks": ["Working.", write("greet.py", GREET)], "drop_after": 7, "event_delay": 0.05}
@@ -142,6 +148,7 @@ def test_a_run_past_its_deadline_is_ended_and_still_paid_for(git_repo: Path, pri
     assert project.trailer("Ralphy-Cost-USD") == [f"{sum(costs):.4f}"]
 
 
+@pytest.mark.fault("N6")
 def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: Path, private_home: Path) -> None:
     script = [[write("greet.py", GREET)], [bash("true")], [write("tests/test_greet.py", TEST_GREET)], report()]
     with Scripted({"US-001": script}) as api:
@@ -161,6 +168,7 @@ def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: 
     ("number", "code", "outcome", "attempt"),
     [(signal.SIGKILL, -signal.SIGKILL, "crashed", "2"), (signal.SIGINT, 130, "stopped", "1")],
 )
+@pytest.mark.fault("P15", "A13")
 def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
     number: signal.Signals, code: int, outcome: str, attempt: str, git_repo: Path, private_home: Path, tmp_path: Path
 ) -> None:

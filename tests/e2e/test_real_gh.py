@@ -91,6 +91,7 @@ def test_a_pull_request_that_is_there_is_adopted(project: Project, bare: Path, g
     assert_published(project, bare, github)
 
 
+@pytest.mark.fault("H2")
 def test_a_lost_answer_makes_no_second_pull_request(project: Project, bare: Path, github: GitHubApi) -> None:
     github.fail("createPullRequest", after=True)
 
@@ -103,6 +104,7 @@ def test_a_lost_answer_makes_no_second_pull_request(project: Project, bare: Path
 
 
 @pytest.mark.parametrize("trouble", ["login", "forge"])
+@pytest.mark.fault("H1")
 def test_work_is_kept_when_the_forge_refuses_and_published_later(
     trouble: str, project: Project, bare: Path, github: GitHubApi
 ) -> None:
@@ -126,6 +128,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
     assert_published(project, bare, github)
 
 
+@pytest.mark.fault("H1")
 def test_without_gh_the_branch_is_pushed_and_the_text_is_left(
     project: Project, bare: Path, github: GitHubApi, tmp_path: Path
 ) -> None:

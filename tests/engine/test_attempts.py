@@ -35,6 +35,7 @@ def healed(tmp_path: Path) -> Project:
     return project
 
 
+@pytest.mark.fault("A2")
 def test_a_red_check_is_digested_for_the_next_attempt(healed: Project) -> None:
     first, second = healed.prompts("story-US-001")
 
@@ -127,6 +128,7 @@ def test_a_failed_story_is_not_tried_again_by_itself(failed: Project) -> None:
     assert "failed: US-001" in ended.rest.reason
 
 
+@pytest.mark.fault("N1")
 def test_a_usage_limit_uses_no_attempt_and_is_waited_for(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [{"limit": {"resets_at": int(NOON) + 3600}}, works()]})
@@ -139,6 +141,7 @@ def test_a_usage_limit_uses_no_attempt_and_is_waited_for(tmp_path: Path) -> None
     assert project.journal("run")[1]["at"] >= NOON + 3600
 
 
+@pytest.mark.fault("N2")
 def test_a_passing_trouble_uses_no_attempt_and_is_tried_again_later(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [{**breaks(), "error": "overloaded"}, {"error": "server"}, works()]})
@@ -173,6 +176,7 @@ def test_what_was_done_before_a_limit_is_kept_under_a_ref(tmp_path: Path) -> Non
     assert not (project.repo / "src" / "us_001.py").exists()
 
 
+@pytest.mark.fault("N3")
 def test_an_agent_that_cannot_work_at_all_ends_the_loop_and_fails_no_story(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"*": [{"error": "not_logged_in"}]})

@@ -262,6 +262,7 @@ def test_a_redone_text_is_published_once_more_without_force(tmp_path: Path, remo
     project.git("merge-base", "--is-ancestor", before, after)
 
 
+@pytest.mark.fault("G15")
 def test_a_remote_branch_that_went_another_way_is_never_overwritten(tmp_path: Path, remote: Path) -> None:
     project = build(tmp_path, story("US-001"), **AUTO)
     project.git("remote", "add", "origin", str(remote))
@@ -276,6 +277,7 @@ def test_a_remote_branch_that_went_another_way_is_never_overwritten(tmp_path: Pa
     assert_clean(project)
 
 
+@pytest.mark.fault("G7")
 def test_without_a_remote_the_branch_and_the_text_are_the_result(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), **AUTO)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from ralphy.core.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
@@ -104,6 +106,7 @@ def test_no_tests_at_all_are_an_empty_baseline_and_not_a_red_one(tmp_path: Path)
     assert "no tests ran" in project.story("US-001")["evidence"]["warnings"]
 
 
+@pytest.mark.fault("A3")
 def test_tests_that_were_there_and_are_gone_are_no_pass(tmp_path: Path) -> None:
     run = "sh -c 'if [ -e src/us_001.py ]; then exit 5; fi' pytest"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": run}], limits={"max_attempts": 1})

@@ -11,6 +11,7 @@ from ralphy.core.errors import ExitCode
 from tests.engine.building import assert_clean, breaks, build, story, tried, works
 
 
+@pytest.mark.fault("G12")
 def test_a_nested_repository_is_refused_and_does_not_stay(tmp_path: Path) -> None:
     commit = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
     act = works(run=[["git", "init", "--quiet", "lib"], commit])
@@ -27,6 +28,7 @@ def test_a_nested_repository_is_refused_and_does_not_stay(tmp_path: Path) -> Non
     assert_clean(project)
 
 
+@pytest.mark.fault("G12")
 def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path) -> None:
     inner = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
     add = [["git", "init", "--quiet", "lib"], inner, ["git", "add", "-A"], ["git", "commit", "--quiet", "-m", "lib"]]
@@ -36,6 +38,7 @@ def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path)
     assert_clean(project)
 
 
+@pytest.mark.fault("G12")
 def test_what_an_agent_does_in_a_submodule_is_refused(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
     project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
@@ -97,6 +100,7 @@ def test_index_bits_of_the_agents_hide_nothing(tmp_path: Path) -> None:
     assert project.git("ls-files", "-v", "src/base.py", "check.py") == "H check.py\nH src/base.py"
 
 
+@pytest.mark.fault("G5")
 def test_what_a_persons_index_bits_hide_stops_the_loop_before_any_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.git("update-index", "--assume-unchanged", "src/base.py")
@@ -118,6 +122,7 @@ def test_commits_of_the_agents_with_ralphys_trailers_are_refused(tmp_path: Path)
     assert_clean(project)
 
 
+@pytest.mark.fault("G16")
 def test_the_agents_branch_and_resets_change_nothing_of_the_ledger(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     leave = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
@@ -130,6 +135,7 @@ def test_the_agents_branch_and_resets_change_nothing_of_the_ledger(tmp_path: Pat
     assert_clean(project)
 
 
+@pytest.mark.fault("G16")
 def test_an_agent_that_rewinds_the_branch_rewinds_nothing(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     rewind = ["git", "reset", "--quiet", "--hard", "HEAD~1"]
@@ -143,6 +149,7 @@ def test_an_agent_that_rewinds_the_branch_rewinds_nothing(tmp_path: Path) -> Non
     assert_clean(project)
 
 
+@pytest.mark.fault("G17")
 def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
     count = "import os; print(sorted(os.listdir('src'))); raise SystemExit('tmp.log' in os.listdir('src'))"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"python3 -c {json.dumps(count)}"}])
@@ -205,6 +212,7 @@ def test_folders_that_a_failed_attempt_made_are_gone(tmp_path: Path) -> None:
     assert_clean(project)
 
 
+@pytest.mark.fault("G17")
 def test_line_endings_are_stored_as_git_would(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.git("config", "core.autocrlf", "true")
@@ -218,6 +226,7 @@ def test_line_endings_are_stored_as_git_would(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/ralph/login.lock"])
+@pytest.mark.fault("G1")
 def test_a_lock_that_an_agent_left_stops_nobody(tmp_path: Path, lock: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"US-001": [works(run=["touch", f".git/{lock}"])], "US-002": [works()]})
@@ -239,6 +248,7 @@ def test_attributes_that_a_story_adds_hold_for_the_next_one(tmp_path: Path) -> N
     assert_clean(project)
 
 
+@pytest.mark.fault("G12")
 def test_a_linked_worktree_is_worked_in_like_any_checkout(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "side")
@@ -267,6 +277,7 @@ def test_a_repository_with_long_object_names_is_like_any_other(tmp_path: Path) -
     assert_clean(project)
 
 
+@pytest.mark.fault("G9")
 def test_hooks_of_the_repository_are_not_run_by_ralphys_own_commits(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):

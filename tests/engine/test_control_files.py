@@ -38,6 +38,7 @@ MEDDLING: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("name", MEDDLING)
+@pytest.mark.fault("A4")
 def test_it_is_put_back_and_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
     project, ended = meddled(tmp_path, dict(MEDDLING[name]))
 
@@ -50,6 +51,7 @@ def test_it_is_put_back_and_flagged_and_the_work_counts(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", [name for name in MEDDLING if name != ".gitattributes"])
+@pytest.mark.fault("A4")
 def test_what_was_found_is_set_aside_and_said(tmp_path: Path, name: str) -> None:
     project, ended = meddled(tmp_path, dict(MEDDLING[name]))
 
@@ -57,6 +59,7 @@ def test_what_was_found_is_set_aside_and_said(tmp_path: Path, name: str) -> None
     assert name in "\n".join(line for line in ended.said if "put back" in line)
 
 
+@pytest.mark.fault("A5")
 def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"US-001": [works(cheat={"mark_passed": True})], "US-002": [works()]})
@@ -64,6 +67,7 @@ def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path:
     assert project.loop().runs == ["US-001", "US-002", "qa"]
 
 
+@pytest.mark.fault("A4")
 def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Path) -> None:
     project, _ = meddled(tmp_path, {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"})
 
@@ -72,6 +76,7 @@ def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Pat
     assert_clean(project)
 
 
+@pytest.mark.fault("A3")
 def test_checks_that_the_agent_wrote_are_not_the_ones_that_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
     act = {"write": {".ralphy/config.yaml": "checks: []\n", "src/us_001.py": "BROKEN = 1\n"}}
@@ -92,6 +97,7 @@ def test_a_control_file_that_became_something_else_is_put_back(tmp_path: Path, k
     assert_clean(project)
 
 
+@pytest.mark.fault("A14")
 def test_an_agent_that_removes_the_whole_feature_folder_removes_nothing(tmp_path: Path) -> None:
     project, _ = meddled(tmp_path, {"delete": [FOLDER]})
 

@@ -77,6 +77,7 @@ def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.fault("P1")
 def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path: Path, share: int) -> None:
     failed = {}
     for point in milestones[share::SHARES]:

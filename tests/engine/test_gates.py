@@ -29,6 +29,7 @@ def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> N
     assert waiting.git("symbolic-ref", "--short", "HEAD") == "main"
 
 
+@pytest.mark.fault("M3")
 def test_approved_opens_the_gate_and_is_consumed(waiting: Project) -> None:
     waiting.approve()
 
@@ -52,6 +53,7 @@ def test_the_branch_begins_with_the_feature_folder_as_its_first_commit(waiting: 
     assert waiting.trailer("Ralphy-Event", first) == "branch login"
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
     project.approve()
@@ -64,6 +66,7 @@ def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> 
     assert not (project.folder / "APPROVED").exists()
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_made_while_the_agent_lives_is_no_approval(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
     project.play(spec=[{"default": True, "cheat": {"approve": True}}])
@@ -91,6 +94,7 @@ def make_fifo(marker: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_symlink, make_folder, make_hard_link, make_fifo])
+@pytest.mark.fault("S1")
 def test_what_is_no_ordinary_file_is_no_approval(waiting: Project, make: object) -> None:
     assert callable(make)
     make(waiting.folder / "APPROVED")
@@ -103,6 +107,7 @@ def test_what_is_no_ordinary_file_is_no_approval(waiting: Project, make: object)
     assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_from_the_future_is_no_approval(waiting: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting.approve()
     made = (waiting.folder / "APPROVED").stat().st_ctime
@@ -114,6 +119,7 @@ def test_a_marker_from_the_future_is_no_approval(waiting: Project, monkeypatch: 
     assert "comes from the future" in ended.text
 
 
+@pytest.mark.fault("S1")
 def test_a_marker_of_somebody_else_is_no_approval(waiting: Project) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a file away")
@@ -206,6 +212,7 @@ def test_an_empty_rejected_ends_the_feature_as_rejected(waiting: Project) -> Non
     assert waiting.loop().code == ExitCode.STORIES_OPEN
 
 
+@pytest.mark.fault("M3")
 def test_rejected_beats_approved(waiting: Project) -> None:
     waiting.approve()
     (waiting.folder / "REJECTED").touch()
@@ -235,6 +242,7 @@ def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     assert project.loop().runs == ["US-002", "qa"]
 
 
+@pytest.mark.fault("M4")
 def test_a_person_changes_the_plan_between_two_loops(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
     project.loop()
@@ -251,6 +259,7 @@ def test_a_person_changes_the_plan_between_two_loops(tmp_path: Path) -> None:
     assert_clean(project)
 
 
+@pytest.mark.fault("M4")
 def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: Project) -> None:
     waiting.approve()
     broken = waiting.read("prd.json").replace('"priority"', '"priority": 1, "priority"', 1)
@@ -264,6 +273,7 @@ def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: P
     assert (waiting.folder / "APPROVED").exists()
 
 
+@pytest.mark.fault("G5")
 def test_a_repository_with_uncommitted_code_is_left_alone(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / "src" / "base.py").write_text("MINE = 1\n")

@@ -66,6 +66,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
 )
+@pytest.mark.fault("P4")
 def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, number: int, code: int) -> None:
     project = scene.project
 
@@ -77,6 +78,7 @@ def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, nu
     assert_clean(project)
 
 
+@pytest.mark.fault("P4")
 def test_ctrl_c_while_a_check_runs_ends_the_check_and_keeps_the_work(scene: Scene) -> None:
     project = scene.project
 
@@ -88,6 +90,7 @@ def test_ctrl_c_while_a_check_runs_ends_the_check_and_keeps_the_work(scene: Scen
     assert project.loop().runs == ["US-001", "US-002", "qa"]
 
 
+@pytest.mark.fault("P5")
 def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
     process = scene.begin()
     os.killpg(process.pid, signal.SIGINT)
@@ -101,6 +104,7 @@ def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
     assert_clean(scene.project)
 
 
+@pytest.mark.fault("P4")
 def test_an_interrupted_run_uses_no_attempt(scene: Scene) -> None:
     scene.end(scene.begin(), signal.SIGINT)
 
@@ -109,6 +113,7 @@ def test_an_interrupted_run_uses_no_attempt(scene: Scene) -> None:
     assert scene.project.trailer("Ralphy-Attempt", scene.project.commit_of("US-001")) == "1"
 
 
+@pytest.mark.fault("P4")
 def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
     scene.end(scene.begin(), signal.SIGTERM)
 
@@ -116,6 +121,7 @@ def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
     assert scene.project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
 
 
+@pytest.mark.fault("P15")
 def test_a_kill_counts_as_a_crashed_attempt_and_the_next_loop_goes_on(scene: Scene) -> None:
     project = scene.project
     assert scene.end(scene.begin(), signal.SIGKILL)[0] == -signal.SIGKILL
@@ -167,6 +173,7 @@ def test_a_control_file_that_a_killed_agent_broke_is_put_back(scene: Scene) -> N
     assert project.landed() == ["login/US-001", "login/US-002"]
 
 
+@pytest.mark.fault("M1")
 def test_another_ralphy_in_the_checkout_is_turned_away(scene: Scene) -> None:
     process = scene.begin()
     try:

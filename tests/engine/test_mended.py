@@ -38,6 +38,7 @@ def committing(project: Project) -> Iterator[Path]:
             shell.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.fault("G1")
 def test_the_lock_of_a_person_who_commits_is_left_alone(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     said: list[str] = []
@@ -49,6 +50,7 @@ def test_the_lock_of_a_person_who_commits_is_left_alone(tmp_path: Path) -> None:
     assert "index.lock is left alone: git (pid" in said[0]
 
 
+@pytest.mark.fault("G1")
 def test_a_lock_that_nobody_holds_is_removed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     lock = project.repo / ".git" / "index.lock"

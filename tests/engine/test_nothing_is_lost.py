@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
 
+@pytest.mark.fault("G5")
 def test_uncommitted_edits_in_another_features_folder_stay(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
     other = project.repo / "docs/features/other/PRD.md"
@@ -36,6 +39,7 @@ def edits_while_checked(tmp_path: Path, script: str, act: dict[str, object]) -> 
     return project
 
 
+@pytest.mark.fault("G5")
 def test_a_persons_edit_while_the_checks_run_stays_and_ends_the_loop(tmp_path: Path) -> None:
     project = edits_while_checked(tmp_path, "echo mine > README.md", breaks())
 

@@ -75,6 +75,7 @@ AGAIN = ["attempt_kept", "rolled_back", "objects_written", "intent_recorded", "r
 
 
 @pytest.mark.parametrize("point", AGAIN)
+@pytest.mark.fault("P1")
 def test_a_kill_in_the_recovery_from_a_kill_costs_nothing_more(two: Project, point: str) -> None:
     killed(two, "candidate_written")
     killed(two, point)
@@ -88,6 +89,7 @@ def test_a_kill_in_the_recovery_from_a_kill_costs_nothing_more(two: Project, poi
     assert_clean(two)
 
 
+@pytest.mark.fault("P1")
 def test_half_written_files_of_a_dead_ralphy_vanish(two: Project) -> None:
     killed(two, "agent_ended")
     two.write(".prd.json.tmp-4711", "{")
@@ -238,6 +240,7 @@ def test_a_kill_in_a_review_leaves_no_commit_of_its_agents(two: Project) -> None
     assert_clean(two)
 
 
+@pytest.mark.fault("G3")
 def test_a_person_may_work_on_main_while_the_spec_is_written(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     mine = ["env", "-u", "GIT_REFLOG_ACTION", "git", "commit", "--quiet", "--allow-empty", "-m", "mine"]
@@ -250,6 +253,7 @@ def test_a_person_may_work_on_main_while_the_spec_is_written(tmp_path: Path) -> 
     assert project.loop().runs == ["spec"]
 
 
+@pytest.mark.fault("G3")
 def test_a_revert_during_a_run_stands_and_the_work_is_kept(two: Project) -> None:
     revert = ["env", "-u", "GIT_REFLOG_ACTION", "git", "revert", "--no-edit", "HEAD"]
     # The run's own prd.json is in the way of a revert, so the person puts it away first.
@@ -267,6 +271,7 @@ def test_a_revert_during_a_run_stands_and_the_work_is_kept(two: Project) -> None
     assert_clean(two)
 
 
+@pytest.mark.fault("P15")
 def test_processes_of_a_dead_run_are_ended_by_the_next_start(two: Project) -> None:
     two.play(stories={FIRST: [works(orphan={"seconds": 600, "ignore_sigterm": True}), works()], "*": [works()]})
     killed(two, "run_recorded")

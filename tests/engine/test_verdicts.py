@@ -29,6 +29,7 @@ NOT_WORK: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("what", NOT_WORK)
+@pytest.mark.fault("A1")
 def test_no_story_passes_by(tmp_path: Path, what: str) -> None:
     project = tried(tmp_path, NOT_WORK[what])
 
@@ -104,6 +105,7 @@ def test_already_satisfied_with_red_checks_is_no_question(tmp_path: Path) -> Non
     assert not (project.folder / "QUESTIONS.md").exists()
 
 
+@pytest.mark.fault("A8")
 def test_a_question_of_the_agents_blocks_the_story_whatever_it_changed(tmp_path: Path) -> None:
     project = tried(tmp_path, works(question="Which colour shall the button have?"))
 
@@ -141,6 +143,7 @@ def test_a_missing_signal_with_verified_work_passes_with_a_warning(tmp_path: Pat
     assert any("EXIT_SIGNAL" in text for text in project.story("US-001")["evidence"]["warnings"])
 
 
+@pytest.mark.fault("A6")
 def test_a_claim_quoted_from_elsewhere_is_no_claim(tmp_path: Path) -> None:
     quoted = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
     project = tried(tmp_path, works(exit_signal=None, promise=None, say=quoted))
@@ -198,6 +201,7 @@ def test_a_check_that_never_ends_is_stopped_and_red(tmp_path: Path) -> None:
     assert project.landed() == []
 
 
+@pytest.mark.fault("A2")
 def test_breaking_another_file_does_not_pass(tmp_path: Path) -> None:
     project = tried(tmp_path, {**breaks(), "write": {"src/us_001.py": "W = 1\n", "src/base.py": "BROKEN = 1\n"}})
 
