@@ -155,6 +155,7 @@ class _Conversation:
             turns=transcript.turns,
             session=transcript.session or self.request.session,
             retry_at=retry_at,
+            limit=transcript.limit,
             duration_s=ended.duration_s,
             returncode=ended.returncode,
         )

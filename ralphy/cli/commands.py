@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "abort": ("gates", "End the run that is going on, at once."),
     "redo": ("gates", "Make a step (spec, qa, pr) or a story again."),
     "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
+    "reset-circuit": ("gates", "Close the circuit breaker, so that agents are started again."),
     "logs": ("records", "Show what the agents did."),
     "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
     "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
@@ -43,8 +44,8 @@ Commands:
 {commands}
 
 Exit codes: 0 done, 2 not found, 3 invalid input, 4 conflict, 5 environment,
-10 waiting for a person, 11 failed or blocked stories, 13 budget reached,
-14 provider's limit, 130 interrupted."""
+10 waiting for a person, 11 failed or blocked stories, 12 circuit breaker
+open, 13 budget reached, 14 provider's limit, 130 interrupted."""
 
 
 def help_text() -> str:

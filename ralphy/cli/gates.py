@@ -1,4 +1,4 @@
-"""approve, reject, abort, redo and reset: what a person says to a feature from the command line."""
+"""approve, reject, abort, redo, reset and reset-circuit: what a person says to a feature from the command line."""
 
 from __future__ import annotations
 
@@ -113,4 +113,18 @@ def reset(call: Invocation, feature: str | None) -> int:
     with call.edited(feature, "reset") as (w, _):
         said = reset_feature(w)
     call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
+    return ExitCode.DONE
+
+
+@click.command("reset-circuit")
+@feature_argument
+@with_options
+def reset_circuit(call: Invocation, feature: str | None) -> int:
+    """Close the circuit breaker between runs: agents are started again. Attempts stay counted (see reset)."""
+    with call.workspace(feature) as w:
+        before = w.history.breaker.state_at(w.clock()).value
+        w.record("reset_circuit")
+        state = w.history.breaker.state_at(w.clock()).value
+    value = {"schema": "ralphy/reset-circuit@1", "ok": True, "feature": w.feature.name, "was": before, "state": state}
+    call.output.data(f"{w.feature.name}: the circuit breaker was {before} and is {state}", value)
     return ExitCode.DONE

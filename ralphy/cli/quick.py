@@ -159,6 +159,10 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}")
+    breaker = v.get("circuit_breaker") or {}
+    if breaker.get("state", "CLOSED") != "CLOSED":
+        why = f" ({breaker['last_trigger']})" if breaker.get("last_trigger") else ""
+        lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
     if v.get("pull_request"):
         lines.append(f"  pull request: {v['pull_request']}")
     lines += [story_line(row) for row in v["stories"]]

@@ -44,6 +44,17 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimit:
+    """What the provider says of its limit. Only `status` decides (allowed, allowed_warning, rejected); `resets_at`
+    is epoch seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1."""
+
+    status: str
+    resets_at: float | None
+    kind: str
+    utilization: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRequest:
     """One fresh invocation. Paths are absolute; `deadline_s` is monotonic seconds from the start.
 
@@ -65,8 +76,8 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `complete` says that
-    a result line came and reported success."""
+    """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the
+    provider's last word on its limit; `complete` says that a result line came and reported success."""
 
     outcome: Outcome
     text: str = ""
@@ -77,6 +88,7 @@ class AgentResult:
     turns: int = 0
     session: str = ""
     retry_at: float | None = None
+    limit: RateLimit | None = None
     duration_s: float = 0.0
     returncode: int | None = None
 

@@ -69,6 +69,18 @@ class CircuitBreaker:
 
 
 @dataclass(frozen=True, slots=True)
+class Breaker:
+    """The circuit breaker between runs: how many runs in a row open it, and when it lets one through again."""
+
+    enabled: bool = True
+    no_progress: int = 3
+    same_error: int = 5
+    test_only: int = 3
+    cooldown_s: float = 1800.0
+    successes: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time."""
 
@@ -77,8 +89,11 @@ class Limits:
     calls_per_hour: int = 100
     max_cost_usd: float | None = None
     max_cost_per_story_usd: float | None = None
+    max_cost_per_run_usd: float | None = None
     until: str | None = None
     max_qa_rounds: int = 3
+    max_wait_s: float = 691200.0
+    pause_at_utilization: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +136,7 @@ class Config:
     models: Models = field(default_factory=Models)
     timeouts: Timeouts = field(default_factory=Timeouts)
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    breaker: Breaker = field(default_factory=Breaker)
     limits: Limits = field(default_factory=Limits)
     gates: Gates = field(default_factory=Gates)
     safety: Safety = field(default_factory=Safety)

@@ -12,7 +12,7 @@ from ralphy.core import decision as d
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
-from ralphy.core.ground import baseline, budget, ground
+from ralphy.core.ground import baseline, budget, circuit, ground
 from ralphy.core.model import Approval, Snapshot, Status
 from ralphy.core.steps import MENDS, model_for
 from ralphy.core.stories import next_ready, why_stuck
@@ -178,7 +178,8 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
             return d.Halt(f"the {run.step} agent failed {attempts} times, last: {last}; `ralphy redo {run.step}`",
                           ExitCode.STORIES_OPEN)  # fmt: skip
         run = d.RunAgent(run.reason, run.step, None, attempts + 1, "fresh", model_for(config, run.step))
-    return ground(s) or baseline(s) or budget(s, config, run.step) or run
+    story = s.prd.story(run.story) if run.story else None
+    return ground(s) or circuit(s, story) or baseline(s) or budget(s, config, run.step) or run
 
 
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:

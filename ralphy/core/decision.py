@@ -32,9 +32,10 @@ class Wait(Rest):
 
 @dataclass(frozen=True, slots=True)
 class Halt(Rest):
-    """Nothing more can be done until something changes."""
+    """Nothing more can be done until something changes, or until the epoch seconds `until`."""
 
     exit_code: int = ExitCode.STORIES_OPEN
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

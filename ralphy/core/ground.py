@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ralphy.core import decision as d
+from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
-from ralphy.core.model import Snapshot
-from ralphy.core.steps import TIMEOUT_OF, active_limit_s
+from ralphy.core.model import Snapshot, Story
+from ralphy.core.steps import BY_NAME, TIMEOUT_OF, active_limit_s
+from ralphy.core.stories import all_ready
 
 _HOUR_S = 3600.0
 
@@ -44,6 +46,34 @@ def red_tests(s: Snapshot) -> str:
     """The failing tests of the baseline, the first few by name."""
     red = s.baseline.red if s.baseline else ()
     return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
+
+
+def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None:
+    """The breaker, as long as the story (or step) of the last run is open: one that was given up has paid for its runs.
+
+    While other stories are ready, one story alone cannot end the night: it is given up, and the next gets its chance.
+    """
+    breaker = s.history.breaker
+    last = breaker.subjects[-1] if breaker.subjects else ""
+    if breaker.state_at(s.now) is not State.OPEN or not _is_open(s, last):
+        return None
+    if story and len(breaker.subjects) == 1:
+        if story.id != last:
+            return None
+        if any(other.id != last for other in all_ready(s.prd)):
+            return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
+    hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
+    return d.Halt(
+        f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
+        "See `ralphy attempts`; when the cause is mended, `ralphy reset-circuit`. "
+        f"One more run is allowed from {hour:02}:{minute:02} UTC on",
+        ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
+    )  # fmt: skip
+
+
+def _is_open(s: Snapshot, subject: str) -> bool:
+    found = [story for story in s.prd.stories if story.id == subject]
+    return found[0].is_open if found else subject in BY_NAME
 
 
 def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ralphy.core.agent import Outcome
+from ralphy.core.breaker import Breaker
 
 Entry = Mapping[str, Any]
 
@@ -69,6 +70,7 @@ class History:
     calls: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_CALLS))
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
+    breaker: Breaker = field(default_factory=Breaker)
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -153,6 +155,7 @@ def _end(history: History, entry: Entry) -> None:
     if entry.get("landed") and story:
         history.stories[str(story)] = StoryHistory(is_known=True)
         _shrink_known_red(history, str(entry.get("code", "")))
+    history.breaker.count(str(story or step), entry)
     if step == "qa" and entry.get("outcome") == "succeeded":
         history.qa_rounds += 1
 
@@ -184,6 +187,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
 
 def _reset(history: History, entry: Entry) -> None:
     story, step = entry.get("story"), entry.get("step")
+    history.breaker.forgive(str(story or step))
     if story:
         history.stories[str(story)] = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
     elif step:
@@ -193,9 +197,14 @@ def _reset(history: History, entry: Entry) -> None:
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
         fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
+        fresh.breaker = Breaker(history.breaker.rules)
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
+
+
+def _reset_circuit(history: History, _: Entry) -> None:
+    history.breaker.close()
 
 
 def _gate(history: History, entry: Entry) -> None:
@@ -213,4 +222,5 @@ def _number(value: Any) -> float:
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
-_FOLDS = {"run": _run, "end": _end, "reset": _reset, "gate": _gate, "accept_red": _accept_red}
+_FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate,
+          "accept_red": _accept_red}  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
 _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
@@ -27,6 +27,7 @@ class Claim:
     exit_signal: bool | None = None
     recommendation: str = ""
     promise: str = ""
+    work_type: str = field(default="", compare=False)
 
     @property
     def holds_back(self) -> str:
@@ -61,16 +62,22 @@ def read(text: str) -> Claim:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
     block, rest = _last_block(lines)
     promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
-    status = re.match("[A-Z_]*", " ".join(block.get("STATUS", [])).upper())
+    status, work_type = (_word(block, name) for name in ("STATUS", "WORK_TYPE"))
     # A signal that stands alone after the block, or where there is none, counts as well; false wins.
     signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
     return Claim(
         has_block=bool(block),
-        status=status.group() if status else "",
+        status=status,
         exit_signal=False if False in signals else True if True in signals else None,
         recommendation=_recommendation(block),
         promise=promises[-1] if promises else "",
+        work_type=work_type,
     )
+
+
+def _word(block: Mapping[str, Sequence[str]], name: str) -> str:
+    found = re.match("[A-Z_]*", " ".join(block.get(name, [])).upper())
+    return found.group() if found else ""
 
 
 def _last_block(lines: Sequence[str]) -> tuple[dict[str, list[str]], Sequence[str]]:

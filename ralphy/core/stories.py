@@ -10,9 +10,13 @@ from ralphy.core.model import Document, Finding, Prd, Status, Story
 
 def next_ready(prd: Prd) -> Story | None:
     """The open story of the lowest priority number, then file order, whose dependencies are completed."""
+    return min(all_ready(prd), key=lambda story: (story.priority, story.index), default=None)
+
+
+def all_ready(prd: Prd) -> list[Story]:
+    """The open stories whose dependencies are completed."""
     completed = {story.id for story in prd.stories if story.is_completed}
-    ready = [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
-    return min(ready, key=lambda story: (story.priority, story.index), default=None)
+    return [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
 
 
 def shown_status(prd: Prd) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from ralphy.core.activity import activity_of, shorten
-from ralphy.core.agent import Activity, Tokens
+from ralphy.core.agent import Activity, RateLimit, Tokens
 from ralphy.core.loose import blocks_of, count_of, mapping_of, number_of, text_of
 
 MAX_LINE = 16 << 20
@@ -82,17 +82,6 @@ class OpenTool:
 
     name: str
     since: float
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """A `rate_limit_event`. Only `status` decides (allowed, allowed_warning, rejected); `resets_at` is epoch
-    seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1."""
-
-    status: str
-    resets_at: float | None
-    kind: str
-    utilization: float | None
 
 
 @dataclass(frozen=True, slots=True)

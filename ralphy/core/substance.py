@@ -25,6 +25,8 @@ _DIRECTIVE = re.compile(
     rb"#!|# *(?:syntax|escape) *=|# *(?:frozen_string_literal|encoding|-\*-)|//go:|// *(?:\+build|@ts-)"
 )
 _STRING_MARKS = (b"'", b'"', b"`")
+_TEST_NAME = re.compile(r"(?:^|[._-])(?:conf)?(?:tests?|spec)(?:[._-]|$)|(?:Tests?|Spec)\.\w+$")
+_TEST_FOLDERS = ("test", "tests", "__tests__", "spec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,12 @@ def _without_comment(line: bytes, mark: bytes) -> bytes:
             return before
         at += len(mark)
     return line
+
+
+def is_test(path: str) -> bool:
+    """Is it a file of tests, by its name or its folder?"""
+    *folders, name = path.split("/")
+    return any(folder.lower() in _TEST_FOLDERS for folder in folders) or bool(_TEST_NAME.search(name))
 
 
 def why_unsafe(path: str, mode: str, target: bytes = b"") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,13 +10,16 @@ from ralphy.adapters import git, progress
 from ralphy.adapters.files import read_text
 from ralphy.adapters.questions import asked
 from ralphy.core.agent import Outcome
+from ralphy.core.breaker import signature
 from ralphy.core.decision import RunAgent
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.stories import completed, not_passed
+from ralphy.core.substance import is_test
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
+from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, kept_commit, lay_out
 from ralphy.engine.running import Ran, agent_run
@@ -26,12 +28,11 @@ from ralphy.engine.waiting import retry_time
 from ralphy.engine.workspace import Workspace
 
 _ERROR_BYTES = 2000
-_TEST_NAME = re.compile(r"(?:^|[._-])(?:conf)?(?:tests?|spec)(?:[._-]|$)|(?:Tests?|Spec)\.\w+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Everything that is known when an attempt has been judged."""
+    """Everything that is known when an attempt has been judged; `was_cut_off` says that Ralphy died in it."""
 
     story: Story
     number: int
@@ -41,6 +42,7 @@ class Attempt:
     candidate: Candidate
     verdict: Verdict
     agent_tip: str
+    was_cut_off: bool = False
 
 
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
@@ -109,7 +111,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         "files_modified": [shown(path) for path in a.candidate.files[:200]],
         "completed_at": w.iso_now,
     }
-    tests = [shown(path) for path in a.candidate.files if _is_test(path)]
+    tests = [shown(path) for path in a.candidate.files if is_test(path)]
     fields = completed(a.story, execution, _evidence(a, cost), tests[:100])
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
@@ -204,11 +206,20 @@ def _agent_refs(w: Workspace, a: Attempt) -> list[tuple[str, str, str]]:
 
 def _end(a: Attempt) -> dict[str, Any]:
     """The journal's last line of this run."""
-    result = a.ran.result
-    tokens = {k: getattr(result.tokens, k) for k in ("input", "output", "cache_read", "cache_creation")}
-    seconds = result.duration_s + sum(check.seconds for check in a.verdict.checks)
-    return {"run": a.ran.run, "outcome": a.verdict.outcome.value, "cost": result.cost_usd, "tokens": tokens,
-            "seconds": round(seconds, 3), "detail": _short(a.verdict.failure, 300)}  # fmt: skip
+    seconds = a.ran.result.duration_s + sum(check.seconds for check in a.verdict.checks)
+    line = end_line(a.ran.run, a.ran.result, a.verdict.outcome, seconds=round(seconds, 3),
+                    detail=_short(a.verdict.failure, 300))  # fmt: skip
+    return line if a.was_cut_off else {**line, **_for_the_breaker(a)}
+
+
+def _for_the_breaker(a: Attempt) -> dict[str, Any]:
+    files = a.candidate.files
+    says_testing = not files and a.ran.claim.work_type == "TESTING"
+    return {
+        "changed": a.candidate.code if files else "",
+        "error": signature(a.verdict.failure) or None,
+        "test_only": says_testing or (bool(files) and all(is_test(path) for path in files)) or None,
+    }
 
 
 def _evidence(a: Attempt, cost_usd: float) -> dict[str, Any]:
@@ -266,8 +277,3 @@ def _short(text: str, most: int = _ERROR_BYTES) -> str:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     plain = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
     return plain if len(plain) <= most else plain[:most] + " …"
-
-
-def _is_test(path: str) -> bool:
-    *folders, name = path.split("/")
-    return any(f.lower() in ("test", "tests", "__tests__", "spec") for f in folders) or bool(_TEST_NAME.search(name))

@@ -18,6 +18,7 @@ from ralphy.adapters.forge_body import parse_pr_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.core import stories
 from ralphy.core.agent import Outcome
+from ralphy.core.breaker import signature
 from ralphy.core.decide import revision
 from ralphy.core.decision import RunAgent
 from ralphy.core.errors import InvalidInput
@@ -26,6 +27,7 @@ from ralphy.core.model import Prd, Snapshot
 from ralphy.core.steps import BY_NAME
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
+from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import kept_commit, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
@@ -51,7 +53,7 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     with agent_run(w, decision, snapshot, remarks.text if remarks else "") as ran:
         put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
         why, digest = _why_not(ran)
-        end = _end(ran)
+        end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         try:
             made = _READERS[decision.step](w, snapshot, ran) if not why else None
         except InvalidInput as error:
@@ -79,20 +81,9 @@ def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dic
     outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
     if not outcome.costs_an_attempt:
         end["retry_at"] = retry_time(w, outcome, ran.result)
-    w.record("end", **{**end, "outcome": outcome.value, "failure": digest[:2000], "detail": why[:300]})
+    said = {"failure": digest[:2000], "detail": why[:300], "error": signature(why) or None}
+    w.record("end", **{**end, "outcome": outcome.value, **said})
     w.say(f"the {d.step} step did not succeed: {why}")
-
-
-def _end(ran: Ran) -> dict[str, Any]:
-    r = ran.result
-    tokens = {k: getattr(r.tokens, k) for k in ("input", "output", "cache_read", "cache_creation")}
-    return {
-        "run": ran.run,
-        "outcome": r.outcome.value,
-        "cost": r.cost_usd,
-        "tokens": tokens,
-        "seconds": r.duration_s,
-    }
 
 
 def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:

@@ -17,8 +17,8 @@ from ralphy.adapters import git
 from ralphy.adapters.feature import Feature, listed
 from ralphy.adapters.files import remove_temporaries, signature
 from ralphy.adapters.lock import Lock
-from ralphy.core.decision import Rest, Wait
-from ralphy.core.errors import RalphyError
+from ralphy.core.decision import Halt, Rest, Wait
+from ralphy.core.errors import ExitCode, RalphyError
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.observe import own_rows
@@ -220,6 +220,8 @@ class Watching:
 
     def _is_due(self, name: str) -> bool:
         rest = self._rests.get(name)
+        if isinstance(rest, Halt) and rest.exit_code == ExitCode.BREAKER_OPEN:
+            return True  # its cool-down ends, or somebody resets it; neither shows in the folder
         return isinstance(rest, Wait) and rest.until is not None and rest.until <= self._open[name][0].clock()
 
     def seconds_to_next(self) -> float:

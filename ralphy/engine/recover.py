@@ -94,7 +94,8 @@ def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> 
     candidate = write_candidate(w, w.objects.tree_of(base))
     ran = Ran(str(run["run"]), result, Claim(), Path(w.feature.private / "outbox" / str(run["run"])), ())
     verdict = Verdict(result.outcome, forged or result.detail, result.detail)
-    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, tip))
+    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, tip,
+                      was_cut_off=True))  # fmt: skip
     if result is CRASHED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
         raise Conflict("the dead run had changed .ralphy/config.yaml; it is put back as it was committed",
                        hint="start again: only then are these settings the ones in force")  # fmt: skip

@@ -132,9 +132,10 @@ def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
 
 
 def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
-    """Dollars that this run may cost: what is left of the night's and of the story's budget."""
+    """Dollars that this run may cost: a run's own budget, and what is left of the night's and the story's."""
     limits, spent = w.config.limits, s.history.of(d.step, d.story).cost_usd
     left = [] if limits.max_cost_usd is None else [limits.max_cost_usd - s.session.cost_usd]
+    left += [] if limits.max_cost_per_run_usd is None else [limits.max_cost_per_run_usd]
     if limits.max_cost_per_story_usd is not None and d.story:
         left.append(limits.max_cost_per_story_usd - spent)
     return round(max(0.01, min(left)), 4) if left else None

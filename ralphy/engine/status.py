@@ -15,6 +15,7 @@ from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 
 SCHEMA = "ralphy/status@1"
+_STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)
 
 
 def status_of(w: Workspace) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "started_at": _iso(history.started_at),
         "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
         "tasks_total": len(s.prd.stories),
-        "circuit_breaker": {"state": "CLOSED", "attempts": 0, "last_trigger": None},
+        "circuit_breaker": _breaker(s),
         "next": decision.reason,
         "waiting_until": _iso(getattr(decision, "until", None) or 0.0),
         "branch": s.tree.feature_branch,
@@ -47,13 +48,19 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
     }
 
 
+def _breaker(s: Snapshot) -> dict[str, Any]:
+    breaker = s.history.breaker
+    state = breaker.state_at(s.now).value
+    return {"state": state, "attempts": breaker.attempts, "last_trigger": breaker.trigger or None}
+
+
 def _word(decision: d.Decision) -> str:
     if isinstance(decision, d.Wait):
         return "waiting"
     if isinstance(decision, d.Done):
         return "completed"
     if isinstance(decision, d.Halt):
-        return "stopped" if decision.exit_code in (ExitCode.BUDGET, ExitCode.INTERRUPTED) else "failed"
+        return "stopped" if decision.exit_code in _STOPPED else "failed"
     return "ready"
 
 

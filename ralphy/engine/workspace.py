@@ -27,6 +27,7 @@ from ralphy.adapters.journal import Journal
 from ralphy.adapters.objects import Objects
 from ralphy.adapters.prd_store import PrdStore
 from ralphy.core.agent import Activity, Outcome
+from ralphy.core.breaker import Breaker
 from ralphy.core.config import Check, Config
 from ralphy.core.history import History
 from ralphy.core.model import Session
@@ -192,7 +193,7 @@ def open_workspace(
     """A workspace on a feature; nothing is written yet."""
     repository = checkout.repository
     journal = Journal(repository.state_dir / "journal.jsonl")
-    history = History(feature.name, checkout=repository.checkout_dir.name)
+    history = History(feature.name, checkout=repository.checkout_dir.name, breaker=Breaker(config.breaker))
     journal.catch_up(history)
     base = base_branch(repository, config)
     store = PrdStore(feature.file("prd.json"), feature.in_repository("prd.json"), (base,) if base else ())

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.agent import Activity, Tokens
+from ralphy.core.agent import Activity, RateLimit, Tokens
 from ralphy.core.outcome import ExitFacts, classify
-from ralphy.core.stream import Lines, OpenTool, RateLimit, Transcript, parse
+from ralphy.core.stream import Lines, OpenTool, Transcript, parse
 
 STREAMS = Path(__file__).parents[1] / "streams"
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ralphy.core import decision as d
+from ralphy.core.breaker import Breaker, State
+from ralphy.core.config import Breaker as Rules
 from ralphy.core.config import Config, Gates, Limits
 from ralphy.core.decide import decide
 from ralphy.core.errors import EXIT_MEANINGS
@@ -83,6 +85,9 @@ lines = st.fixed_dictionaries(
         "cost": st.floats(0, 9) | st.none(),
         "seconds": few([0.0, 2000.0]),
         "landed": st.booleans(),
+        "changed": few(["", "t1", "t2"]),
+        "error": few(["a", "b"]),
+        "test_only": few([True, None]),
         "gate": few(["spec", "qa"]),
         "digest": digests,
         "ctime_ns": times,
@@ -148,6 +153,15 @@ snapshots = st.builds(
 configs = st.builds(
     Config,
     gates=st.builds(Gates, spec=few(["human", "auto"]), qa=few(["human", "auto"])),
+    breaker=st.builds(
+        Rules,
+        enabled=few([True, True, False]),
+        no_progress=st.integers(1, 4),
+        same_error=st.integers(1, 5),
+        test_only=st.integers(1, 3),
+        cooldown_s=few([60.0, 1800.0]),
+        successes=st.integers(1, 3),
+    ),
     limits=st.builds(
         Limits,
         max_attempts=st.integers(1, 3),
@@ -212,12 +226,13 @@ chances = st.builds(luck, st.integers(0, 2**32), few([0.0, 0.3, 0.7, 0.95]))
 @given(chances, configs)
 def test_a_night_ends(choose: Choose, config: Config) -> None:
     """With gates that open by themselves and red that is accepted, no choice of ends goes on for ever."""
-    world = World(choose, replace(config, gates=Gates(spec="auto", qa="auto")))
+    history = History(FEATURE, breaker=Breaker(config.breaker))
+    world = World(choose, replace(config, gates=Gates(spec="auto", qa="auto")), history=history)
     world.session = Session(accepts_red=True)
     world.write("PRD.md")
     for _ in range(8):
         rest = world.loop(most=400)
-        if not isinstance(rest, d.Wait) or rest.until is None:
+        if not isinstance(rest, d.Wait | d.Halt) or rest.until is None:
             break
         world.now = rest.until
     assert world.session.runs <= config.limits.max_iterations
@@ -228,7 +243,7 @@ class Feature(RuleBasedStateMachine):
 
     @initialize(choose=chances, config=configs, is_hand_written=st.booleans())
     def begin(self, choose: Choose, config: Config, is_hand_written: bool) -> None:
-        self.world = World(choose, config)
+        self.world = World(choose, config, history=History(FEATURE, breaker=Breaker(config.breaker)))
         self.world.session = Session(accepts_red=True)
         self.seen: set[str] = set()
         if is_hand_written:
@@ -286,6 +301,16 @@ class Feature(RuleBasedStateMachine):
     def reset(self) -> None:
         self.world.record("reset")
 
+    @rule()
+    def reset_the_circuit(self) -> None:
+        self.world.record("reset_circuit")
+        assert self.world.history.breaker.state_at(self.world.now) is State.CLOSED
+
+    @rule()
+    def wait_for_the_cool_down(self) -> None:
+        self.world.now += self.world.config.breaker.cooldown_s
+        assert self.world.history.breaker.state_at(self.world.now) is not State.OPEN
+
     @invariant()
     def no_story_is_lost(self) -> None:
         if hasattr(self, "world"):
@@ -300,6 +325,15 @@ class Feature(RuleBasedStateMachine):
             assert completed == set(self.world.completed_by)
             for story, run in self.world.completed_by.items():
                 assert run == "a person" or ("story", story) in self.world.runs
+
+    @invariant()
+    def an_open_breaker_stops_agents_at_the_story_of_the_last_run(self) -> None:
+        if hasattr(self, "world"):
+            seen = self.world.observe()
+            breaker, decision = seen.history.breaker, decide(seen, self.world.config)
+            if breaker.state_at(seen.now) is State.OPEN and isinstance(decision, d.RunAgent):
+                assert decision.story != breaker.subjects[-1]
+                assert decision.step != breaker.subjects[-1]
 
     @invariant()
     def no_story_has_more_attempts_than_it_may(self) -> None:

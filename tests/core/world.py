@@ -153,10 +153,10 @@ def _work(w: World, story: str, attempt: int, run: str) -> None:
         fields = stories.completed(w.prd.story(story), {"attempts": attempt}, {"run": run}, [])
         w.prd = w.prd.with_story(story, **fields)
         w.completed_by[story] = run
-        w.record("end", run=run, outcome="succeeded", landed=True, code=f"code-{w.code}")
+        w.record("end", run=run, outcome="succeeded", landed=True, code=f"code-{w.code}", changed=f"code-{w.code}")
     elif ends == "asks":
         w.prd = w.prd.with_story(story, **stories.not_passed(w.prd.story(story), Status.BLOCKED, attempt, "which?"))
-        w.record("end", run=run, outcome=Outcome.NEEDS_INPUT.value)
+        w.record("end", run=run, outcome=Outcome.NEEDS_INPUT.value, changed="", error="asks")
     else:
         _close(w, {"story": story, "attempt": attempt}, run, ends)
 
@@ -169,7 +169,11 @@ def _close(w: World, run: Mapping[str, Any], run_id: str, outcome: str) -> None:
     if story:
         old = w.prd.story(str(story))
         w.prd = w.prd.with_story(str(story), **stories.not_passed(old, Status.PENDING, int(run["attempt"]), outcome))
-    w.record("end", run=run_id, outcome=outcome, failure=outcome, heals=w.choose([True, False]), tree=f"t-{run_id}")
+    more = (
+        {} if outcome == "crashed" else {"changed": w.choose(["", "t-1", f"t-{run_id}"]), "error": w.choose(["a", "b"])}
+    )
+    w.record("end", run=run_id, outcome=outcome, failure=outcome, heals=w.choose([True, False]), tree=f"t-{run_id}",
+             test_only=w.choose([None, True]), **more)  # fmt: skip
 
 
 def _author(w: World, step: str, run: str, s: Snapshot) -> None:
@@ -181,7 +185,7 @@ def _author(w: World, step: str, run: str, s: Snapshot) -> None:
         return
     w.write(_OUTPUT[step])
     _WRITERS[step](w, s)
-    w.record("end", run=run, outcome="succeeded")
+    w.record("end", run=run, outcome="succeeded", changed="")
 
 
 def _write_spec(w: World, s: Snapshot) -> None:

@@ -1,0 +1,22 @@
+"""The journal's last line of a run: what it came to, what it cost, and what the breaker and the limits go by."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ralphy.core.agent import AgentResult, Outcome
+
+
+def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> dict[str, Any]:
+    """The line of a run with this outcome. `changed`, `error` and `test_only` are for the breaker: without
+    `changed` nobody has judged the run, and it does not count there."""
+    return {
+        "run": run,
+        "outcome": outcome.value,
+        "cost": result.cost_usd,
+        "tokens": asdict(result.tokens),
+        "seconds": round(result.duration_s, 3),
+        "limit": asdict(result.limit) if result.limit else None,
+        **more,
+    }

@@ -1,0 +1,177 @@
+"""The circuit breaker over real runs: what opens it, what does not, and how people and time close it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.engine.driver import KILLED
+from tests.engine.test_attempts import NOON
+
+LAZY: dict[str, Any] = {"say": "All done."}
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Project:
+    """One story whose agent never changes anything, after the runs that open the breaker."""
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [LAZY]})
+    ended = project.loop()
+    assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, ["US-001"] * 4), ended.text
+    return project
+
+
+def status(project: Project) -> dict[str, Any]:
+    """What `status --json` says, as a process of its own would."""
+    with project.start("status", "--json") as process:
+        process.wait()
+    kept = next((project.repo / ".git" / "ralphy" / "status").rglob("*.json"))
+    found: dict[str, Any] = json.loads(kept.read_text())["value"]
+    return found
+
+
+def test_an_agent_that_changes_nothing_ends_the_loop_before_its_attempts_are_used(stuck: Project) -> None:
+    found = stuck.story("US-001")
+    assert (found["status"], found["execution"]["attempts"]) == ("pending", 4)
+    assert_clean(stuck)
+
+
+def test_an_open_breaker_survives_a_restart_and_is_shown(stuck: Project) -> None:
+    ended = stuck.loop()
+    assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, [])
+    assert "no_progress" in ended.rest.reason and "nothing changed" in ended.rest.reason
+    value = status(stuck)
+    assert value["circuit_breaker"] == {"state": "OPEN", "attempts": 4, "last_trigger": "no_progress"}
+    assert (value["status"], value["next"]) == ("stopped", ended.rest.reason)
+    assert value["waiting_until"]
+
+
+def test_a_person_resets_it_and_the_story_lands(stuck: Project) -> None:
+    assert stuck.call("reset-circuit")[0] == 0
+    stuck.play(stories={"US-001": [works()]})
+
+    ended = stuck.loop()
+
+    assert (ended.code, stuck.landed()) == (ExitCode.WAITING, ["login/US-001"])
+    assert stuck.trailer("Ralphy-Attempt", stuck.commit_of("US-001")) == "5"
+    assert status(stuck)["circuit_breaker"]["state"] == "CLOSED"
+
+
+def test_after_the_cool_down_one_run_is_let_through(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
+    project.play(stories={"US-001": [LAZY]})
+
+    now = [NOON]
+    first = project.loop(clock=lambda: now[0])
+    now[0] += 1801
+    second = project.loop(clock=lambda: now[0])
+    now[0] += 1799
+    third = project.loop(clock=lambda: now[0])
+
+    assert [len(ended.runs) for ended in (first, second, third)] == [4, 1, 0]
+    assert [ended.code for ended in (first, second, third)] == [ExitCode.BREAKER_OPEN] * 3
+
+
+def test_one_bad_story_does_not_end_the_night(tmp_path: Path) -> None:
+    stories = [story("US-001"), story("US-002", priority=2), story("US-003", priority=3)]
+    project = build(tmp_path, *stories)
+    project.play(stories={"US-001": [LAZY], "*": [works()]})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.STORIES_OPEN
+    assert ended.runs == ["US-001"] * 4 + ["US-002", "US-003"]
+    assert project.statuses() == {"US-001": "failed", "US-002": "completed", "US-003": "completed"}
+    assert any("no_progress" in decision.reason for decision in ended.decisions)
+    assert_clean(project)
+
+
+def test_when_the_next_story_shows_the_same_the_loop_ends(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), story("US-003", priority=3))
+    project.play(stories={"*": [LAZY]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, ["US-001"] * 4 + ["US-002"])
+    assert project.statuses() == {"US-001": "failed", "US-002": "pending", "US-003": "pending"}
+
+
+@pytest.mark.fault("A7")
+def test_the_same_error_opens_it_although_the_code_changes(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
+    project.play(stories={"US-001": [breaks()]})
+
+    ended = project.loop()
+
+    assert (ended.code, len(ended.runs)) == (ExitCode.BREAKER_OPEN, 5)
+    assert "same_error" in ended.rest.reason and "src/us_001.py::works" in ended.rest.reason
+
+
+@pytest.mark.fault("A7")
+def test_going_to_and_fro_opens_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
+    one, other = ({"write": {"src/us_001.py": f"BROKEN = '{word}'\n"}, "exit_signal": False} for word in "ab")
+    project.play(stories={"US-001": [one, other, one, other, one, other, one]})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.BREAKER_OPEN
+    assert len(ended.runs) <= 6
+
+
+def test_new_files_that_git_does_not_know_are_progress(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9}, breaker={"same_error": 9})
+    project.play(
+        stories={"US-001": [*[breaks(write={f"src/new_{n}.py": f"BROKEN = {n}\n"}) for n in range(6)], works()]}
+    )
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
+
+
+def test_tests_alone_saturate(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
+    acts = [{"write": {f"tests/test_{n}.py": f"N = {n}\n"}, "exit_signal": False} for n in range(5)]
+    project.play(stories={"US-001": acts})
+
+    ended = project.loop()
+
+    assert (ended.code, len(ended.runs)) == (ExitCode.BREAKER_OPEN, 3)
+    assert "test_saturation" in ended.rest.reason
+
+
+def test_stories_that_are_about_tests_do_not_saturate(tmp_path: Path) -> None:
+    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 6)])
+    project.play(stories={"*": [{"write": {"tests/test_{{slug}}.py": "N = 1\n"}}]})
+
+    assert project.loop().code == ExitCode.WAITING
+    assert len(project.landed()) == 5
+
+
+def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
+    project.play(stories={"US-001": [LAZY]})
+    for _ in range(5):
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    ended = project.loop(runs=49)
+
+    assert [outcome for _, outcome in project.outcomes()] == ["crashed"] * 5 + ["rejected"]
+    assert ended.code == ExitCode.BUDGET
+    assert status(project)["circuit_breaker"] == {"state": "CLOSED", "attempts": 1, "last_trigger": None}
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), breaker={"enabled": False})
+    project.play(stories={"US-001": [LAZY]})
+
+    ended = project.loop()
+
+    assert (ended.code, len(ended.runs)) == (ExitCode.STORIES_OPEN, 5)
