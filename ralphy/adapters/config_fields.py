@@ -86,6 +86,7 @@ RULES: Mapping[str, Rule] = {
     "agent.env": Rule("a list of names of variables", pattern=r"[A-Za-z_][A-Za-z0-9_]{0,99}"),
     "models.implementation": Rule("the name of a model, or a list of them", least_items=1),
     "limits.pause_at_utilization": Rule("a share above 0, 1 at the most", above=0, most=1),
+    "limits.max_splits": Rule("a whole number, 0 to 5", least=0, most=5),
     "limits.until": Rule('a time as "HH:MM", or null', pattern=r"([01][0-9]|2[0-3]):[0-5][0-9]"),
     "gates.spec": _GATE,
     "gates.qa": _GATE,

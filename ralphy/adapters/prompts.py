@@ -72,17 +72,18 @@ class _Candidate(NamedTuple):
     folders: tuple[Path, ...]
 
 
-def render(step: str, values: Mapping[str, object], folders: Sequence[Path]) -> Rendered:
+def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, share: float = 1.0) -> Rendered:
     """The prompt of a step.
 
     `values` must hold `feature` and `outbox` (absolute); the other names are those of TEXTS and WORDS, and
-    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `checks`, `max_rounds`. What is absent is "".
+    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `checks`, `max_rounds`, `most_pieces`. What is absent
+    is "". `share` is the part of their usual room that the long texts get.
     `folders` may hold templates of the project's own, the first one wins. Raises NotFound for a step
     without any template, InvalidInput for one whose only template cannot be used.
     """
     if not _STEP.fullmatch(step):
         raise InvalidInput(f"{step!r} is not a name of a step", hint="use lower-case letters, digits, - and _")
-    context = _context(step, values)
+    context = _context(step, values, share)
     warnings: list[str] = []
     for candidate in _candidates(step, tuple(folders)):
         try:
@@ -171,13 +172,13 @@ def _why_unused(error: Exception, candidate: _Candidate) -> str:
     return f"{place(error, str(candidate.path))}: {what}; the built-in prompt is used instead"
 
 
-def _context(step: str, values: Mapping[str, object]) -> dict[str, Any]:
+def _context(step: str, values: Mapping[str, object], share: float) -> dict[str, Any]:
     """Every name that a template may use, bounded; texts from outside stand in their fences."""
     context: dict[str, Any] = {name: _word(values.get(name), size) for name, size in WORDS.items()}
     nonce = context["nonce"] = context["nonce"] or secrets.token_hex(8)
     for name, (label, size) in TEXTS.items():
         size = STORY_TEXTS.get(name, size) if step == "story" else size
-        context[name] = fence(label, clip(_text(values.get(name)).strip("\n"), size), nonce)
+        context[name] = fence(label, clip(_text(values.get(name)).strip("\n"), int(size * share)), nonce)
     story = _story(values.get("story"))
     return context | {
         "step": step,
@@ -186,9 +187,10 @@ def _context(step: str, values: Mapping[str, object]) -> dict[str, Any]:
         "heal": bool(values.get("heal")),
         "keep_spec": bool(values.get("keep_spec")),
         "max_rounds": values.get("max_rounds", 5),
+        "most_pieces": values.get("most_pieces", 4),
         "checks": clip("\n".join(_checks(values.get("checks"))), CHECKS_BYTES),
         "story": story,
-        "story_text": fence(story["id"] or "story", clip(_story_text(story), STORY_BYTES), nonce),
+        "story_text": fence(story["id"] or "story", clip(_story_text(story), int(STORY_BYTES * share)), nonce),
     }
 
 

@@ -82,7 +82,10 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time."""
+    """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time.
+
+    `max_splits` is how often a story that has used its attempts may be cut into smaller ones.
+    """
 
     max_attempts: int = 5
     max_iterations: int = 50
@@ -94,6 +97,7 @@ class Limits:
     max_qa_rounds: int = 3
     max_wait_s: float = 691200.0
     pause_at_utilization: float = 0.95
+    max_splits: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
 from ralphy.core.ground import baseline, budget, circuit, ground
-from ralphy.core.model import Approval, Snapshot, Status
-from ralphy.core.steps import MENDS, model_for
+from ralphy.core.history import StoryHistory
+from ralphy.core.model import Approval, Snapshot, Status, Story
+from ralphy.core.split import may_be_split
+from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
 from ralphy.core.stories import next_ready, why_stuck
 
 # About two hours of back-off: then a person should know.
@@ -139,9 +141,9 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
 
 
 def _answers(s: Snapshot, _: Config) -> d.Decision | None:
-    blocked = {story.id for story in s.prd.stories if story.status.value == "blocked"}
+    asked = {story.id for story in s.prd.stories if story.status in (Status.BLOCKED, Status.FAILED)}
     for answer in s.answers:
-        if answer.story in blocked:
+        if answer.story in asked:
             return d.TakeAnswer(f"QUESTIONS.md has an answer for {answer.story}", answer.story)
     return None
 
@@ -155,18 +157,41 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
         rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
         return rest(why_stuck(s.prd), ExitCode.STORIES_OPEN)
     past = s.history.of("story", story.id)
-    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     most = config.limits.max_cost_per_story_usd
-    if used >= config.limits.max_attempts:
-        return d.GiveUp(f"{story.id} has used its {used} attempts", story.id)
     if most is not None and past.cost_usd >= most:
         return d.GiveUp(f"{story.id} has used its ${most} (${past.cost_usd:.2f})", story.id)
-    attempt = used + 1
+    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    if used >= config.limits.max_attempts:
+        return _escalated(s, config, story, f"{story.id} has used its {used} attempts")
+    if past.too_large >= MOST_TOO_LARGE:
+        return _escalated(s, config, story, f"{story.id} is too large for one run, with a smaller prompt as well")
+    run = _next_attempt(story, past, config, used + 1)
+    return _agent(s, config, run)
+
+
+def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int) -> d.RunAgent:
+    """A story's next run, one step up: its kept work healed or a fresh start, the next model, a smaller prompt."""
     mode = "heal" if past.heals and past.tree else "fresh"
     model = model_for(config, "story", attempt, str(story.raw.get("model") or ""))
     after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
-    why = f"{story.id} is next: priority {story.priority}{after}; attempt {attempt}/{config.limits.max_attempts}"
-    return _agent(s, config, d.RunAgent(why, "story", story.id, attempt, mode, model))
+    how = [f"attempt {attempt}/{config.limits.max_attempts}"]
+    if attempt > 1:
+        how.append("going on from its kept work" if mode == "heal" else "a fresh start")
+        how.append(f"model {model}")
+    if past.too_large:
+        how.append("a smaller prompt")
+    why = f"{story.id} is next: priority {story.priority}{after}; {', '.join(how)}"
+    return d.RunAgent(why, "story", story.id, attempt, mode, model)
+
+
+def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decision:
+    """A story that cannot be done as it is: it is split if it may be, else a person is asked."""
+    runs = s.history.of("split", story.id).attempts
+    if runs >= SPLIT_RUNS or not may_be_split(s.prd, story, config.limits.max_splits):
+        return d.GiveUp(why, story.id)
+    model = model_for(config, "split", 1, str(story.raw.get("model") or ""))
+    asks = f"{why}: it is to be split into smaller stories"
+    return _agent(s, config, d.RunAgent(asks, "split", story.id, runs + 1, "fresh", model))
 
 
 def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
@@ -179,7 +204,9 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
                           ExitCode.STORIES_OPEN)  # fmt: skip
         run = d.RunAgent(run.reason, run.step, None, attempts + 1, "fresh", model_for(config, run.step))
     story = s.prd.story(run.story) if run.story else None
-    return ground(s) or circuit(s, story) or baseline(s) or budget(s, config, run.step) or run
+    is_way_out = run.step == "split" and s.history.breaker.subjects == (run.story,)
+    stuck = None if is_way_out else circuit(s, story)
+    return ground(s) or stuck or baseline(s) or budget(s, config, run.step) or run
 
 
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:

@@ -20,9 +20,9 @@ Entry = Mapping[str, Any]
 
 @dataclass(slots=True)
 class StoryHistory:
-    """Since the story's last completion, redo or reset. `tree` is the kept attempt a heal goes on from.
+    """Since the story's last completion, redo, reset or split. `tree` is the kept attempt a heal goes on from.
 
-    `is_known` says that the journal has a line about it.
+    `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context.
     """
 
     attempts: int = 0
@@ -35,6 +35,7 @@ class StoryHistory:
     heals: bool = False
     feedback: str = ""
     is_known: bool = False
+    too_large: int = 0
 
 
 _MOST_CALLS = 2000
@@ -86,8 +87,8 @@ class History:
             fold(self, entry)
 
     def of(self, step: str, story: str | None) -> StoryHistory:
-        """The counters of a story, or of a step that has no story; empty ones if nothing is known of it."""
-        table, key = (self.stories, story) if story else (self.steps, step)
+        """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
+        table, key = _place_of(self, step, story)
         return table.get(key) or StoryHistory()
 
     def attempts_of(self, story: str, noted: int) -> int:
@@ -96,10 +97,17 @@ class History:
         return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
 
 
+def _place_of(history: History, step: str, story: str | None) -> tuple[dict[str, StoryHistory], str]:
+    """Where runs are counted: a story's attempts by its id, all else by its step (and the story that it is for)."""
+    if story and step == "split":
+        return history.steps, f"{step} {story}"
+    return (history.stories, story) if story else (history.steps, step)
+
+
 def _counts(history: History, run: Entry) -> StoryHistory:
     story = run.get("story")
-    table, key = (history.stories, story) if story else (history.steps, run.get("step"))
-    return table.setdefault(str(key), StoryHistory(is_known=True))
+    table, key = _place_of(history, str(run.get("step")), str(story) if story else None)
+    return table.setdefault(key, StoryHistory(is_known=True))
 
 
 def _run(history: History, entry: Entry) -> None:
@@ -152,12 +160,23 @@ def _end(history: History, entry: Entry) -> None:
     counts.active_s += seconds
     outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
     _settle(history, counts, outcome, entry, int(_number(run.get("attempt"))))
+    if step == "split" and story:
+        _split(history, str(story), cost, outcome)
     if entry.get("landed") and story:
         history.stories[str(story)] = StoryHistory(is_known=True)
         _shrink_known_red(history, str(entry.get("code", "")))
     history.breaker.count(str(story or step), entry)
     if step == "qa" and entry.get("outcome") == "succeeded":
         history.qa_rounds += 1
+
+
+def _split(history: History, story: str, cost: float, outcome: Outcome) -> None:
+    """What the splitting cost is the story's; once it is split, its attempts are counted anew."""
+    past = history.stories.setdefault(story, StoryHistory(is_known=True))
+    past.cost_usd += cost
+    if outcome is Outcome.SUCCEEDED:
+        history.stories[story] = StoryHistory(cost_usd=past.cost_usd, active_s=past.active_s, is_known=True)
+        history.breaker.forgive(story)
 
 
 def _shrink_known_red(history: History, code: str) -> None:
@@ -176,9 +195,10 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.last_failure = str(entry.get("failure", ""))
         counts.tree = str(entry.get("tree", ""))
         counts.heals = bool(entry.get("heals"))
+        counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
         history.retry_at, history.retry_reason, history.waits_in_a_row = 0.0, "", 0
         if outcome is Outcome.SUCCEEDED:
-            counts.attempts, counts.last_failure = 0, ""
+            counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
         history.retry_at = _number(entry.get("retry_at"))
         history.retry_reason = str(entry.get("detail", outcome.value))
@@ -190,6 +210,7 @@ def _reset(history: History, entry: Entry) -> None:
     history.breaker.forgive(str(story or step))
     if story:
         history.stories[str(story)] = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
+        history.steps.pop(f"split {story}", None)
     elif step:
         history.steps[str(step)] = StoryHistory()
         history.qa_rounds = 0

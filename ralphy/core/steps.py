@@ -23,14 +23,27 @@ SPEC = Step("spec", "SPEC.md", "spec", "SPECIFICATION", "AWAITING_SPEC_VALIDATIO
 STORY = Step("story", "", "", "IMPLEMENTATION", "IMPLEMENTATION")
 QA = Step("qa", "QA_REPORT.md", "qa", "QA", "AWAITING_QA_VALIDATION")
 PR = Step("pr", "PR.md", "", "PR", "PR")
-STEPS = (SPEC, STORY, QA, PR)
+SPLIT = Step("split", "stories.json", "", "IMPLEMENTATION", "IMPLEMENTATION")
+STEPS = (SPEC, STORY, SPLIT, QA, PR)
 BY_NAME = {step.name: step for step in STEPS}
 
 # step -> its field of `timeouts`
-TIMEOUT_OF = {"spec": "specification", "story": "implementation", "qa": "qa", "pr": "pr"}
+TIMEOUT_OF = {
+    "spec": "specification",
+    "story": "implementation",
+    "qa": "qa",
+    "pr": "pr",
+    "split": "specification",
+}
 
 # A draft that does not validate goes back to the step's agent this often.
 MENDS = 3
+
+# A draft that splits a story gets one more chance: after that a person is asked.
+SPLIT_RUNS = 2
+
+# So many runs that end at the size of their context say that the story is too large: the second had a smaller prompt.
+MOST_TOO_LARGE = 2
 
 
 def model_for(config: Config, step: str, attempt: int = 1, wanted: str = "") -> str:
@@ -42,6 +55,7 @@ def model_for(config: Config, step: str, attempt: int = 1, wanted: str = "") -> 
         "story": config.models.implementation,
         "qa": (config.models.qa,),
         "pr": (config.models.pr,),
+        "split": config.models.implementation[-1:],
     }[step]
     return ladder[min(attempt, len(ladder)) - 1]
 

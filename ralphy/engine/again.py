@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ralphy.adapters.files import read_text
+from ralphy.adapters.questions import without
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Snapshot, Status
 from ralphy.core.steps import BY_NAME
@@ -36,12 +40,20 @@ def redo_step(w: Workspace, step: str) -> str:
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
 
 
+def _unasked(w: Workspace, stories: Sequence[str]) -> dict[str, bytes | None]:
+    """QUESTIONS.md without what was asked about these stories; nothing if nothing was."""
+    before = after = read_text(w.feature.file("QUESTIONS.md"))
+    for story in stories:
+        after = without(after, story)
+    return {"QUESTIONS.md": after.encode()} if after != before else {}
+
+
 def redo_story(w: Workspace, story_id: str) -> str:
     """A story becomes pending, its attempts are counted anew; its commit stays."""
     s = _settled(w)
     prd = s.prd.with_story(story_id, **reopened(s.prd.story(story_id)))
     w.record("reset", story=story_id)
-    keep_prd(w, s, prd, f"redo {story_id}", f"{story_id} is done again")
+    keep_prd(w, s, prd, f"redo {story_id}", f"{story_id} is done again", **_unasked(w, [story_id]))
     return f"{story_id} is pending again"
 
 
@@ -49,11 +61,12 @@ def reset_feature(w: Workspace) -> str:
     """Failed and blocked stories become pending, and all attempts are counted anew."""
     s = _settled(w)
     prd = s.prd
-    for story in s.prd.stories:
-        if story.status in (Status.FAILED, Status.BLOCKED):
-            prd = prd.with_story(story.id, **reopened(story))
+    stuck = [story for story in s.prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
+    for story in stuck:
+        prd = prd.with_story(story.id, **reopened(story))
     changed = dump(prd.raw) != dump(s.prd.raw)
     w.record("reset")
     if changed:
-        keep_prd(w, s, prd, "reset", "failed stories are tried again")
+        more = _unasked(w, [story.id for story in stuck])
+        keep_prd(w, s, prd, "reset", "failed stories are tried again", **more)
     return "failed and blocked stories are pending again" if changed else "attempts are counted anew"

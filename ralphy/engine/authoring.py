@@ -24,6 +24,7 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.errors import InvalidInput
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot
+from ralphy.core.split import split
 from ralphy.core.steps import BY_NAME
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
@@ -39,10 +40,11 @@ _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """What was handed in and is valid: files by name, and the PRD that records them."""
+    """What was handed in and is valid: files by name, the PRD that records them, and a subject of its own, if any."""
 
     files: Mapping[str, bytes]
     prd: Prd
+    subject: str = ""
 
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
@@ -55,14 +57,14 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         why, digest = _why_not(ran)
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         try:
-            made = _READERS[decision.step](w, snapshot, ran) if not why else None
+            made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
         except InvalidInput as error:
             made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
         if made is None:
             _refuse(w, decision, ran, why, digest, end)
         else:
             _move_in(w, decision, snapshot, made, end)
-            w.say(f"{BY_NAME[decision.step].output} is there")
+            w.say(made.subject or f"{BY_NAME[decision.step].output} is there")
 
 
 def _mistakes(error: InvalidInput) -> str:
@@ -125,7 +127,7 @@ def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:
     w.say("the agent committed or left the branch; both were put back")
 
 
-def _read_spec(w: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+def _read_spec(w: Workspace, _: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
     """SPEC.md (unless a person wrote it and only stories were asked for) and the stories' draft."""
     keeps = bool(s.digest("SPEC.md")) and not s.prd.stories
     spec = read_regular(w.feature.file("SPEC.md")) if keeps else _wanted(ran, "SPEC.md")
@@ -158,7 +160,7 @@ def _answered(prd: Prd, gate: str) -> list[dict[str, Any]]:
     return [{**a, "answered": True} if a.get("gate") == gate and a.get("verdict") == "revise" else a for a in said]
 
 
-def _read_qa(_: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+def _read_qa(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
     report = _wanted(ran, "QA_REPORT.md")
     parse_qa_report(report.decode("utf-8", "replace"), "QA_REPORT.md")
     record = {
@@ -169,15 +171,27 @@ def _read_qa(_: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
     return Artifacts({"QA_REPORT.md": report}, prd)
 
 
-def _read_pr(_: Workspace, s: Snapshot, ran: Ran) -> Artifacts:
+def _read_pr(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
     text = _wanted(ran, "PR.md")
     parse_pr_text(text.decode("utf-8", "replace"))
     record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
     return Artifacts({"PR.md": text}, s.prd.with_step("pr", record))
 
 
-_READERS: Mapping[str, Callable[[Workspace, Snapshot, Ran], Artifacts]] = {
+def _read_split(_: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
+    """The pieces that are cut off a story; it comes again behind them."""
+    story = s.prd.story(d.story or "")
+    known = [other.id for other in s.prd.stories]
+    draft = read_stories_draft(_wanted(ran, "stories.json"), "stories.json", known_ids=known)
+    prd = split(s.prd, story, draft)
+    check_prd(dump(prd.raw), "stories.json")
+    new = ", ".join(piece.id for piece in prd.stories[len(s.prd.stories) :])
+    return Artifacts({}, prd, f"{story.id} is split: {new} first, then what is left of it")
+
+
+_READERS: Mapping[str, Callable[[Workspace, RunAgent, Snapshot, Ran], Artifacts]] = {
     "spec": _read_spec,
+    "split": _read_split,
     "qa": _read_qa,
     "pr": _read_pr,
 }
@@ -200,8 +214,10 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
     if s.tree.is_on_branch:
         files = {**made.files, "prd.json": dump(prd.raw)}
-        subject = f"chore({w.feature.name}): {BY_NAME[d.step].output} by the {d.step} step"
-        event = [("Ralphy-Event", f"{d.step} {w.feature.name}"), ("Ralphy-Run", end["run"])]
+        what = made.subject or f"{BY_NAME[d.step].output} by the {d.step} step"
+        subject = f"chore({w.feature.name}): {what}"
+        of = f"{w.feature.name}/{d.story}" if d.story else w.feature.name
+        event = [("Ralphy-Event", f"{d.step} {of}"), ("Ralphy-Run", end["run"])]
         tree = w.objects.tree_of(s.tree.head)
         land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
         return

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import without
+from ralphy.adapters.questions import asked, without
 from ralphy.core import decision as d
 from ralphy.core import stories
 from ralphy.core.errors import Conflict
 from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot, Status
+from ralphy.core.model import Prd, Snapshot, Status, Story
+from ralphy.core.split import pieces_of
 from ralphy.core.steps import STEPS
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.candidate import prepare_index
@@ -156,16 +157,36 @@ def _refuse_ignored(w: Workspace, ignored: list[str]) -> None:
 
 
 def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
-    """The story is failed, with its last error; those that depend on it are blocked by it."""
+    """The story is failed, with its last error, and a person is asked; those that depend on it are blocked by it."""
     story = s.prd.story(decision.story)
     past = s.history.of("story", story.id)
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     execution = {**story.execution, "attempts": used}
     execution["last_error"] = story.execution.get("last_error") or past.last_failure or "unknown"
     prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
+    question = _what_now(w, s, story, decision.reason, str(execution["last_error"]))
+    text = asked(read_text(w.feature.file("QUESTIONS.md")), story.id, story.title, question)
     commit_files(w, s, f"failed {story.id}", f"{story.id} failed after {used} attempts",
-                 {"prd.json": dump(prd.raw)})  # fmt: skip
+                 {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
     w.say(f"{story.id} has failed: {str(execution['last_error'])[:300]}")
+    w.say(f"what to do about it is asked in {w.feature.in_repository('QUESTIONS.md')}")
+
+
+def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:
+    """What a person is asked about a story that Ralphy cannot do: what was tried, and the ways on."""
+    pieces = ", ".join(f"{piece.id} ({piece.status.value})" for piece in pieces_of(s.prd, story.id))
+    unsplit = s.history.of("split", story.id).last_failure
+    lines = [
+        f"{reason[:300]}. The last failure: {error[:600]}",
+        f"It was split before: {pieces}." if pieces else "",
+        f"It could not be split: {unsplit[:300]}" if unsplit else "",
+        "What should be done? Whatever you answer reopens it: the next attempt is told your words "
+        "(where the trouble is, another way, a smaller scope; or just: again).",
+        f"Or change or remove it in prd.json, or do it yourself, commit, and: "
+        f"ralphy story done {w.feature.name}/{story.id}. "
+        f"What was tried: ralphy attempts {w.feature.name}/{story.id}",
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:

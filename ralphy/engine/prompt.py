@@ -10,6 +10,7 @@ from ralphy.adapters.files import read_text
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
+from ralphy.core.split import MOST_PIECES
 from ralphy.engine.workspace import Workspace
 
 _MOST_LISTED = 60
@@ -22,7 +23,9 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
         **_SPECIFIC[run.step](w, run, snapshot),
         "feedback": feedback,
     }
-    rendered = prompts.render(run.step, values, _folders(w))
+    # A run that ended at the size of its context is followed by one that begins with half of the texts.
+    share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
+    rendered = prompts.render(run.step, values, _folders(w), share=share)
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
     return rendered.text
@@ -54,8 +57,18 @@ def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str,
         "branch_name": s.tree.feature_branch,
         "base": s.tree.base,
         "mistakes": s.history.of(run.step, run.story).last_failure if run.step != "story" else "",
-        "resume_instruction": "" if run.attempt == 1 else f"This is attempt {run.attempt}; earlier ones did not count.",
+        "resume_instruction": _resume(run, s),
     }
+
+
+def _resume(run: RunAgent, s: Snapshot) -> str:
+    """What a later attempt should know from the start."""
+    if run.attempt == 1:
+        return ""
+    said = f"This is attempt {run.attempt}; earlier ones did not count."
+    if s.history.of(run.step, run.story).too_large:
+        said += " The last one's context overflowed: read in small parts, print little, keep outputs short."
+    return said
 
 
 def _spec(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
@@ -95,7 +108,11 @@ def _pr(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
     return _qa(w, run, s)
 
 
-_SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr}
+def _split(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
+    return {**_story(w, run, s), "existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
+
+
+_SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr, "split": _split}
 
 
 def listed(prd: Prd) -> str:

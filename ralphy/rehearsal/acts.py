@@ -12,7 +12,8 @@ from ralphy.rehearsal.scene import Scene
 from ralphy.rehearsal.stage import Stage
 
 PROMISE = "STORY_DONE"
-WORK_TYPES = {"spec": "DOCUMENTATION", "story": "IMPLEMENTATION", "qa": "TESTING", "pr": "DOCUMENTATION"}
+WORK_TYPES = {"spec": "DOCUMENTATION", "story": "IMPLEMENTATION", "qa": "TESTING", "pr": "DOCUMENTATION",
+              "split": "DOCUMENTATION"}  # fmt: skip
 TOKENS = {"input": 1_200, "output": 340, "cache_read": 20_000, "cache_creation": 2_000}
 
 

@@ -48,6 +48,12 @@ def _story(scene: Scene) -> dict[str, Any]:
     return {**say, "write": {name: f'"""{scene.story}, as a rehearsal writes it."""\n{function}'}}
 
 
+def _split(scene: Scene) -> dict[str, Any]:
+    """One piece is cut off: enough to go on with."""
+    piece = {"id": "A", "title": f"Prepare {scene.story}", "acceptanceCriteria": ["The ground is laid"], "priority": 1}
+    return {"outbox": {"stories.json": {"userStories": [piece]}}, "say": f"{scene.story} is split in two."}
+
+
 def _qa(scene: Scene) -> dict[str, Any]:
     front = "---\nverdict: pass\nfindings: []\n---\n"
     body = f"# QA report: {scene.feature}\n\nA rehearsal looked at nothing and found nothing.\n"
@@ -69,6 +75,7 @@ def _other(scene: Scene) -> dict[str, Any]:
 ACTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "spec": _spec,
     "story": _story,
+    "split": _split,
     "qa": _qa,
     "pr": _pr,
     "other": _other,

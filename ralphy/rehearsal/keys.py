@@ -167,6 +167,7 @@ SCENARIO = fields(
     {
         "defaults": fields({"cost_usd": NUMBER, "delay_s": NUMBER, "tokens": KEYS["tokens"]}),
         "spec": acts,
+        "split": acts,
         "qa": acts,
         "pr": acts,
         "other": acts,

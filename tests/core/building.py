@@ -106,11 +106,11 @@ def an_end(outcome: str = "rejected", run: str = "r1", **fields: Any) -> dict[st
     return {"ev": "end", "feature": FEATURE, "at": 2.0, "run": run, "outcome": outcome, **fields}
 
 
-def attempts(*outcomes: str, story_id: str | None = "US-001", **fields: Any) -> list[dict[str, Any]]:
-    """Runs that ended so, one after the other."""
+def attempts(*outcomes: str, story_id: str | None = "US-001", n: int = 1, **fields: Any) -> list[dict[str, Any]]:
+    """Runs that ended so, one after the other, the first one the n-th."""
     lines = []
-    for n, outcome in enumerate(outcomes, 1):
-        run = f"{story_id or fields.get('step')}-{n}"
+    for number, outcome in enumerate(outcomes, n):
+        run = f"{story_id or fields.get('step')}-{number}"
         step = {"step": fields["step"]} if "step" in fields else {}
         more = {key: value for key, value in fields.items() if key != "step"}
         lines += [a_run(story_id, run, **step), an_end(outcome, run, **more)]

@@ -312,10 +312,56 @@ RULES: dict[str, Situation] = {
         snapshot(story(model="opus")), d.RunAgent, "", {"model": "opus", "step": "story"},
     ),
     "all attempts are used": (
-        snapshot(lines=attempts(*["rejected"] * 5)), d.GiveUp, "used its 5 attempts", {"story": "US-001"},
+        snapshot(lines=attempts(*["rejected"] * 5)), d.RunAgent, "used its 5 attempts: it is to be split",
+        {"step": "split", "story": "US-001", "attempt": 1},
+    ),
+    "all attempts are used at the same error, and the breaker is open": (
+        snapshot(lines=attempts(*["rejected"] * 5, changed="", error="E", at=NOW)), d.RunAgent, "to be split",
+        {"step": "split"},
+    ),
+    "a story was split after the breaker had opened at it": (
+        snapshot(lines=[*attempts(*["rejected"] * 5, changed="", error="E", at=NOW),
+                        *attempts("succeeded", step="split", n=6)]), d.RunAgent, "attempt 1/5", {"step": "story"},
+    ),
+    "all attempts are used, and the first draft of a split was not valid": (
+        snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("rejected", step="split", n=6)]), d.RunAgent,
+        "to be split", {"step": "split", "attempt": 2},
+    ),
+    "all attempts are used, and it could not be split": (
+        snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("rejected", "crashed", step="split", n=6)]), d.GiveUp,
+        "used its 5 attempts", {"story": "US-001"},
+    ),
+    "all attempts are used again after a split": (
+        snapshot(story(execution={"attempts": 5}), done("US-001-1", context={"split_from": "US-001", "split": 1})),
+        d.GiveUp, "used its 5 attempts", {"story": "US-001"},
+    ),
+    "all attempts of a piece are used": (
+        snapshot(story(dependsOn=["US-001-1"]), story("US-001-1", execution={"attempts": 5},
+                                                      context={"split_from": "US-001", "split": 1})),
+        d.GiveUp, "US-001-1 has used its 5 attempts", {"story": "US-001-1"},
+    ),
+    "a split story waits for its pieces": (
+        snapshot(story(dependsOn=["US-001-1"]), story("US-001-1", context={"split_from": "US-001", "split": 1})),
+        d.RunAgent, "US-001-1 is next", {"step": "story"},
+    ),
+    "the attempts of a split story are counted anew": (
+        snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("succeeded", step="split", n=6)]), d.RunAgent,
+        "attempt 1/5", {"step": "story"},
+    ),
+    "a context that overflowed once": (
+        snapshot(lines=attempts("too_large")), d.RunAgent, "a smaller prompt", {"attempt": 2, "step": "story"},
+    ),
+    "a context that overflowed twice": (
+        snapshot(lines=attempts("too_large", "too_large")), d.RunAgent, "too large for one run", {"step": "split"},
+    ),
+    "a context that overflowed while the checks were red": (
+        snapshot(lines=attempts("rejected", "rejected", agent="too_large")), d.RunAgent, "too large", {"step": "split"},
     ),
     "attempts are known from prd.json when the journal is gone": (
-        snapshot(story(execution={"attempts": 5})), d.GiveUp, "used its 5 attempts", {},
+        snapshot(story(execution={"attempts": 5})), d.RunAgent, "used its 5 attempts", {"step": "split"},
+    ),
+    "an answer to a failed story": (
+        snapshot(story(status="failed"), answers=(answer("again, by the other way"),)), d.TakeAnswer, "US-001", {},
     ),
     "the journal, when it knows the story, is believed": (
         snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE, "story": "US-001"}]),

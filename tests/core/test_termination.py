@@ -29,6 +29,7 @@ from ralphy.core.model import (
     Snapshot,
     Tree,
 )
+from ralphy.core.steps import SPLIT_RUNS
 from tests.core.building import FEATURE, NOW
 from tests.core.world import STEP_ENDS, STORY_ENDS, Choose, World
 
@@ -37,6 +38,7 @@ few = st.sampled_from
 digests = few(["1", "2", "3"])
 codes = few(["code-1", "code-2"])
 times = st.integers(0, 4)
+OUTCOMES = ["succeeded", "rejected", "crashed", "too_large", "limited", "transient", "fatal", "of a later version"]
 IDS = ["US-001", "US-002", "US-003"]
 
 documents = st.builds(
@@ -77,10 +79,12 @@ lines = st.fixed_dictionaries(
     optional={
         "feature": few([FEATURE, FEATURE, FEATURE, "other"]),
         "run": few(["a", "b"]),
-        "step": few(["spec", "story", "qa", "pr"]),
+        "step": few(["spec", "story", "split", "qa", "pr"]),
         "story": few([None, *IDS]),
         "attempt": st.integers(0, 6),
-        "outcome": few(["succeeded", "rejected", "crashed", "limited", "transient", "fatal", "of a later version"]),
+        "outcome": few(
+            ["succeeded", "rejected", "crashed", "too_large", "limited", "transient", "fatal", "of a later version"]
+        ),
         "retry_at": few([0.0, NOW + 60]),
         "cost": st.floats(0, 9) | st.none(),
         "seconds": few([0.0, 2000.0]),
@@ -169,6 +173,7 @@ configs = st.builds(
         max_cost_usd=few([None, 5.0]),
         max_cost_per_story_usd=few([None, 5.0]),
         max_qa_rounds=st.integers(1, 3),
+        max_splits=st.integers(0, 2),
         calls_per_hour=few([1, 5, 100]),
     ),
 )
@@ -195,7 +200,7 @@ def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Sn
         assert seen.baseline.is_green or set(seen.baseline.red) <= seen.history.known_red
         assert seen.session.runs < config.limits.max_iterations
         assert decision.model
-        assert (decision.step == "story") == (decision.story is not None)
+        assert (decision.step in ("story", "split")) == (decision.story is not None)
     if seen.tree.is_on_branch and isinstance(
         decision, d.Adopt | d.Approve | d.Reject | d.TakeAnswer | d.AddFixes | d.GiveUp
     ):
@@ -204,7 +209,8 @@ def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Sn
         story = seen.prd.story(decision.story)
         assert story.is_open and seen.tree.is_on_branch
         assert all(seen.prd.story(other).is_completed for other in story.depends_on)
-        assert 1 <= decision.attempt <= config.limits.max_attempts
+        most = config.limits.max_attempts if decision.step == "story" else SPLIT_RUNS
+        assert 1 <= decision.attempt <= most
 
 
 def luck(seed: int, good: float) -> Choose:
@@ -332,8 +338,17 @@ class Feature(RuleBasedStateMachine):
             seen = self.world.observe()
             breaker, decision = seen.history.breaker, decide(seen, self.world.config)
             if breaker.state_at(seen.now) is State.OPEN and isinstance(decision, d.RunAgent):
-                assert decision.story != breaker.subjects[-1]
+                assert decision.story != breaker.subjects[-1] or decision.step == "split"
                 assert decision.step != breaker.subjects[-1]
+
+    @invariant()
+    def no_story_is_split_more_often_than_it_may(self) -> None:
+        if hasattr(self, "world"):
+            most = self.world.config.limits.max_splits
+            pieces = [story for story in self.world.prd.stories if "context" in story.raw]
+            assert all(piece.raw["context"]["split"] <= most for piece in pieces)
+            cut = {piece.raw["context"]["split_from"] for piece in pieces}
+            assert not cut & {piece.id for piece in pieces}
 
     @invariant()
     def no_story_has_more_attempts_than_it_may(self) -> None:

@@ -30,12 +30,13 @@ from ralphy.core.model import (
     Status,
     Tree,
 )
+from ralphy.core.split import split
 
 FEATURE = "login"
 Choose = Callable[[list[Any]], Any]
 
-STORY_ENDS = ["lands", "rejected", "crashed", "asks", "timed_out", "limited", "transient", "dies"]
-STEP_ENDS = ["succeeded", "rejected", "crashed", "limited", "transient", "dies"]
+STORY_ENDS = ["lands", "rejected", "crashed", "asks", "timed_out", "too_large", "limited", "transient", "dies"]
+STEP_ENDS = ["succeeded", "rejected", "crashed", "too_large", "limited", "transient", "dies"]
 _OUTPUT = {"spec": "SPEC.md", "qa": "QA_REPORT.md", "pr": "PR.md"}
 _ARTIFACT = {"spec": "SPEC.md", "qa": "QA_REPORT.md"}
 
@@ -136,7 +137,9 @@ def _run_agent(w: World, decision: d.RunAgent, s: Snapshot) -> None:
     w.runs.append((decision.step, decision.story or ""))
     w.record("run", run=run, step=decision.step, story=decision.story, attempt=decision.attempt, mode=decision.mode)
     w.session = replace(w.session, runs=w.session.runs + 1)
-    if decision.story:
+    if decision.step == "split":
+        _cut(w, str(decision.story), run)
+    elif decision.story:
         _work(w, decision.story, decision.attempt, run)
     else:
         _author(w, decision.step, run, s)
@@ -174,6 +177,21 @@ def _close(w: World, run: Mapping[str, Any], run_id: str, outcome: str) -> None:
     )
     w.record("end", run=run_id, outcome=outcome, failure=outcome, heals=w.choose([True, False]), tree=f"t-{run_id}",
              test_only=w.choose([None, True]), **more)  # fmt: skip
+
+
+def _cut(w: World, story: str, run: str) -> None:
+    """Pieces are cut off a story, or not."""
+    ends = w.choose(STEP_ENDS)
+    if ends == "dies":
+        return
+    if ends != "succeeded":
+        _close(w, {}, run, ends)
+        return
+    draft: list[Document] = [{"id": name, "title": name} for name in w.choose([["A"], ["A", "B"]])]
+    before = w.prd
+    w.prd = split(w.prd, w.prd.story(story), draft)
+    assert len(w.prd.stories) == len(before.stories) + len(draft)
+    w.record("end", run=run, outcome="succeeded")
 
 
 def _author(w: World, step: str, run: str, s: Snapshot) -> None:

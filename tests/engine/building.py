@@ -121,9 +121,11 @@ class Project:
         self.scenario.write_text(json.dumps(scenario), encoding="utf-8")
 
     def configure(self, **sections: Any) -> None:
-        """Settings of the repository, committed on the branch that is checked out."""
+        """Settings of the repository, committed on the branch that is checked out. Stories are not split, unless
+        `limits` say so."""
         check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
-        settings = {"agent": {"command": AGENT}, "checks": check, **sections}
+        limits = {"max_splits": 0, **sections.pop("limits", {})}
+        settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, **sections}
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         self.git("add", ".ralphy/config.yaml")

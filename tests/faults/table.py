@@ -35,7 +35,6 @@ NOT_PROVED: dict[str, str] = {
     "G11": OPEN,
     "G14": OPEN,
     "G18": OPEN,
-    "N5": OPEN,
     "C1": OPEN,
     "C2": OPEN,
     "C3": OPEN,
