@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ralphy.adapters.git_files import mend_dead
 from ralphy.core.errors import EnvironmentProblem, NotFound
 
-_SAFE = (
+SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
     "-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
+    "-c", "log.showSignature=false", "-c", "core.alternateRefsCommand=", "-c", "maintenance.auto=false",
 )  # fmt: skip
 DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
 _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
@@ -62,7 +64,7 @@ class Repository:
     def run(self, *args: str, stdin: bytes = b"", index: Path | None = None, timeout: float | None = None) -> bytes:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
-        return _run((*_SAFE, *args), self.root, env, stdin, timeout)
+        return _run((*SAFE, *args), self.root, env, stdin, timeout)
 
     def run_durable(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """The same with everything it writes on the disk when it returns: for the ledger."""
@@ -72,7 +74,7 @@ class Repository:
         """A git command that runs beside others; `finish` collects it."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return subprocess.Popen(
-            (_git(self.env), *_SAFE, *args), cwd=self.root, env=env, close_fds=False,
+            (_git(self.env), *SAFE, *args), cwd=self.root, env=env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -111,7 +113,7 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes,
             raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
         raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
     if done.returncode:
-        verbs = [arg for arg in args if arg not in _SAFE]
+        verbs = [arg for arg in args if arg not in SAFE]
         raise GitError(verbs, done.returncode, done.stderr.decode("utf-8", "replace").strip())
     return done.stdout
 
@@ -129,10 +131,11 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
     env = environment(os.environ if env is None else env)
+    mend_dead(start)
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:
-        answer = os.fsdecode(_run((*_SAFE, *ask), start, env, b"", None)).removesuffix("\n").split("\n")
+        answer = os.fsdecode(_run((*SAFE, *ask), start, env, b"", None)).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ralphy.adapters.git import Repository
+from ralphy.adapters.git import SAFE, Repository
 from ralphy.core.errors import EnvironmentProblem
 
 TREE = "40000"
@@ -83,7 +83,7 @@ class Objects:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._reader = subprocess.Popen(
-            ("git", "cat-file", "--batch"), cwd=self._repository.root, env=dict(self._repository.env),
+            ("git", *SAFE, "cat-file", "--batch"), cwd=self._repository.root, env=dict(self._repository.env),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         return self._reader

@@ -7,12 +7,14 @@ acts or waits again; everything else is asked of git.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ralphy.adapters import git
 from ralphy.adapters.git import Repository
+from ralphy.adapters.git_files import GitFiles
 from ralphy.adapters.objects import Objects
+from ralphy.adapters.ref_state import RefState
 from ralphy.adapters.warm_git import BlobWriter, RefMover
 
 if TYPE_CHECKING:
@@ -26,12 +28,18 @@ STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching",
 @dataclass(slots=True)
 class Checkout:
     """`index_at` is the commit that Ralphy's own index holds; `clean_at` the commit from which nothing differs;
-    `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run."""
+    `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run.
+    `git_files` are the files that steer git, `all_refs` reads the refs, `git_record` is the digest of what was noted
+    of both on the disk."""
 
     repository: Repository
     objects: Objects
     refs: RefMover
     blobs: BlobWriter
+    all_refs: RefState
+    git_files: GitFiles = field(default_factory=GitFiles)
+    git_record: str = ""
+    included: tuple[tuple[object, ...], tuple[str, ...]] | None = None
     index_at: str = ""
     clean_at: str = ""
     rows: Rows | None = None
@@ -42,7 +50,7 @@ class Checkout:
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
-        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository))
+        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository), RefState(repository))
 
     def close(self) -> None:
         """End the processes that were kept warm."""

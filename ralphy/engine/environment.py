@@ -49,11 +49,14 @@ _NO_PUSH = {
     "GIT_SSH_COMMAND": "false",
     "GIT_ASKPASS": "false",
     # no helper gives a password, and every address that is pushed to means nothing
-    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_COUNT": "3",
     "GIT_CONFIG_KEY_0": "credential.helper",
     "GIT_CONFIG_VALUE_0": "",
     "GIT_CONFIG_KEY_1": "url.ralphy-pushes-itself://.pushInsteadOf",
     "GIT_CONFIG_VALUE_1": "",
+    # git logs tags and replacements too: whose they are can then be told
+    "GIT_CONFIG_KEY_2": "core.logAllRefUpdates",
+    "GIT_CONFIG_VALUE_2": "always",
 }
 _BENDING = (
     "MAKEFLAGS",

@@ -50,7 +50,7 @@ def require_branch(w: Workspace, branch: str, head: str) -> None:
 def drop_locks(w: Workspace, branch: str, since: float) -> None:
     """Remove git's locks that a run has left, made since it began (epoch seconds): none of its processes lives."""
     own, shared = w.repository.git_dir, w.repository.common_dir
-    locks = [own / "index.lock", own / "HEAD.lock", shared / "packed-refs.lock"]
+    locks = [own / "index.lock", own / "HEAD.lock", shared / "packed-refs.lock", shared / "config.lock"]
     locks += [shared / "refs" / "heads" / f"{branch}.lock"] if branch else []
     left = [lock for lock in locks if (made := signature(lock)) and made[3] / 1e9 >= since - _COARSE_S]
     person = _git_at_work(w.repository.root) if left else 0
@@ -86,8 +86,8 @@ def person_left(w: Workspace, branch: str) -> bool:
     """Is HEAD elsewhere, and was it no agent that moved it?"""
     if not branch or git.head_of(w.repository)[0] == branch:
         return False
-    done = _log(w.repository.git_dir / "logs" / "HEAD")
-    return bool(done) and not _is_agents(done[-1])
+    done = log_of(w.repository.git_dir / "logs" / "HEAD")
+    return bool(done) and not is_agents(done[-1])
 
 
 def person_moved(w: Workspace, branch: str, since: str) -> bool:
@@ -95,16 +95,17 @@ def person_moved(w: Workspace, branch: str, since: str) -> bool:
     tip = git.resolve(w.repository, f"refs/heads/{branch}") if branch else ""
     if not tip or tip == since:
         return False
-    done = _log(w.repository.common_dir / "logs" / "refs" / "heads" / branch)
+    done = log_of(w.repository.common_dir / "logs" / "refs" / "heads" / branch)
     start = max((i for i, row in enumerate(done) if row.split(" ", 2)[1] == since), default=len(done))
     later = done[start + 1 :]
-    return bool(later) and not any(_is_agents(row) for row in later)
+    return bool(later) and not any(is_agents(row) for row in later)
 
 
-def _log(path: Path) -> list[str]:
+def log_of(path: Path) -> list[str]:
     """Git's log of a ref, oldest first: "<old> <new> <who> <when>\\t<what>"."""
     return [row for row in read_text(path).splitlines() if row.count(" ") > 2]
 
 
-def _is_agents(row: str) -> bool:
+def is_agents(row: str) -> bool:
+    """Does a line of git's log carry the agent's word?"""
     return row.partition("\t")[2].startswith(AGENT)

@@ -21,7 +21,7 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Status
 from ralphy.core.report import Claim
 from ralphy.core.stories import canonical
-from ralphy.engine import forgery
+from ralphy.engine import forgery, git_state
 from ralphy.engine.attempt import Attempt, settle
 from ralphy.engine.authoring import put_back
 from ralphy.engine.candidate import load_index, write_candidate
@@ -47,6 +47,7 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
+    git_state.put_back_after_kill(w)
     w.checkout.close()  # Ctrl-C ends what was kept warm, too
     w.checkout.index_at = ""
     w.checkout.look_anew()
@@ -151,6 +152,8 @@ def is_unfinished(w: Workspace) -> bool:
 
 def close_stopped(w: Workspace) -> None:
     """After an interruption: close the open run without counting it. An error that is being passed on is its cause."""
+    if not git_state.is_there(w):
+        return  # the run's end has said so; there is nothing to write to
     w.journal.catch_up(w.history)
     if is_unfinished(w):
         error = sys.exception()

@@ -17,6 +17,7 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
 from ralphy.core.steps import active_limit_s
+from ralphy.engine import git_state
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
@@ -59,9 +60,11 @@ def agent_run(
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
     prompt = prompt_for(w, decision, snapshot, outbox, feedback)
+    before, noted = git_state.take(w)
     w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
              model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch,
-             checkout=w.repository.checkout_dir.name)  # fmt: skip
+             checkout=w.repository.checkout_dir.name, git=noted)  # fmt: skip
+    git_state.begin(w)
     w.milestone("run_recorded")
     get_ready()
     w.milestone("laid_out")
@@ -72,9 +75,11 @@ def agent_run(
     result = Claude(w.config.agent.command, w.supervisor).run(request, _listener(w))
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
+    steering = git_state.put_files_back(w, before)
     drop_locks(w, snapshot.tree.branch, began)
     require_branch(w, snapshot.tree.branch, snapshot.tree.head)
-    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w))
+    git_back = (*steering, *git_state.put_back(w, before))
+    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *git_back)
     if tampered:
         w.say(f"changed during the run and put back: {', '.join(tampered)}")
     w.milestone("control_put_back")

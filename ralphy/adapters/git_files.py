@@ -1,0 +1,259 @@
+"""The files that steer git, remembered before a run and put back after it: configuration, hooks, exclusions, grafts.
+
+What is remembered is on the disk too (`git-state.json` beside the checkout's lock), and `git-state-open` stands
+there while a run goes on. So a Ralphy that was killed leaves its successor something to put back before that
+asks git for anything: `mend_dead` needs no git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ralphy.adapters.files import read_regular, replace_file, signature
+
+RECORD, OPEN = "git-state.json", "git-state-open"
+_SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout",
+           "shallow", "objects/info/alternates", "objects/info/http-alternates")  # fmt: skip
+_OF_A_WORKTREE = ("config.worktree", "info/sparse-checkout", "commondir", "gitdir")
+_MOST = 4 * 1024 * 1024
+# What a person may do to .git/config in another terminal: a branch gets a remote to follow.
+_BRANCHES = re.compile(r'(\s*\[branch "[^"\n]+"\]\n(\s*(remote = [\w.-]+|merge = refs/heads/\S+|rebase = \w+)\n)*)*\s*')
+# Settings of a person's own that make git run or read something; all others may change at any time.
+_STEERING = re.compile(
+    r"(?i)^\s*(\[\s*(include|filter|diff|merge|credential|url|gpg|protocol|http|https)\b|(fsmonitor|hookspath"
+    r"|sshcommand|gitproxy|pager|editor|askpass|worktree|attributesfile|excludesfile|path|alternaterefscommand|helper|program|command|external"
+    r"|textconv|clean|smudge|process|driver|packobjectshook|proxy|insteadof|pushinsteadof)\s*=)", re.M)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was at a path: its mode as `lstat` gives it, and its bytes (of a link: where it leads)."""
+
+    mode: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class GitFiles:
+    """Paths and what was there; None where nothing was. `mine` are those of the person, not of the repository."""
+
+    kept: dict[str, Kept | None] = field(default_factory=dict)
+    mine: frozenset[str] = frozenset()
+    _seen: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
+
+    def take(self, paths: Iterable[str], mine: Iterable[str]) -> None:
+        """Remember what is there now; what did not change since the last time is not read again."""
+        seen = {path: signature(Path(path)) for path in (*paths, *mine)}
+        self.kept = {
+            path: self.kept[path] if path in self.kept and self._seen.get(path) == now else read_kept(path)
+            for path, now in seen.items()
+        }
+        self._seen, self.mine = seen, frozenset(mine)
+
+    def changed(self, folders: Iterable[str]) -> list[str]:
+        """The paths that are no longer as they were, new files in `folders` among them; what may stand is left out."""
+        there = [path for at in folders if not Path(at).is_symlink() for path in hooks_in(at) if path not in self.kept]
+        looked = [path for path in self.kept if path not in self._seen or signature(Path(path)) != self._seen[path]]
+        return [*(path for path in looked if self._differs(path)), *there]
+
+    def _differs(self, path: str) -> bool:
+        before, now = self.kept[path], read_kept(path)
+        if before == now:
+            return False
+        old, new = (_text(before), _text(now))
+        if path in self.mine:
+            return bool(set(_steering(new)) - set(_steering(old)))
+        is_longer = path.endswith("/config") and now is not None and before is not None and now.mode == before.mode
+        return not (is_longer and new.startswith(old) and _BRANCHES.fullmatch(new[len(old) :]))
+
+    def put_back(self, path: str) -> None:
+        """Make it be as it was; what is there now is gone (keep it before)."""
+        target, before = Path(path), self.kept.get(path)
+        _remove(target)
+        if before is None:
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISDIR(before.mode):
+            target.mkdir()
+            return
+        if stat.S_ISLNK(before.mode):
+            target.symlink_to(os.fsdecode(before.data))
+            return
+        replace_file(target, before.data, durable=False)
+        target.chmod(stat.S_IMODE(before.mode))
+
+    def dumped(self) -> dict[str, Any]:
+        from base64 import b64encode
+
+        return {
+            "mine": sorted(self.mine),
+            "files": {
+                path: [kept.mode, b64encode(kept.data).decode()] if kept else None for path, kept in self.kept.items()
+            },
+        }
+
+    @classmethod
+    def loaded(cls, record: Mapping[str, Any]) -> GitFiles:
+        from base64 import b64decode
+
+        kept = {
+            path: Kept(int(row[0]), b64decode(row[1])) if row else None
+            for path, row in record["files"].items()
+        }  # fmt: skip
+        return cls(kept, frozenset(record["mine"]))
+
+
+def _text(kept: Kept | None) -> str:
+    return kept.data.decode("utf-8", "replace") if kept else ""
+
+
+def _steering(text: str) -> list[str]:
+    """The lines that make git run or read something, with those below such a section."""
+    return [line.strip() for line in text.splitlines() if _STEERING.match(line)]
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        import shutil
+
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_kept(path: str) -> Kept | None:
+    """What is at a path: a file or a link, whole; anything else counts as nothing that could be put back."""
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            return Kept(found.st_mode, os.fsencode(Path(path).readlink()))
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
+            return Kept(found.st_mode, b"")
+        data = read_regular(Path(path), _MOST)
+        return Kept(found.st_mode, data or b"")
+    except OSError:
+        return None
+
+
+def hooks_in(folder: str) -> list[str]:
+    """The hooks in a folder; git's own samples never run."""
+    try:
+        return [entry.path for entry in os.scandir(folder) if not entry.name.endswith(".sample")]
+    except OSError:
+        return []
+
+
+def repository_paths(root: Path, git_dir: Path, common_dir: Path) -> list[str]:
+    """The files of a repository that steer git."""
+    paths = [f"{common_dir}/{name}" for name in _SHARED]
+    if git_dir != common_dir:
+        paths += [f"{git_dir}/{name}" for name in _OF_A_WORKTREE]
+        paths.append(f"{root}/.git")
+    hooks = f"{common_dir}/hooks"
+    return [*paths, hooks, *([] if Path(hooks).is_symlink() else hooks_in(hooks))]
+
+
+def personal_paths(env: Mapping[str, str]) -> list[str]:
+    """The files of a person that steer git in every repository, and where they lead if they are links."""
+    home = env.get("HOME", "")
+    xdg = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    names = [f"{home}/.gitconfig", *(f"{xdg}/git/{name}" for name in ("config", "attributes", "ignore"))]
+    if env.get("GIT_CONFIG_GLOBAL"):
+        names.append(env["GIT_CONFIG_GLOBAL"])
+    return list(dict.fromkeys([*names, *(os.path.realpath(name) for name in names if Path(name).is_symlink())]))
+
+
+def write_record(folder: Path, data: bytes) -> str:
+    """Have the record on the disk; gives its digest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / RECORD, data)
+    return digest_of(data)
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_record(folder: Path, is_trusted: Callable[[str], bool]) -> dict[str, Any] | None:
+    """What was remembered before the run that is open; None if none is, or if the record is not Ralphy's."""
+    import orjson
+
+    try:
+        if not (folder / OPEN).exists():
+            return None
+        data = (folder / RECORD).read_bytes()
+        found = orjson.loads(data) if is_trusted(digest_of(data)) else None
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def mend_dead(start: Path) -> None:
+    """Put back what steers git where a Ralphy died during a run; its successor then keeps and tells what was found.
+
+    What is there is copied beside the record first. Does nothing while a Ralphy works in the checkout.
+    """
+    found = _git_dirs(start)
+    if found is None:
+        return
+    git_dir, common_dir = found
+    name = "main" if git_dir == common_dir else f"worktree-{git_dir.name}"
+    folder = common_dir / "ralphy" / "checkouts" / name
+    if not (folder / OPEN).exists() or _is_worked_in(folder):
+        return
+    record = read_record(folder, lambda digest: _is_in_journal(common_dir / "ralphy" / "journal.jsonl", digest))
+    if record is None:
+        return
+    files = GitFiles.loaded(record)
+    for path in files.changed([f"{common_dir}/hooks"]):
+        keep_found(folder, path)
+        files.put_back(path)
+
+
+def _is_worked_in(folder: Path) -> bool:
+    from ralphy.adapters.lock import holder
+
+    return bool(holder(folder / "lock"))
+
+
+def keep_found(folder: Path, path: str) -> None:
+    """A copy of what was found at a path, beside the record, where the successor looks for it."""
+    now = read_kept(path)
+    if now is not None and stat.S_ISREG(now.mode):
+        aside = folder / "found"
+        aside.mkdir(parents=True, exist_ok=True)
+        replace_file(aside / path.strip("/").replace("/", "__"), now.data, durable=False)
+
+
+def _is_in_journal(journal: Path, digest: str) -> bool:
+    """Does one of the journal's last lines name this record?"""
+    try:
+        with journal.open("rb") as lines:
+            lines.seek(max(0, os.fstat(lines.fileno()).st_size - 256 * 1024))
+            return digest.encode() in lines.read()
+    except OSError:
+        return False
+
+
+def _git_dirs(start: Path) -> tuple[Path, Path] | None:
+    """(git directory, common directory) of the checkout around a folder, found without git."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        at = folder / ".git"
+        if at.is_dir():
+            return at, at
+        if at.is_file():
+            named = at.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+            git_dir = (folder / named).resolve()
+            try:
+                common = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+            except OSError:
+                return git_dir, git_dir
+            return git_dir, (git_dir / common).resolve()
+    return None

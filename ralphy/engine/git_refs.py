@@ -1,0 +1,146 @@
+"""Refs around a run: what an agent moved, made or deleted is put back, and what it made is kept where it is named.
+
+Git's log of a ref tells an agent's doing (GIT_REFLOG_ACTION) from a person's. Tags are logged in the agent's
+environment alone. What cannot be told: a new ref stands, a moved or deleted one is put back, its new value kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters.files import replace_file
+from ralphy.adapters.ref_state import is_oid
+from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.engine.forgery import is_agents, log_of
+from ralphy.engine.workspace import Workspace
+
+STASH = "refs/stash"
+_AMBIGUOUS = "\tbranch: "  # git branch and git switch -c write that, whatever GIT_REFLOG_ACTION says
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A ref that is not as it was; "" where there was or is none."""
+
+    ref: str
+    before: str
+    now: str
+
+
+def put_refs_back(
+    w: Workspace, before: Mapping[str, str], stash: Sequence[str], spared: Collection[str], *, others_at_work: bool
+) -> list[str]:
+    """Undo what the agent did to refs and stash; gives their names. `spared` are branches that others work on."""
+    now = w.checkout.all_refs.read()
+    if now == before and log_of(_stash_log(w)) == list(stash):
+        return []
+    skipped = {f"refs/heads/{w.feature_branch}", *spared, STASH}
+    changed = [
+        Moved(ref, before.get(ref, ""), now.get(ref, ""))
+        for ref in sorted(before.keys() | now.keys())
+        if before.get(ref) != now.get(ref) and ref not in skipped
+    ]
+    theirs = [moved for moved in changed if _is_agents(w, moved, others_at_work)]
+    _put_back(w, theirs)
+    back = [moved.ref for moved in theirs]
+    if _put_stash_back(w, stash, now.get(STASH, "")):
+        back.append("the stash")
+    return back
+
+
+def _is_agents(w: Workspace, moved: Moved, others_at_work: bool) -> bool:
+    """Is it to be put back?"""
+    ref = moved.ref
+    if ref.startswith((f"refs/ralphy/{w.feature.name}/", "refs/replace/")):
+        return True
+    if ref.startswith("refs/ralphy/") and others_at_work:
+        return False
+    if not moved.now:
+        return not ref.startswith("refs/remotes/")  # a fetch prunes those, and another brings them back
+    rows = log_of(w.repository.common_dir / "logs" / ref)
+    start = max((i for i, row in enumerate(rows) if row.split(" ", 2)[1] == moved.before), default=len(rows))
+    later = [row for row in (rows[start + 1 :] if moved.before else rows) if _AMBIGUOUS not in row]
+    return any(is_agents(row) for row in later) if later else bool(moved.before)
+
+
+def _put_back(w: Workspace, changed: Sequence[Moved]) -> None:
+    """Keep what is there, drop what was made, then put back what was: names may stand in each other's way."""
+    zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
+    for moved in changed:
+        if moved.now and not is_oid(moved.now):
+            _drop_file(w, moved.ref)
+    sound = [moved for moved in changed if is_oid(moved.now)]
+    _move(w, [(found_ref(w, moved.ref), moved.now, "") for moved in sound])
+    _move(w, [(moved.ref, zero, moved.now) for moved in sound if not is_oid(moved.before)])
+    _move(w, [
+        (moved.ref, moved.before, moved.now if is_oid(moved.now) else "") for moved in changed if is_oid(moved.before)
+    ])  # fmt: skip
+    for moved in changed:
+        if moved.before.startswith("ref: "):
+            replace_file(w.repository.common_dir / moved.ref, f"{moved.before}\n".encode())
+
+
+def found_ref(w: Workspace, ref: str) -> str:
+    """Where what an agent made of a ref is kept."""
+    run = (w.history.open_run or {}).get("run") or "unknown"
+    return f"refs/ralphy/{w.feature.name}/found/{run}/{ref.removeprefix('refs/')}"
+
+
+def _drop_file(w: Workspace, ref: str) -> None:
+    path = w.repository.common_dir / ref
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+
+
+def _move(w: Workspace, moves: Sequence[tuple[str, str, str]]) -> None:
+    """All together if that goes, else each by itself: one whose commit is gone must not hold back the others."""
+    if not moves:
+        return
+    try:
+        w.checkout.refs.move(moves)
+    except (Conflict, EnvironmentProblem):
+        for ref, new, old in moves:
+            try:
+                w.checkout.refs.move([(ref, new, old)])
+            except (Conflict, EnvironmentProblem) as error:
+                w.say(f"{ref} cannot be put back to {new[:12]}: {error.what}")
+
+
+def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> bool:
+    """A person's stashes stay, the agent's become refs: those made on the feature's branch, where nobody else is."""
+    log = _stash_log(w)
+    rows = log_of(log)
+    new = [row for row in rows if row not in before]
+    mine = (f"WIP on {w.feature_branch}: ", f"On {w.feature_branch}: ")
+    agents = [row for row in new if row.partition("\t")[2].startswith(mine)]
+    wanted = [*before, *(row for row in new if row not in agents)]
+    if wanted == rows:
+        return False
+    _move(w, [(found_ref(w, f"stash-{i}"), _new_of(row), "") for i, row in enumerate(agents, 1)])
+    zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
+    tip = _new_of(wanted[-1]) if wanted else zero
+    if tip != now:
+        _move(w, [(STASH, tip, now)])
+    _write_log(log, wanted, zero)
+    return True
+
+
+def _stash_log(w: Workspace) -> Path:
+    return w.repository.common_dir / "logs" / STASH
+
+
+def _new_of(row: str) -> str:
+    return row.split(" ", 2)[1]
+
+
+def _write_log(log: Path, rows: Iterable[str], zero: str) -> None:
+    """Git's log of the stash is the list of stashes: each row begins where the one before it ended."""
+    lines, at = [], zero
+    for row in rows:
+        _, new, rest = row.split(" ", 2)
+        lines.append(f"{at} {new} {rest}\n")
+        at = new
+    if lines:
+        replace_file(log, "".join(lines).encode("utf-8", "surrogateescape"))

@@ -1,0 +1,206 @@
+"""Git's state around a run: what an agent did to configuration, hooks, refs and stash is put back and kept.
+
+It is remembered before the run, in `git-state.json` too, and the journal's line of the run names the digest of that
+file. After the run nothing of git's is asked before the files that steer it are as they were. A person may work in
+the repository meanwhile: what git's log of a ref does not call the agent's stands (see `forgery`), and where that
+cannot be told, both are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ralphy.adapters import git_files
+from ralphy.adapters.files import read_regular, replace_file, signature
+from ralphy.adapters.git import Repository
+from ralphy.adapters.git_files import OPEN, GitFiles
+from ralphy.adapters.lock import holder
+from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.engine.control import set_aside
+from ralphy.engine.git_refs import put_refs_back
+from ralphy.engine.workspace import Workspace
+
+
+@dataclass(slots=True)
+class GitState:
+    """What was there before a run: the files, every ref, the log of the stash, and HEAD."""
+
+    files: GitFiles = field(default_factory=GitFiles)
+    refs: Mapping[str, str] = field(default_factory=dict)
+    stash: tuple[str, ...] = ()
+    head: str = ""
+
+
+def take(w: Workspace) -> tuple[GitState, str]:
+    """Remember Git's state as it is now, on the disk too; gives the digest for the journal."""
+    r, files = w.repository, w.checkout.git_files
+    personal = git_files.personal_paths(w.env)
+    own = git_files.repository_paths(r.root, r.git_dir, r.common_dir)
+    files.take([*own, *_included(w, own, personal)], personal)
+    _agree_with_others(w, files)
+    state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
+    named = {**files.dumped(), "refs": state.refs, "stash": state.stash, "head": state.head}
+    data = orjson.dumps(named) if all(map(_is_text, files.kept)) else b"{}"
+    digest = git_files.digest_of(data)
+    if digest != w.checkout.git_record:
+        w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
+    return state, digest
+
+
+def begin(w: Workspace) -> None:
+    """From here on a dead Ralphy leaves something to put back."""
+    (w.repository.checkout_dir / OPEN).touch()
+
+
+def _is_text(path: str) -> bool:
+    """A path that is no UTF-8 cannot be noted; then only what is in memory is put back."""
+    return path.isprintable() or path.isascii()
+
+
+def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list[str]:
+    """Further files that git reads its configuration from. Asked once, and again when the configuration changed."""
+    known = tuple(signature(Path(path)) for path in (*own, *personal) if path.endswith(("config", "worktree")))
+    if w.checkout.included is None or w.checkout.included[0] != known:
+        rows = w.repository.run("config", "--list", "--show-origin", "--name-only", "-z").split(b"\0")[::2]
+        at = w.repository.root
+        named = dict.fromkeys(str(at / os.fsdecode(row[5:])) for row in rows if row.startswith(b"file:"))
+        found = tuple(path for path in named if path not in own and path not in personal and os.access(path, os.W_OK))
+        w.checkout.included = (known, found)
+    return [path for path in w.checkout.included[1] if path not in own]
+
+
+def _agree_with_others(w: Workspace, files: GitFiles) -> None:
+    """Where another checkout has a run that lives, what it remembered is the truth about the files that are shared."""
+    for folder in _at_work(w):
+        record = git_files.read_record(folder, lambda _: True)
+        for path, kept in (GitFiles.loaded(record).kept if record and "files" in record else {}).items():
+            if path in files.kept:
+                files.kept[path] = kept
+
+
+def _at_work(w: Workspace) -> list[Path]:
+    """The folders of other checkouts of this repository in which a Ralphy works now."""
+    own = w.repository.checkout_dir
+    try:
+        found = [Path(entry.path) for entry in os.scandir(own.parent) if entry.name != own.name]
+    except OSError:
+        return []
+    return [folder for folder in found if holder(folder / "lock")]
+
+
+def put_files_back(w: Workspace, state: GitState) -> list[str]:
+    """Undo what was done to the files that steer git; gives their names. No git is asked for anything here.
+
+    Raises EnvironmentProblem if the repository itself has gone.
+    """
+    _require_repository(w)
+    changed = state.files.changed([f"{w.repository.common_dir}/hooks"])
+    for path in changed:
+        set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
+        state.files.put_back(path)
+    if not _stands(_head_text(w.repository)) and state.head:
+        replace_file(w.repository.git_dir / "HEAD", f"{state.head}\n".encode())
+        changed.append(str(w.repository.git_dir / "HEAD"))
+    if changed:  # what was started meanwhile may have read what is gone now
+        w.checkout.refs.close()
+        w.checkout.blobs.close()
+        w.checkout.objects.close()
+    return [shown(w, path) for path in changed]
+
+
+def put_back(w: Workspace, state: GitState) -> list[str]:
+    """The refs and the stash, once the files are right; gives what was put back. The run is over with that."""
+    busy = _at_work(w)
+    branches = {head_of_checkout(w.repository, folder.name) for folder in busy}
+    back = put_refs_back(w, state.refs, state.stash, branches, others_at_work=bool(busy))
+    (w.repository.checkout_dir / OPEN).unlink(missing_ok=True)
+    return back
+
+
+def put_back_after_kill(w: Workspace) -> None:
+    """The same for a run that died with its Ralphy. Raises Conflict if what was remembered cannot be trusted."""
+    folder = w.repository.checkout_dir
+    if not is_there(w) or not (folder / OPEN).exists():
+        return
+    run = w.history.open_run or {}
+    known = str(run.get("git") or "")
+    record = git_files.read_record(folder, lambda digest: not known or digest == known)
+    if record is None:
+        raise Conflict(
+            "what was noted of Git's state before the last run has been changed", where=str(folder / git_files.RECORD),
+            hint=f"look at .git/config and .git/hooks yourself, then: rm {folder / OPEN}",
+        )  # fmt: skip
+    state = _loaded(record)
+    back = [*_found_before(w), *put_files_back(w, state), *put_back(w, state)]
+    if back:
+        w.say(f"changed during the run and put back: {', '.join(dict.fromkeys(back))}")
+
+
+def _loaded(record: Mapping[str, Any]) -> GitState:
+    if "files" not in record:
+        return GitState()
+    return GitState(GitFiles.loaded(record), record["refs"], tuple(record["stash"]), record["head"])
+
+
+def _found_before(w: Workspace) -> list[str]:
+    """What `mend_dead` found and put back before git was asked for anything."""
+    folder = w.repository.checkout_dir / "found"
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in found:
+        set_aside(w, path)
+    with suppress(OSError):
+        folder.rmdir()
+    return [shown(w, "/" + path.name.replace("__", "/")) for path in found]
+
+
+def is_there(w: Workspace) -> bool:
+    """Is the repository still there, with Ralphy's journal in it?"""
+    return (w.repository.state_dir / "journal.jsonl").exists() and (w.repository.common_dir / "objects").is_dir()
+
+
+def _require_repository(w: Workspace) -> None:
+    r = w.repository
+    if not is_there(w):
+        raise EnvironmentProblem(
+            "Git's own folder was removed or replaced while the agent worked: there is nothing to commit to",
+            where=str(r.common_dir),
+            hint="the working tree is as the agent left it; get .git back from a backup, or clone the remote beside it",
+        )
+    (r.common_dir / "refs" / "heads").mkdir(parents=True, exist_ok=True)
+
+
+def shown(w: Workspace, path: str) -> str:
+    """A path as people read it: from the checkout, with `.git` for the folder that git calls its own."""
+    for folder, name in ((w.repository.common_dir, ".git"), (w.repository.root, "")):
+        if path.startswith(f"{folder}/"):
+            return f"{name}/{path.removeprefix(f'{folder}/')}".lstrip("/")
+    home = w.env.get("HOME", "")
+    return f"~/{path.removeprefix(f'{home}/')}" if home and path.startswith(f"{home}/") else path
+
+
+def _head_text(r: Repository) -> str:
+    return (read_regular(r.git_dir / "HEAD", 4096) or b"").decode("utf-8", "surrogateescape").strip()
+
+
+def _stands(head: str) -> bool:
+    """Is it something that HEAD can hold?"""
+    return head.startswith("ref: refs/") or (len(head) in (40, 64) and head.isalnum())
+
+
+def head_of_checkout(r: Repository, name: str) -> str:
+    """The ref that HEAD stands on in a checkout, by its name among Ralphy's."""
+    git_dir = r.common_dir if name == "main" else r.common_dir / "worktrees" / name.removeprefix("worktree-")
+    text = (read_regular(git_dir / "HEAD", 4096) or b"").decode("utf-8", "surrogateescape").strip()
+    return text.removeprefix("ref: ")
+
+
+def _stash(r: Repository) -> tuple[str, ...]:
+    log = read_regular(r.common_dir / "logs" / "refs" / "stash") or b""
+    return tuple(log.decode("utf-8", "surrogateescape").splitlines())

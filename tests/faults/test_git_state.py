@@ -1,0 +1,315 @@
+"""Git's own state: what an agent does to configuration, hooks, refs and stash runs nowhere and is put back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.git import discover
+from ralphy.adapters.ref_state import RefState
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Act, Ended, Project, assert_clean, beside, build, drive, story, works
+from tests.engine.driver import KILLED
+
+PERSON = ["env", "-u", "GIT_REFLOG_ACTION", "-u", "GIT_CONFIG_COUNT"]
+HOOKS = ("pre-commit", "post-commit", "reference-transaction", "post-index-change", "post-checkout", "post-rewrite")
+
+
+class Canaries:
+    """Programs that leave a file when they are run, by the place from which git would run them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.sung = folder, folder / "sung"
+        self.sung.mkdir(parents=True)
+
+    def program(self, name: str) -> str:
+        path = self.folder / name
+        path.write_text(f'#!/bin/sh\ntouch "{self.sung}/{name}"\ncat 2>/dev/null\nexit 0\n')
+        path.chmod(0o755)
+        return str(path)
+
+    def hooks(self, name: str) -> str:
+        folder = self.folder / f"{name}.d"
+        folder.mkdir(exist_ok=True)
+        for hook in HOOKS:
+            shutil.copy(self.program(name), folder / hook)
+        return str(folder)
+
+    def config(self) -> str:
+        """Everything at once that a configuration can make git run."""
+        p, more = self.program, self.folder / "included"
+        more.write_text(f'[alias]\n\tstatus = "!{p("alias")}"\n[diff "x"]\n\ttextconv = {p("textconv")}\n')
+        attributes = self.folder / "attributes"
+        attributes.write_text("* filter=x diff=x merge=x\n")
+        return (
+            f"[core]\n\tfsmonitor = {p('fsmonitor')}\n\thooksPath = {self.hooks('hooks-path')}\n"
+            f"\tpager = {p('pager')}\n\tsshCommand = {p('ssh')}\n\tgitProxy = {p('proxy')}\n"
+            f"\taskPass = {p('askpass')}\n\teditor = {p('editor')}\n"
+            f"\tattributesFile = {attributes}\n\talternateRefsCommand = {p('alternates')}\n"
+            f'[filter "x"]\n\tclean = {p("clean")}\n\tsmudge = {p("smudge")}\n'
+            f'[diff]\n\texternal = {p("external")}\n[diff "x"]\n\tcommand = {p("command")}\n'
+            f'[merge "x"]\n\tdriver = {p("driver")}\n[credential]\n\thelper = "!{p("credential")}"\n'
+            f"[gpg]\n\tprogram = {p('gpg')}\n[commit]\n\tgpgSign = true\n[log]\n\tshowSignature = true\n"
+            f"[include]\n\tpath = {more}\n"
+        )
+
+    def heard(self) -> set[str]:
+        return {path.name for path in self.sung.iterdir()}
+
+
+@pytest.fixture
+def canaries(tmp_path: Path) -> Canaries:
+    return Canaries(tmp_path / "canaries")
+
+
+def appends(path: str, text: str) -> list[list[str]]:
+    return [["sh", "-c", 'printf "%s" "$1" >> "$2"', "sh", text, path]]
+
+
+def hostile(canaries: Canaries) -> Act:
+    """An agent that works, and makes git run its programs wherever git can be told to."""
+    hooks = [["cp", "-r", f"{canaries.hooks('hook')}/.", ".git/hooks/"]]
+    evil = [*appends(".git/config", canaries.config()), *appends(".git/info/attributes", "* filter=x diff=x merge=x\n")]
+    home = [["git", "config", "--global", "core.fsmonitor", canaries.program("global")]]
+    return works(run=[*hooks, *home, *evil])
+
+
+def two(tmp_path: Path, act: Act) -> Project:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [act], "US-002": [works()]})
+    return project
+
+
+def meddled(tmp_path: Path, *commands: Sequence[str]) -> tuple[Project, Ended]:
+    project = build(tmp_path, story("US-001"))
+    project.git("branch", "other")
+    project.git("tag", "v1")
+    project.play(stories={"US-001": [works(run=[list(command) for command in commands])]})
+    return project, project.loop()
+
+
+def flags(project: Project) -> str:
+    return " ".join(project.story("US-001")["evidence"]["warnings"])
+
+
+def test_plain_git_runs_what_the_canaries_are_made_of(tmp_path: Path, canaries: Canaries) -> None:
+    project = build(tmp_path, story("US-001"))
+    config = project.repo / ".git" / "config"
+    config.write_text(config.read_text() + canaries.config())
+    shutil.copytree(canaries.hooks("hook"), project.repo / ".git" / "hooks", dirs_exist_ok=True)
+    (project.repo / "src" / "base.py").write_text("X = 1\n")
+    for words in (["status"], ["add", "--all"], ["commit", "--no-gpg-sign", "-qm", "x"], ["diff", "HEAD~1"]):
+        subprocess.run(["git", *words], cwd=project.repo, env=project.env, capture_output=True, check=False)
+
+    assert canaries.heard() >= {"fsmonitor", "hooks-path", "clean", "command"}
+
+
+@pytest.mark.fault("G13", "S2")
+def test_programs_that_an_agent_puts_into_gits_configuration_never_run(tmp_path: Path, canaries: Canaries) -> None:
+    project = two(tmp_path, hostile(canaries))
+    before = (project.repo / ".git" / "config").read_text()
+
+    ended = project.loop()
+
+    assert canaries.heard() == set()
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert (project.repo / ".git" / "config").read_text() == before
+    assert not (project.repo / ".git" / "hooks" / "pre-commit").exists()
+    assert "fsmonitor" not in Path(project.env["HOME"], ".gitconfig").read_text()
+    for name in (".git/config", ".git/hooks/pre-commit", ".git/info/attributes", "~/.gitconfig"):
+        assert name in flags(project) or name in ended.text
+    assert [name for name in project.set_aside() if name.endswith("git__config")]
+    assert_clean(project)
+
+
+@pytest.mark.fault("G13", "P1")
+def test_nor_do_they_run_when_ralphy_was_killed_and_starts_again(tmp_path: Path, canaries: Canaries) -> None:
+    project = two(tmp_path, hostile(canaries))
+    before = (project.repo / ".git" / "config").read_text()
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    assert "fsmonitor" in (project.repo / ".git" / "config").read_text()
+
+    ended = project.loop()
+
+    assert canaries.heard() == set()
+    assert (project.repo / ".git" / "config").read_text() == before
+    assert "changed during the run and put back: " in ended.text
+    assert ".git/config" in ended.text
+    assert [name for name in project.set_aside() if name.endswith("git__config")]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+UNUSABLE = {
+    "a working tree elsewhere": "[core]\n\tworktree = /nowhere\n",
+    "an unknown extension": "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnonsense = true\n",
+}
+
+
+@pytest.mark.fault("G13", "G16")
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_repository_that_a_dead_run_made_unusable_is_made_usable(tmp_path: Path, name: str) -> None:
+    project = two(tmp_path, works(run=appends(".git/config", UNUSABLE[name])))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_a_record_that_was_changed_is_not_believed(tmp_path: Path, canaries: Canaries) -> None:
+    project = two(tmp_path, hostile(canaries))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    record = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "git-state.json"
+    record.write_bytes(record.read_bytes().replace(b'"head"', b'"tail"'))
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.CONFLICT
+    assert "has been changed" in said
+    assert "git-state-open" in said
+
+
+@pytest.mark.fault("G16")
+def test_refs_that_an_agent_moved_deleted_or_made_are_put_back_and_kept(tmp_path: Path) -> None:
+    project, ended = meddled(
+        tmp_path,
+        ["git", "commit", "--quiet", "--allow-empty", "-m", "agent"],
+        ["git", "branch", "--force", "other", "HEAD"],
+        ["git", "branch", "--quiet", "-D", "main"],
+        ["git", "tag", "--force", "v1"],
+        ["git", "tag", "fake"],
+        ["git", "switch", "--quiet", "--create", "mine"],
+        ["git", "commit", "--quiet", "--allow-empty", "-m", "agent"],
+        ["git", "switch", "--quiet", "ralph/login"],
+        ["git", "replace", "HEAD", "HEAD~1"],
+        ["git", "update-ref", "refs/ralphy/login/US-009/attempt-1", "HEAD"],
+    )
+
+    base = project.git("rev-parse", "main")
+    assert project.git("rev-parse", "other", "v1^{commit}").split() == [base, base]
+    refs = project.refs("refs")
+    assert not {"refs/tags/fake", "refs/heads/mine", "refs/ralphy/login/US-009/attempt-1"} & set(refs)
+    assert project.refs("refs/replace") == []
+    kept = {ref.split("/", 5)[5] for ref in refs if "/found/" in ref}
+    assert kept >= {"heads/other", "tags/v1", "tags/fake", "heads/mine", "ralphy/login/US-009/attempt-1"}
+    assert "refs/heads/main" in flags(project) + ended.text
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
+
+
+@pytest.mark.fault("G16")
+def test_what_a_person_does_in_another_terminal_meanwhile_stands(tmp_path: Path) -> None:
+    project, ended = meddled(
+        tmp_path,
+        [*PERSON, "git", "tag", "v2"],
+        [*PERSON, "git", "branch", "idea"],
+        [*PERSON, "git", "worktree", "add", "--quiet", "../elsewhere", "other"],
+        [*PERSON, "git", "-C", "../elsewhere", "commit", "--quiet", "--allow-empty", "-m", "by hand"],
+        [*PERSON, "git", "config", "branch.idea.remote", "origin"],
+        [*PERSON, "git", "config", "branch.idea.merge", "refs/heads/idea"],
+    )
+
+    assert project.git("log", "-1", "--format=%s", "other") == "by hand"
+    assert {"refs/tags/v2", "refs/heads/idea"} <= set(project.refs("refs"))
+    assert project.git("config", "branch.idea.merge") == "refs/heads/idea"
+    assert "put back" not in ended.text
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("G16")
+def test_a_persons_stash_is_there_again_and_the_agents_is_kept_as_a_ref(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    for text in ("ONE = 1\n", "TWO = 2\n"):
+        (project.repo / "src" / "base.py").write_text(text)
+        project.git("stash", "push", "--quiet", "-m", text.strip())
+    before = project.git("stash", "list")
+    stash = [["git", "stash", "clear"], ["sh", "-c", "echo A=1 >> src/base.py"], ["git", "stash", "push", "--quiet"]]
+    project.play(stories={"US-001": [works(run=stash)]})
+
+    project.loop()
+
+    assert project.git("stash", "list") == before
+    assert project.git("show", "stash@{1}:src/base.py") == "ONE = 1"
+    assert any(ref.endswith("/stash-1") for ref in project.refs())
+    assert "the stash" in flags(project)
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("gone", ["HEAD hooks info config", "refs packed-refs"])
+@pytest.mark.fault("G16")
+def test_a_part_of_gits_folder_that_was_deleted_is_made_again(tmp_path: Path, gone: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".git" / "info" / "exclude").write_text("*.tmp\n")
+    project.git("branch", "other")
+    project.git("pack-refs", "--all")
+    project.git("branch", "loose")
+    project.play(stories={"US-001": [works(run=[["rm", "-rf", *(f".git/{name}" for name in gone.split())]])]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert set(project.refs("refs/heads")) == {
+        f"refs/heads/{name}" for name in ("main", "other", "loose", project.branch)
+    }
+    assert (project.repo / ".git" / "info" / "exclude").read_text() == "*.tmp\n"
+    assert_clean(project)
+
+
+@pytest.mark.fault("G16")
+@pytest.mark.parametrize("then", [["true"], ["git", "init", "--quiet"]], ids=["gone", "made anew"])
+def test_a_repository_that_was_deleted_is_a_clear_halt(tmp_path: Path, then: list[str]) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(run=[["rm", "-rf", ".git"], then])]})
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.ENVIRONMENT
+    assert "removed or replaced while the agent worked" in said
+    assert "Traceback" not in said
+    assert (project.repo / "src" / "us_001.py").exists()
+
+
+@pytest.mark.fault("G16")
+def test_the_link_of_a_worktree_to_its_repository_is_put_back(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    other = beside(project, tmp_path / "side")
+    other.play(stories={"US-001": [works(run=[["rm", ".git"]])]})
+
+    other.loop()
+
+    assert (other.repo / ".git").is_file()
+    assert other.landed() == ["login/US-001"]
+
+
+def test_refs_by_the_thousand_are_read_once(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    head = project.git("rev-parse", "HEAD")
+    rows = "".join(f"create refs/tags/t{i} {head}\n" for i in range(2000))
+    subprocess.run(["git", "update-ref", "--stdin"], cwd=project.repo, env=project.env, input=rows.encode(), check=True)
+    project.git("pack-refs", "--all")
+    state = RefState(discover(project.repo, dict(os.environ)))
+    first = state.read()
+
+    opened = count_of_opened_files(state.read)
+
+    assert first["refs/tags/t1999"] == head
+    assert opened == 0
+    assert state.read() == first
+
+
+def count_of_opened_files(act: Callable[[], object]) -> int:
+    """How many files are opened while `act` runs; folders are not counted."""
+    opened: list[str] = []
+    is_on = [True]
+    sys.addaudithook(lambda name, args: opened.append(str(args[0])) if is_on[0] and name == "open" else None)
+    act()
+    is_on[0] = False
+    return len(opened)
