@@ -56,6 +56,7 @@ class Field:
 
 _GATE = Rule('"human" or "auto"', choices=("human", "auto"))
 _SECONDS = Rule("a number of seconds above 0 (at most 30 days)", above=0, most=MONTH_S)
+_FINDING = Rule('"reject" or "flag"', choices=("reject", "flag"))
 _COUNT = Rule("a whole number, 1 or more", least=1)
 _MONEY = Rule("an amount in USD above 0, or null for no limit", above=0)
 _COMMAND = Rule("a command on one line", is_command=True)
@@ -92,6 +93,12 @@ RULES: Mapping[str, Rule] = {
     "gates.qa": _GATE,
     "safety.level": Rule('"minimal", "moderate" or "strict"', choices=("minimal", "moderate", "strict")),
     "safety.sandbox": Rule('"auto", "bwrap" or "none"', choices=("auto", "bwrap", "none")),
+    "verify.removed_tests": _FINDING,
+    "verify.skipped_tests": _FINDING,
+    "verify.emptied_tests": _FINDING,
+    "verify.fewer_assertions": _FINDING,
+    "verify.runner_config": _FINDING,
+    "verify.edited_checks": _FINDING,
     "git.commit": Rule('"squash" or "keep"', choices=("squash", "keep")),
     "git.branch_prefix": Rule("the beginning of a branch name, such as ralphy/", pattern=_REF),
     "git.base": Rule("the name of a branch, or nothing", pattern=rf"(|{_REF}(?<![./]))"),

@@ -115,6 +115,18 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True)
+class Verify:
+    """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence."""
+
+    removed_tests: str = "reject"
+    skipped_tests: str = "reject"
+    emptied_tests: str = "reject"
+    fewer_assertions: str = "flag"
+    runner_config: str = "reject"
+    edited_checks: str = "flag"
+
+
+@dataclass(frozen=True, slots=True)
 class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
@@ -144,5 +156,6 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     gates: Gates = field(default_factory=Gates)
     safety: Safety = field(default_factory=Safety)
+    verify: Verify = field(default_factory=Verify)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)

@@ -13,7 +13,7 @@ from ralphy.core.errors import Conflict
 from ralphy.core.model import Document, Snapshot, Story
 from ralphy.core.stories import completed
 from ralphy.engine.baseline import record_baseline
-from ralphy.engine.checks import CheckResult, failed, run_checks
+from ralphy.engine.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
 from ralphy.engine.workspace import Workspace
@@ -61,6 +61,6 @@ def _evidence(s: Snapshot, results: Sequence[CheckResult]) -> Document:
         "tree": s.tree.code,
         "base": s.tree.head,
         "accepted": "accepted by a person",
-        "checks": [{"name": c.name, "exit": c.exit, "seconds": round(c.seconds, 2)} for c in results],
+        "checks": [checked(c) for c in results],
     }
     return {**found, "warnings": warnings} if warnings else found

@@ -19,6 +19,7 @@ from ralphy.core.substance import is_test
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
+from ralphy.engine.checks import checked
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, kept_commit, lay_out
@@ -230,8 +231,10 @@ def _evidence(a: Attempt, cost_usd: float) -> dict[str, Any]:
         "base": a.head,
         "run": a.ran.run,
         "cost_usd": round(cost_usd, 4),
-        "checks": [{"name": c.name, "exit": c.exit, "seconds": round(c.seconds, 2)} for c in a.verdict.checks],
+        "checks": [checked(c) for c in a.verdict.checks],
     }
+    if a.verdict.tests:
+        found["tests"] = dict(a.verdict.tests)
     if a.verdict.warnings:
         found["warnings"] = list(a.verdict.warnings)
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from ralphy.adapters.listings import Listings
 from ralphy.core.config import Check
-from ralphy.core.history import History
+from ralphy.core.listing import Listing
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, set_made_aside
@@ -20,10 +21,11 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
     return f"{code}:{commands}"
 
 
-def known_baseline(history: History, code: str, checks: Sequence[Check]) -> Baseline | None:
-    """The baseline of that code if it was taken before."""
-    entry = history.baselines.get(key_of(code, checks))
-    if entry is None:
+def known_baseline(w: Workspace, code: str) -> Baseline | None:
+    """The baseline of that code if it was taken before, and the tests that it listed are still known."""
+    key = key_of(code, w.checks)
+    entry = w.history.baselines.get(key)
+    if entry is None or (entry.get("tests") and not _listings(w).has(key)):
         return None
     return Baseline(bool(entry.get("green")), tuple(entry.get("red", ())), str(entry.get("detail", "")))
 
@@ -43,8 +45,29 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     """Remember what the checks said about a tree."""
     red = [name for r in results if not r.is_green and not r.is_empty for name in r.names]
     is_empty = any(r.is_empty for r in results)
-    w.record("baseline", key=key_of(code, w.checks), green=not red, red=red, empty=is_empty or None,
+    key = key_of(code, w.checks)
+    tests = _listings(w).save(key, listed(results))
+    w.record("baseline", key=key, green=not red, red=red, empty=is_empty or None, tests=tests or None,
              detail="; ".join(r.sentence() for r in results))  # fmt: skip
+
+
+def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
+    """What the runners told of the tests, by check."""
+    return {r.name: r.listing for r in results if r.listing is not None}
+
+
+def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
+    """The tests that the checks listed for that code, by check; {} if none did.
+
+    None if the file that has them is gone, or is not what was written: somebody had a hand in it.
+    """
+    key = key_of(code, w.checks)
+    digest = (w.history.baselines.get(key) or {}).get("tests")
+    return _listings(w).load(key, str(digest)) if digest else {}
+
+
+def _listings(w: Workspace) -> Listings:
+    return Listings(w.repository.state_dir)
 
 
 def had_no_tests(w: Workspace, code: str) -> bool:

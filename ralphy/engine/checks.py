@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ralphy.adapters.command import Command, NotStarted
 from ralphy.adapters.files import read_regular, replace_file
@@ -12,7 +13,9 @@ from ralphy.adapters.process import capture
 from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
+from ralphy.core.listing import Listing
 from ralphy.engine.environment import check_environment
+from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.workspace import Workspace
 
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
@@ -21,7 +24,10 @@ _OUTPUT_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time)."""
+    """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time).
+
+    `listing` is what its runner told of the tests, None if it told nothing.
+    """
 
     name: str
     exit: int | None
@@ -30,6 +36,8 @@ class CheckResult:
     failing: tuple[str, ...] = ()
     is_empty: bool = False
     why: str = ""
+    run: str = ""
+    listing: Listing | None = None
 
     @property
     def is_green(self) -> bool:
@@ -49,12 +57,21 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
     """Run them in order; with `until_red`, the first red one is the last."""
     results = []
     env = check_environment(w, run)
-    for check in w.checks:
-        results.append(_run(w, check, env))
-        w.say(f"  check {results[-1].sentence()}")
-        if until_red and not results[-1].is_green and not results[-1].is_empty:
-            break
+    with Reports() as reports:
+        for check in w.checks:
+            results.append(_reported(w, check, env, reports))
+            w.say(f"  check {results[-1].sentence()}")
+            if until_red and not results[-1].is_green and not results[-1].is_empty:
+                break
     return results
+
+
+def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
+    """Run a check, and take in what its runner reported of the tests."""
+    result = _run(w, check, reports.environment(env, check.name))
+    if is_refused(result.exit, result.output):
+        result = _run(w, check, env)
+    return replace(result, run=check.run, listing=reports.read(check.name))
 
 
 def set_up(w: Workspace) -> None:
@@ -92,6 +109,11 @@ def _run(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
     is_empty = end.returncode == _NO_TESTS and "pytest" in check.run
     failing = () if end.returncode == 0 else failing_tests(text)
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing, is_empty)
+
+
+def checked(result: CheckResult) -> dict[str, Any]:
+    """A check's row in a story's evidence; what it printed is in the story's document."""
+    return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
 def argv(check: Check) -> tuple[str, ...]:

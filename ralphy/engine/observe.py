@@ -60,7 +60,7 @@ def _qa(w: Workspace, artifacts: Mapping[str, Artifact]) -> QaReport | None:
 def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
     if not w.checks:
         return Baseline(is_green=True, detail="no checks are configured or detected")
-    return known_baseline(w.history, tree.code, w.checks)
+    return known_baseline(w, tree.code)
 
 
 def _unfinished(w: Workspace) -> str:

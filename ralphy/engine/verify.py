@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ralphy.core.agent import AgentResult, Outcome
 from ralphy.core.model import Story
@@ -13,6 +14,7 @@ from ralphy.core.substance import why_no_work
 from ralphy.engine.baseline import had_no_tests, record_baseline
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
+from ralphy.engine.identity import tests_kept
 from ralphy.engine.workspace import Workspace
 
 SATISFIED = "the agent says it is already satisfied"
@@ -23,7 +25,7 @@ class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
     `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `drifted` that somebody
-    wrote into the working tree while the checks ran.
+    wrote into the working tree while the checks ran. `tests` is what the evidence says of the tests.
     """
 
     outcome: Outcome
@@ -34,6 +36,7 @@ class Verdict:
     question: str = ""
     goes_on: bool = False
     drifted: bool = False
+    tests: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -41,7 +44,8 @@ class Verdict:
 
 
 def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate, forged: str) -> Verdict:
-    """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green?"""
+    """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green,
+    are the tests all there?"""
     if not result.outcome.costs_an_attempt:
         return Verdict(result.outcome, result.detail)
     refused = candidate.refused or forged
@@ -64,12 +68,16 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
         digest = digest_failure([r.name for r in red], red[0].output, said)
         return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
+    kept = tests_kept(w, story, candidate, results)
+    if kept.rejected:
+        return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
         record_baseline(w, candidate.code, results)
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    return Verdict(Outcome.SUCCEEDED, checks=results, warnings=_warnings(result, claim, candidate, results))
+    warnings = (*_warnings(result, claim, candidate, results), *kept.warnings)
+    return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 
 
 def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:

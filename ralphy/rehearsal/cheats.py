@@ -10,6 +10,7 @@ from typing import Any
 
 from ralphy.rehearsal import files, tools
 from ralphy.rehearsal.stage import Stage
+from ralphy.rehearsal.weakening import WEAKENINGS
 
 TEST_FILE = re.compile(r"test_.*\.py|.*_test\.\w+|.*\.(test|spec)\.\w+|.*Tests?\.\w+")
 NOT_OURS = {".git", "node_modules", ".venv", "venv", "target"}
@@ -36,9 +37,14 @@ def approve(stage: Stage, _: bool) -> None:
 
 def delete_tests(stage: Stage, which: bool | list[str]) -> None:
     """Delete the named test files, or whatever looks like one."""
-    named = [stage.path(name) for name in which] if isinstance(which, list) else _test_files(stage.scene.cwd)
+    named = _named(stage, which)
     stage.touched.update(named)
     tools.bash(stage, f"rm -f {' '.join(named)}", [["rm", "-rf", "--", *named]])
+
+
+def weaken(name: str) -> Callable[[Stage, bool | list[str]], None]:
+    """The cheat of that name on the named test files, or on whatever looks like one."""
+    return lambda stage, which: WEAKENINGS[name](stage, _named(stage, which))
 
 
 def edit_progress(stage: Stage, text: bool | str) -> None:
@@ -68,6 +74,7 @@ CHEATS: dict[str, Callable[[Stage, Any], None]] = {
     "edit_progress": edit_progress,
     "edit_spec": edit_spec,
     "forge_trailer": forge_trailer,
+    **{name: weaken(name) for name in WEAKENINGS},
 }
 
 
@@ -81,6 +88,10 @@ def cheat(stage: Stage, wanted: dict[str, Any]) -> None:
 def _add(stage: Stage, name: str, text: bool | str, otherwise: str) -> None:
     line = stage.scene.fill(text) if isinstance(text, str) else otherwise
     tools.append(stage, stage.scene.artifact(name), f"\n{line}\n")
+
+
+def _named(stage: Stage, which: bool | list[str]) -> list[str]:
+    return [stage.path(name) for name in which] if isinstance(which, list) else _test_files(stage.scene.cwd)
 
 
 def _test_files(cwd: str) -> list[str]:

@@ -125,6 +125,13 @@ CHEATS: dict[str, Check] = {
     "edit_progress": FLAG_OR_TEXT,
     "edit_spec": FLAG_OR_TEXT,
     "forge_trailer": FLAG_OR_TEXT,
+    "skip_tests": FLAG_OR_PATHS,
+    "empty_tests": FLAG_OR_PATHS,
+    "narrow_runner": FLAG_OR_PATHS,
+    "ignore_by_conftest": FLAG_OR_PATHS,
+    "fake_report": FLAG,
+    "leave_early": FLAG,
+    "shadow_runner": FLAG,
 }
 KEYS: dict[str, Check] = {
     "default": FLAG,

@@ -1,0 +1,73 @@
+"""What speaks against the tests and checks of an attempt, and what the settings make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+_MOST_NAMED = 10
+_MOST_OF_A_NAME = 160
+
+
+class Kind(Enum):
+    """The value is the name of the setting that decides: `verify.<value>`, reject or flag."""
+
+    REMOVED = "removed_tests"
+    SKIPPED = "skipped_tests"
+    EMPTIED = "emptied_tests"
+    FEWER = "fewer_assertions"
+    RUNNER = "runner_config"
+    EDITED = "edited_checks"
+
+
+# What it is called, and what the next attempt must do about it.
+_SAID = {
+    Kind.REMOVED: ("tests that existed are gone", "put them back; only a test named in testing.removes may go"),
+    Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
+    Kind.EMPTIED: ("tests assert nothing any more", "restore what they assert"),
+    Kind.FEWER: ("tests assert less than before", "restore what they assert"),
+    Kind.RUNNER: ("what the test runner does was changed", "take that back"),
+    Kind.EDITED: ("what a check runs was edited", "take that back"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found; `what` names it: a test, or a file and what is wrong with it."""
+
+    kind: Kind
+    what: str
+
+
+def sentences(findings: Iterable[Finding]) -> list[str]:
+    """A sentence for each kind that occurs, with the first names."""
+    grouped: dict[Kind, list[str]] = {}
+    for finding in findings:
+        grouped.setdefault(finding.kind, []).append(finding.what)
+    return [f"{_SAID[kind][0]}: {_listed(names)}" for kind, names in grouped.items()]
+
+
+def orders(findings: Iterable[Finding], most: int = 50) -> str:
+    """The same for the next attempt: every name on its line, and what to do."""
+    grouped: dict[Kind, list[str]] = {}
+    for finding in findings:
+        grouped.setdefault(finding.kind, []).append(finding.what)
+    parts = []
+    for kind, names in grouped.items():
+        what, order = _SAID[kind]
+        rows = [f"- {_short(name)}" for name in dict.fromkeys(names)]
+        more = [f"- and {len(rows) - most} more"] if len(rows) > most else []
+        parts.append("\n".join([f"{what[0].upper()}{what[1:]}; {order}:", *rows[:most], *more]))
+    return "\n\n".join(parts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    known = list(dict.fromkeys(map(_short, names)))
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    return ", ".join(known[:_MOST_NAMED]) + more
+
+
+def _short(name: str) -> str:
+    plain = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    return plain if len(plain) <= _MOST_OF_A_NAME else plain[:_MOST_OF_A_NAME] + "…"

@@ -1,0 +1,148 @@
+"""What a check said of its tests: each by name with what became of it, or at least how many there are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+PASSED, FAILED, SKIPPED, XFAILED = "passed", "failed", "skipped", "xfailed"
+OUTCOMES = (PASSED, FAILED, SKIPPED, XFAILED)
+_RANK = {FAILED: 3, PASSED: 2, XFAILED: 1, SKIPPED: 0}
+_MOST_TESTS = 200_000
+_MOST_OF_A_NAME = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`tests` gives each test's outcome by name; without names, `counts` alone say how many there were of each.
+
+    `reasons` says why a test was skipped, where the runner tells.
+    """
+
+    tests: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tests: Mapping[str, str], reasons: Mapping[str, str] | None = None) -> Listing:
+        return cls(tests, dict(Counter(tests.values())), reasons or {})
+
+    @property
+    def ran(self) -> int:
+        return self.counts.get(PASSED, 0) + self.counts.get(FAILED, 0)
+
+    @property
+    def collected(self) -> int:
+        return sum(self.counts.values())
+
+    def summary(self) -> dict[str, int]:
+        """The counts, as they stand in the evidence."""
+        return {"collected": self.collected, **{name: self.counts[name] for name in OUTCOMES if self.counts.get(name)}}
+
+
+def parse_junit(data: bytes) -> Listing | None:
+    """The tests of a JUnit report as pytest writes it (xunit1), or None if it is none."""
+    from xml.etree import ElementTree
+
+    if b"<!" in data[:1000].replace(b"<!--", b""):  # no document type, so no entities
+        return None
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - what could expand was refused above
+    except (ElementTree.ParseError, ValueError, RecursionError):
+        return None
+    tests: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for case in root.iter("testcase"):
+        name, outcome = _name(case.attrib), _outcome(case)
+        if _RANK[outcome] >= _RANK.get(tests.get(name, ""), -1) and len(tests) < _MOST_TESTS:
+            tests[name] = outcome
+        skipped = case.find("skipped")
+        if skipped is not None:
+            reasons[name] = str(skipped.get("message") or "")[:200]
+    return Listing.of(tests, reasons)
+
+
+def _name(case: Mapping[str, str]) -> str:
+    """pytest's own id: path::Class::name."""
+    path, name, owner = case.get("file", ""), case.get("name", ""), case.get("classname", "")
+    if not path:
+        return "::".join(part for part in (owner, name) if part)[:_MOST_OF_A_NAME]
+    module = re.sub(r"\.\w+$", "", path).replace("/", ".").replace("\\", ".")
+    inner = owner.removeprefix(module).strip(".") if owner.startswith(module) else ""
+    return "::".join(part for part in (path, *inner.split("."), name) if part)[:_MOST_OF_A_NAME]
+
+
+def _outcome(case: Any) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return FAILED
+    skipped = case.find("skipped")
+    if skipped is None:
+        return PASSED
+    return XFAILED if "xfail" in str(skipped.get("type")) else SKIPPED
+
+
+def merged(listings: Sequence[Listing]) -> Listing:
+    """What several checks said together: a test that ran in one of them ran."""
+    tests: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for listing in listings:
+        reasons |= listing.reasons
+        for name, outcome in listing.tests.items():
+            if _RANK[outcome] >= _RANK.get(tests.get(name, ""), -1):
+                tests[name] = outcome
+    counts = Counter(tests.values())
+    for listing in listings:
+        counts += Counter() if listing.tests else Counter(listing.counts)
+    return Listing(tests, dict(counts), reasons)
+
+
+def pack(listings: Mapping[str, Listing]) -> bytes:
+    """The listings of checks as bytes that `unpack` reads: small, and the same for the same listings."""
+    import zlib
+
+    return zlib.compress("\0".join(_rows(listings)).encode("utf-8", "replace"), 6)
+
+
+def _rows(listings: Mapping[str, Listing]) -> Iterator[str]:
+    for check, listing in sorted(listings.items()):
+        yield f"check {check}"
+        if listing.tests:
+            yield from (f"{outcome} {name}" for name, outcome in sorted(listing.tests.items()))
+        else:
+            yield from (f"{outcome}={count}" for outcome, count in sorted(listing.counts.items()))
+
+
+def unpack(data: bytes, most: int = 128 * 1024 * 1024) -> dict[str, Listing]:
+    """What `pack` made bytes of. Raises ValueError if they are no such."""
+    import zlib
+
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(data, most)
+    except zlib.error as error:
+        raise ValueError("these are no listings") from error
+    if not inflater.eof:
+        raise ValueError("these are no whole listings")
+    found: dict[str, Listing] = {}
+    for check, rows in _sections(text.decode("utf-8", "replace").split("\0")):
+        tests = {name: outcome for row in rows for outcome, _, name in [row.partition(" ")] if outcome in OUTCOMES}
+        counts = {k: int(v) for row in rows for k, _, v in [row.partition("=")] if k in OUTCOMES and v.isdigit()}
+        found[check] = Listing.of(tests) if tests else Listing({}, counts)
+    return found
+
+
+def _sections(rows: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    held: list[str] = []
+    check = ""
+    for row in rows:
+        if row.startswith("check "):
+            if check:
+                yield check, held
+            check, held = row.removeprefix("check "), []
+        else:
+            held.append(row)
+    if check:
+        yield check, held

@@ -1,0 +1,96 @@
+"""Are the tests still all there, and do they still ask as much? What was found, and what the settings make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ralphy.core.findings import Finding, Kind, orders, sentences
+from ralphy.core.listing import FAILED, Listing, merged
+from ralphy.core.model import Story
+from ralphy.core.tests_kept import compare
+from ralphy.engine.baseline import known_tests, listed
+from ralphy.engine.candidate import Candidate
+from ralphy.engine.checks import CheckResult
+from ralphy.engine.workspace import Workspace
+from ralphy.engine.written_tests import sources, surroundings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`rejected` speaks against the attempt, `flagged` is only said; `evidence` is what the story keeps of it."""
+
+    rejected: tuple[Finding, ...] = ()
+    flagged: tuple[Finding, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def failure(self) -> str:
+        return "; ".join(sentences(self.rejected))
+
+    @property
+    def digest(self) -> str:
+        """What the next attempt is told: every name, and what to do."""
+        return orders(self.rejected)
+
+    @property
+    def warnings(self) -> list[str]:
+        return sentences(self.flagged)
+
+
+def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> Kept:
+    """Compare the tests of a candidate whose checks are green with those of the last green commit."""
+    before, after = known_tests(w, w.code_of(candidate.green)), listed(results)
+    if before is None:
+        found = [Finding(Kind.RUNNER, "the list of the last green commit's tests is gone, or was changed by hand")]
+        return _judged(w, found, {})
+    old, new = merged(list(before.values())), merged(list(after.values()))
+    found = [*_silenced(before, results), *_failing_but_green(before, results)]
+    found += compare(old, new, sources(w, candidate, old), _removes(story))
+    found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
+    return _judged(w, found, _evidence(old, new) if results else {})
+
+
+def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any]) -> Kept:
+    """Sort the findings by what the settings say of their kind."""
+    rejects = {kind: getattr(w.config.verify, kind.value) == "reject" for kind in Kind}
+    rejected = tuple(finding for finding in found if rejects[finding.kind])
+    return Kept(rejected, tuple(finding for finding in found if not rejects[finding.kind]), evidence)
+
+
+def _removes(story: Story) -> list[str]:
+    named = (story.raw.get("testing") or {}).get("removes")
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+
+
+def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that told which tests they ran, and tell it no more."""
+    for result in results:
+        known = before.get(result.name)
+        if known and known.collected and result.listing is None and result.is_green:
+            yield Finding(Kind.RUNNER, f"check {result.name} does not tell any more which tests it ran")
+
+
+def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that pass although tests failed in them, which none did before."""
+    for result in results:
+        if not result.is_green or result.listing is None or before.get(result.name, Listing()).counts.get(FAILED):
+            continue
+        red = [test for test, outcome in result.listing.tests.items() if outcome == FAILED]
+        if red:
+            yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5])} failed")
+
+
+def _evidence(old: Listing, new: Listing) -> dict[str, Any]:
+    """Small enough for prd.json: how many there were, and how they were compared."""
+    if old.tests and new.tests:
+        how = "by name"
+    else:
+        how = "by number" if old.counts and new.counts else "by their text: no check names its tests"
+    found: dict[str, Any] = {"compared": how}
+    if old.counts:
+        found["before"] = old.summary()
+    if new.counts:
+        found["after"] = new.summary()
+    return found

@@ -1,0 +1,56 @@
+"""What the runners report of their tests: asked for from outside, without a change of the check's command.
+
+pytest takes options from its environment. Its report goes into a folder that is made for this run alone, so that no
+earlier process knows its name. Of other runners the output is read.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from ralphy.adapters.files import read_regular
+from ralphy.core.listing import Listing, parse_junit
+
+_MOST_BYTES = 64 * 1024 * 1024
+_REFUSED = "--junitxml"  # what pytest names when a project has switched its reports off
+
+
+class Reports:
+    """A folder for the reports of a series of checks, gone afterwards."""
+
+    def __init__(self) -> None:
+        self._folder = Path()
+
+    def __enter__(self) -> Reports:
+        self._folder = Path(tempfile.mkdtemp(prefix="ralphy-reports-"))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def folder(self) -> str:
+        return str(self._folder)
+
+    def environment(self, env: Mapping[str, str], check: str) -> dict[str, str]:
+        """`env`, in which pytest writes a report wherever in the check it is called."""
+        options = shlex.join([f"{_REFUSED}={self._path(check)}", "-o", "junit_family=xunit1"])
+        return {**env, "PYTEST_ADDOPTS": options}
+
+    def read(self, check: str) -> Listing | None:
+        """What pytest reported in that check, or None if it reported nothing."""
+        data = read_regular(self._path(check), _MOST_BYTES)
+        return parse_junit(data) if data else None
+
+    def _path(self, check: str) -> Path:
+        return self._folder / f"{check}.xml"
+
+
+def is_refused(code: int | None, output: str) -> bool:
+    """Did pytest not know the option? Then the check is run as it stands."""
+    return code == 4 and "unrecognized arguments" in output and _REFUSED in output

@@ -1,0 +1,167 @@
+"""Are the tests still all there? The comparison itself, on values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.cases import Case
+from ralphy.core.findings import Finding, Kind, orders, sentences
+from ralphy.core.listing import OUTCOMES, Listing, merged, pack, parse_junit, unpack
+from ralphy.core.tests_kept import Key, Sources, compare, may_go
+
+NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
+LISTS = st.dictionaries(NAMES, st.sampled_from(OUTCOMES), min_size=1)
+
+
+def listing(*passed: str, **others: str) -> Listing:
+    return Listing.of({**dict.fromkeys(passed, "passed"), **others})
+
+
+def a_case(name: str, *asserts: str, path: str = "t.py", calls: Sequence[str] = ()) -> Case:
+    return Case(path, name, f"body of {asserts or name}", asserts, asserts, frozenset(calls))
+
+
+def kinds(found: Sequence[Finding]) -> list[Kind]:
+    return [finding.kind for finding in found]
+
+
+@given(LISTS)
+def test_what_did_not_change_is_never_found(tests: Mapping[str, str]) -> None:
+    assert compare(Listing.of(tests), Listing.of(tests), Sources(), ()) == []
+
+
+@given(LISTS, LISTS)
+def test_more_tests_are_never_found(tests: Mapping[str, str], more: Mapping[str, str]) -> None:
+    assert compare(Listing.of(tests), Listing.of({**more, **tests}), Sources(), ()) == []
+
+
+@given(LISTS, st.data())
+def test_a_test_that_runs_no_more_is_always_found(tests: Mapping[str, str], data: st.DataObject) -> None:
+    ran = [name for name, outcome in tests.items() if outcome in ("passed", "failed")]
+    if not ran:
+        return
+    gone = data.draw(st.sampled_from(ran))
+    after = Listing.of({"tests/test_c.py::test_new": "passed", **{k: v for k, v in tests.items() if k != gone}})
+    assert compare(Listing.of(tests), after, Sources(), ())
+    skipped = Listing.of({**tests, gone: "skipped"})
+    assert compare(Listing.of(tests), skipped, Sources(), ())
+
+
+@given(LISTS, LISTS)
+def test_a_story_that_may_remove_all_removes_what_it_likes(old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    assert compare(Listing.of(old), Listing.of(new), Sources(), ["tests/*"]) == []
+
+
+@given(st.dictionaries(st.text(min_size=1).filter(lambda k: "\0" not in k), st.sampled_from(OUTCOMES)))
+def test_listings_come_back_as_they_were_kept(tests: Mapping[str, str]) -> None:
+    readable = {k.encode("utf-8", "replace").decode(): v for k, v in tests.items()}
+    assert unpack(pack({"test": Listing.of(readable)}))["test"].tests == readable
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_listings_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="no"):
+        unpack(data)
+
+
+def test_counts_are_kept_where_there_are_no_names() -> None:
+    assert unpack(pack({"a": Listing({}, {"passed": 3})}))["a"].counts == {"passed": 3}
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_report_or_none(data: bytes) -> None:
+    assert parse_junit(data) is None or parse_junit(data)
+
+
+def test_a_report_with_a_document_type_is_none() -> None:
+    assert parse_junit(b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><testsuites/>') is None
+
+
+def test_the_names_of_a_report_are_those_of_pytest() -> None:
+    rows = (
+        b'<testcase classname="tests.test_a.TestB" name="test_c[x.y]" file="tests/test_a.py"/>'
+        b'<testcase classname="tests.test_a" name="test_d" file="tests/test_a.py"><failure/></testcase>'
+        b'<testcase classname="tests.test_a" name="test_e" file="tests/test_a.py">'
+        b'<skipped type="pytest.skip" message="slow"/></testcase>'
+        b'<testcase classname="tests.test_a" name="test_f" file="tests/test_a.py">'
+        b'<skipped type="pytest.xfail"/></testcase>'
+    )
+    found = parse_junit(b"<testsuites><testsuite>" + rows + b"</testsuite></testsuites>")
+    assert found is not None
+    assert found.tests == {
+        "tests/test_a.py::TestB::test_c[x.y]": "passed",
+        "tests/test_a.py::test_d": "failed",
+        "tests/test_a.py::test_e": "skipped",
+        "tests/test_a.py::test_f": "xfailed",
+    }
+    assert found.reasons["tests/test_a.py::test_e"] == "slow"
+    assert found.summary() == {"collected": 4, "passed": 1, "failed": 1, "skipped": 1, "xfailed": 1}
+
+
+def test_a_test_that_ran_in_one_of_two_checks_ran() -> None:
+    assert merged([Listing.of({"a": "skipped"}), listing("a")]).tests == {"a": "passed"}
+
+
+def test_the_runner_may_stand_in_a_folder_of_the_repository() -> None:
+    assert Key.of("tests/test_a.py::TestB::test_c[x::y]").means(a_case("TestB.test_c", path="backend/tests/test_a.py"))
+    assert not Key.of("tests/test_a.py::test_c").means(a_case("test_c", path="other_tests/test_a.py"))
+
+
+@pytest.mark.parametrize(
+    "named", ["t/a.py::test_b[1]", "t/a.py::test_b", "t/a.py", "t/", "t", "t/*", "test_b", "*::test_b*"]
+)
+def test_a_test_is_named_by_id_name_glob_file_or_folder(named: str) -> None:
+    assert may_go("t/a.py::test_b[1]", [named])
+    assert not may_go("u/a.py::test_c", [named])
+
+
+def test_a_known_failure_must_still_be_there() -> None:
+    found = compare(Listing.of({"t.py::a": "failed"}), listing("t.py::b"), Sources(changed=frozenset(["t.py"])), ())
+    assert kinds(found) == [Kind.REMOVED]
+
+
+def test_a_skipped_test_may_go() -> None:
+    assert compare(Listing.of({"t.py::a": "skipped", "t.py::b": "passed"}), listing("t.py::b"), Sources(), ()) == []
+
+
+def test_a_removed_test_is_not_found_again_in_one_that_is_skipped() -> None:
+    sources = Sources([a_case("test_a", "f(1)")], [a_case("test_b", "f(1)")], frozenset(["t.py"]))
+    before, after = listing("t.py::test_a"), Listing.of({"t.py::test_b": "skipped", "t.py::test_c": "passed"})
+    assert kinds(compare(before, after, sources, ())) == [Kind.REMOVED]
+
+
+def test_two_tests_are_not_found_again_in_one_case_with_other_values() -> None:
+    old = [Case("t.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12"]
+    sources = Sources(old, [Case("t.py", "test_f", "f", ("f(3)",), ("f(_)",))], frozenset(["t.py"]))
+    found = compare(listing("t.py::test_1", "t.py::test_2"), listing("t.py::test_f"), sources, ())
+    assert found == [Finding(Kind.REMOVED, "t.py::test_2")]
+
+
+def test_without_listings_the_text_says_what_is_gone_skipped_or_emptied() -> None:
+    old = [a_case(f"test_{n}", f"f({n})") for n in "abcd"]
+    skipped = Case("t.py", "test_b", "", ("f(b)",), ("f(b)",), frozenset(), is_skipped=True)
+    new = [skipped, a_case("test_c"), a_case("test_renamed", "f(d)")]
+    found = compare(None, None, Sources(old, new, frozenset(["t.py"])), ())
+    assert {(f.kind, f.what) for f in found} == {
+        (Kind.REMOVED, "t.py::test_a"), (Kind.SKIPPED, "t.py::test_b"), (Kind.EMPTIED, "t.py::test_c"),
+    }  # fmt: skip
+
+
+def test_of_numbers_alone_fewer_are_found() -> None:
+    before, after = Listing({}, {"passed": 5}), Listing({}, {"passed": 4})
+    assert kinds(compare(before, after, Sources(), ())) == [Kind.REMOVED]
+    assert kinds(compare(before, Listing({}, {"passed": 4, "skipped": 1}), Sources(), ())) == [Kind.SKIPPED]
+    assert compare(before, Listing({}, {"passed": 6}), Sources(), ()) == []
+
+
+def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
+    found = [Finding(Kind.REMOVED, f"t.py::test_{n}\x1b[31m") for n in range(12)]
+    said = sentences(found)
+    assert len(said) == 1
+    assert said[0].endswith(" and 2 more")
+    assert "\x1b" not in said[0]
+    assert orders(found).count("\n- ") == 12

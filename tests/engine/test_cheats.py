@@ -1,0 +1,238 @@
+"""Tests have identity: a check that stays green because tests are gone, skipped or emptied does not count."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Act, assert_clean, story
+from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
+
+BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
+SMALL = "    assert add(1, 2) == 3"
+SWALLOWED = "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass"
+OTHER = {"tests/test_mul.py": "def test_mul():\n    assert 6 == 2 * 3\n"}
+CHEATS: dict[str, tuple[Act, str]] = {
+    "all tests of a file are deleted, others are there": (
+        {"write": {"tests/test_mul.py": "def test_mul():\n    assert True\n"}, "cheat": {"delete_tests": [TEST_FILE]}},
+        f"tests that existed are gone: {TEST_FILE}::TestSub::test_sub, {TEST_FILE}::test_big",
+    ),
+    "one test is deleted": (
+        {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")},
+        f"tests that existed are gone: {TEST_FILE}::test_big",
+    ),
+    "a test is renamed so that it is not collected": (
+        {"write": edited("def test_types", "def _test_types")},
+        f"{TEST_FILE}::test_types",
+    ),
+    "all are skipped": (
+        {"cheat": {"skip_tests": True}},
+        f"skipped or expected to fail: {TEST_FILE}::",
+    ),
+    "one is expected to fail": (
+        {"write": {**edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "calc.py": BROKEN}},
+        f"skipped or expected to fail: {TEST_FILE}::test_small",
+    ),
+    "assertions are emptied": ({"cheat": {"empty_tests": True}}, f"assert nothing any more: {TEST_FILE}::test_small"),
+    "a test returns first": (
+        {"write": edited(SMALL, f"    return\n{SMALL}")},
+        f"assert nothing any more: {TEST_FILE}::test_small",
+    ),
+    "a test swallows its failure": (
+        {
+            "write": edited(
+                "    assert add(1, 2) == 3",
+                "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass",
+            )
+        },
+        "assert nothing any more",
+    ),
+    "cases are taken away": ({"write": edited("[1, 2, 3]", "[1]")}, "1 of 3 cases of this test are left"),
+    "a pytest.ini takes precedence": (
+        {"write": {"pytest.ini": "[pytest]\npythonpath = .\nfilterwarnings = ignore\n"}},
+        "pytest.ini takes precedence over pyproject.toml",
+    ),
+    "addopts deselect": (
+        {"write": {"pyproject.toml": PYPROJECT.replace("-q", f"-q --deselect={TEST_FILE}::test_big")}},
+        f"{TEST_FILE}::test_big is there and is not run any more",
+    ),
+    "a conftest ignores": (
+        {"write": OTHER, "cheat": {"ignore_by_conftest": [TEST_FILE]}},
+        f"{TEST_FILE}::test_small is there and is not run any more",
+    ),
+    "a conftest rewrites outcomes": ({"cheat": {"fake_report": True}}, "conftest.py has a hand in what pytest runs"),
+    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py has a hand in what pytest runs"),
+    "a module takes the runner's place": (
+        {"cheat": {"shadow_runner": True}},
+        "does not tell any more which tests",
+    ),
+}
+
+
+@pytest.mark.fault("A3")
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_green_check_does_not_count_when(tmp_path: Path, cheat: str) -> None:
+    act, found = CHEATS[cheat]
+
+    project = played(tmp_path, {**feature(), **act})
+
+    assert project.landed() == []
+    assert found in project.story("US-001")["execution"]["last_error"]
+    assert (project.repo / TEST_FILE).read_text() == TESTS
+    assert_clean(project)
+
+
+HONEST: dict[str, dict[str, Any]] = {
+    "no test changes": {},
+    "a test is added": {"append": {TEST_FILE: "\n\ndef test_more():\n    assert add(2, 2) == 4\n"}},
+    "a test is renamed": {"write": edited("test_small", "test_that_small_numbers_add")},
+    "a test is edited with the feature": {"write": edited("add(1, 2) == 3", "add(1, 3) == 4")},
+    "the file is moved to another folder": {
+        "write": {"tests/unit/test_arithmetic.py": TESTS, "tests/unit/__init__.py": ""}, "delete": [TEST_FILE],
+    },
+    "tests are merged": {
+        "write": edited(
+            "def test_small():\n    assert add(1, 2) == 3\n\n\ndef test_big():\n    assert add(10, 20) == 30",
+            "def test_numbers():\n    assert add(1, 2) == 3\n    assert add(10, 20) == 30",
+        )
+    },
+    "tests are parametrised": {
+        "write": edited(
+            "def test_small():\n    assert add(1, 2) == 3\n\n\ndef test_big():\n    assert add(10, 20) == 30",
+            '@pytest.mark.parametrize("a, b, c", [(1, 2, 3), (10, 20, 30)])\n'
+            "def test_adding(a, b, c):\n    assert add(a, b) == c",
+        )
+    },
+    "a test moves into a class": {
+        "write": edited(f"def test_small():\n{SMALL}", f"class TestAdd:\n    def test_small(self):\n    {SMALL}")
+    },
+    "a fixture takes the set-up": {
+        "write": edited(
+            "def test_small():\n    assert add(1, 2) == 3",
+            "@pytest.fixture\ndef three():\n    return add(1, 2)\n\n\ndef test_small(three):\n    assert three == 3",
+        )
+    },
+    "a helper takes the assertion": {
+        "write": edited(
+            "def test_small():\n    assert add(1, 2) == 3",
+            "def adds(a, b, c):\n    assert add(a, b) == c\n\n\ndef test_small():\n    adds(1, 2, 3)",
+        )
+    },
+    "cases get other values": {"write": edited("[1, 2, 3]", "[4, 5, 6, 7]")},
+    "a conftest adds a fixture and markers": {
+        "write": {
+            "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n\n\n"
+            "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker('unit')\n",
+            "pyproject.toml": PYPROJECT + 'markers = ["unit"]\nfilterwarnings = ["default"]\n',
+        }
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("release", HONEST)
+def test_honest_work_counts_when(tmp_path: Path, release: str) -> None:
+    project = played(tmp_path, {**feature(), **HONEST[release]})
+
+    assert project.story("US-001")["execution"].get("last_error") is None
+    assert project.landed() == ["login/US-001"]
+    assert project.story("US-001")["evidence"]["tests"]["compared"] == "by name"
+
+
+def test_the_evidence_says_how_many_tests_there_were_and_are(tmp_path: Path) -> None:
+    project = played(tmp_path, feature(**HONEST["a test is added"]))
+
+    evidence = project.story("US-001")["evidence"]
+    assert evidence["tests"]["before"] == {"collected": 7, "passed": 7}
+    assert evidence["tests"]["after"] == {"collected": 8, "passed": 8}
+    assert evidence["checks"][0]["run"].endswith("-m pytest")
+
+
+def test_a_test_may_go_when_the_story_names_it(tmp_path: Path) -> None:
+    gone = {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")}
+
+    project = played(tmp_path, feature(**gone), removes=(f"{TEST_FILE}::test_big",))
+
+    assert project.landed() == ["login/US-001"]
+
+
+def test_the_next_attempt_is_told_which_tests_to_restore_and_goes_on_from_the_work(tmp_path: Path) -> None:
+    project = pytested(tmp_path)
+    gone = {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")}
+    project.play(stories={"US-001": [feature(**gone), {"write": {TEST_FILE: TESTS}}]})
+
+    project.loop()
+
+    assert f"- {TEST_FILE}::test_big" in project.prompts("story-US-001")[-1]
+    assert "testing.removes" in project.prompts("story-US-001")[-1]
+    assert project.landed() == ["login/US-001"]
+    assert "def mul" in (project.repo / "calc.py").read_text()
+
+
+def test_a_flagged_finding_passes_and_stands_in_the_evidence(tmp_path: Path) -> None:
+    project = played(tmp_path, feature(cheat={"skip_tests": True}), verify={"skipped_tests": "flag"})
+
+    assert project.landed() == ["login/US-001"]
+    assert any("skipped or expected to fail" in said for said in project.story("US-001")["evidence"]["warnings"])
+
+
+def test_fewer_assertions_are_flagged(tmp_path: Path) -> None:
+    weaker = edited("    assert isinstance(add(1, 2), int)\n", "")
+
+    project = played(tmp_path, feature(write=weaker))
+
+    assert project.landed() == ["login/US-001"]
+    assert f"tests assert less than before: {TEST_FILE}::test_types" in project.story("US-001")["evidence"]["warnings"]
+
+
+def test_what_landed_is_what_the_next_story_is_compared_with(tmp_path: Path) -> None:
+    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
+    more = {"append": {TEST_FILE: "\n\ndef test_more():\n    assert add(2, 2) == 4\n"}}
+    project.play(stories={"US-001": [more], "US-002": [feature(write={TEST_FILE: TESTS})]})
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert ended.code == ExitCode.STORIES_OPEN
+    assert f"gone: {TEST_FILE}::test_more" in project.story("US-002")["execution"]["last_error"]
+
+
+def test_a_first_pytest_ini_in_a_project_without_tests_is_honest(tmp_path: Path) -> None:
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    project.git("rm", "--quiet", "-r", "tests", "pyproject.toml")
+    project.git("commit", "--quiet", "-m", "chore: begin anew")
+    first = {"pytest.ini": "[pytest]\npythonpath = .\ntestpaths = tests\n", TEST_FILE: TESTS}
+    project.play(stories={"US-001": [feature(write=first)]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+
+
+def test_a_lost_list_of_tests_is_made_again_before_a_story(tmp_path: Path) -> None:
+    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.loop(runs=49)
+    for path in (project.repo / ".git" / "ralphy" / "tests").iterdir():
+        path.unlink()
+    project.play(stories={"US-002": [feature(cheat={"skip_tests": True})]})
+
+    project.loop(runs=49)
+
+    assert project.landed() == ["login/US-001"]
+    assert "skipped" in project.story("US-002")["execution"]["last_error"]
+
+
+def test_pytest_is_asked_wherever_in_the_check_it_is_called(tmp_path: Path) -> None:
+    project = pytested(tmp_path, run="make test", limits={"max_attempts": 1})
+    (project.repo / "Makefile").write_text(f"test:\n\t@{sys.executable} -m pytest\n")
+    project.git("add", "Makefile")
+    project.git("commit", "--quiet", "-m", "chore: make")
+    project.play(stories={"US-001": [feature(cheat={"skip_tests": True})]})
+
+    project.loop()
+
+    assert project.landed() == []
+    assert "skipped" in project.story("US-001")["execution"]["last_error"]
