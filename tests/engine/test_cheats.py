@@ -133,6 +133,7 @@ HONEST: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.fault("A3")
 @pytest.mark.parametrize("release", HONEST)
 def test_honest_work_counts_when(tmp_path: Path, release: str) -> None:
     project = played(tmp_path, {**feature(), **HONEST[release]})
