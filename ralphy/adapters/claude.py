@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
 from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, reports_success
 from ralphy.core.stream import Lines, Transcript, parse
+from ralphy.core.watchdog import Thresholds, Watchdog
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
 SETTINGS = '{"attribution":{"commit":"","pr":""}}'
@@ -22,6 +24,8 @@ MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20
 REFUSALS = 2  # it would repeat a refused key for three minutes
 EXIT_GRACE_S = 10.0
+# A word at a time, as the model speaks: it says that the provider lives. Whole messages follow, so it is not kept.
+PARTIAL = b'{"type":"stream_event"'
 
 Listener = Callable[[Activity], None]
 Question = Callable[[], "str | None"]
@@ -30,8 +34,9 @@ Question = Callable[[], "str | None"]
 class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
-    `exit_grace_s` is how long it may live on after its result. `should_stop` may end a run early; of the
-    reasons it gives, "stalled" and "output" are judged as such, any other is a plain stop.
+    `exit_grace_s` is how long it may live on after its result. Without `thresholds` no watchdog looks on, without
+    `room` it may take what it likes. `should_stop` may end a run early; of the reasons it gives, those in
+    `ralphy.core.outcome.STOPS` are judged as such, any other is a plain stop.
     """
 
     def __init__(
@@ -40,11 +45,15 @@ class Claude:
         supervisor: Supervisor,
         *,
         exit_grace_s: float = EXIT_GRACE_S,
+        thresholds: Thresholds | None = None,
+        room: Room | None = None,
         should_stop: Question | None = None,
     ) -> None:
         self.command = command
         self.supervisor = supervisor
         self.exit_grace_s = exit_grace_s
+        self.thresholds = thresholds
+        self.room = room or Room()
         self.should_stop = should_stop
 
     def run(self, request: AgentRequest, on_activity: Listener) -> AgentResult:
@@ -72,7 +81,7 @@ class Claude:
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
         argv = [*self.command, "-p", "--output-format", "stream-json", "--verbose"]
-        argv += ["--dangerously-skip-permissions", "--model", request.model]
+        argv += ["--include-partial-messages", "--dangerously-skip-permissions", "--model", request.model]
         argv += ["--tools", ",".join(request.tools or TOOLS)]
         argv += ["--setting-sources", "user", "--strict-mcp-config", "--session-id", request.session]
         if request.max_cost_usd is not None:
@@ -89,24 +98,27 @@ class Claude:
             deadline_s=request.deadline_s,
             stdin_path=str(conversation.prompt_file),
         )
+        self.supervisor.warm()
+        conversation.watch(self.thresholds, Bounds(self.room, self.supervisor.pid))
         ended = self.supervisor.run(
             command,
             conversation.hear,
             conversation.errors.add,
-            should_stop=lambda: self._why_stop(conversation.transcript),
+            should_stop=lambda: self._why_stop(conversation),
             on_stop=lambda _: conversation.transcript.close(),
         )
         conversation.finish()
         return ended
 
-    def _why_stop(self, transcript: Transcript) -> str | None:
+    def _why_stop(self, conversation: _Conversation) -> str | None:
+        transcript, now = conversation.transcript, time.monotonic()
         if transcript.unauthorized >= REFUSALS:
             return REFUSED_KEY
         # Another result may follow when a background task ends, hence counted from the last event.
-        silent_since = time.monotonic() if transcript.working else transcript.last_event_at
-        if time.monotonic() - (silent_since or 0.0) >= self.exit_grace_s:
+        silent_since = now if transcript.working else transcript.last_event_at
+        if now - (silent_since or 0.0) >= self.exit_grace_s:
             return AFTER_RESULT
-        return self.should_stop() if self.should_stop else None
+        return conversation.why_stop(now) or (self.should_stop() if self.should_stop else None)
 
 
 class _Conversation:
@@ -124,10 +136,33 @@ class _Conversation:
         self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
         self.lines = Lines()
         self.transcript = Transcript()
+        self.watchdog: Watchdog | None = None
+        self.bounds: Bounds | None = None
+        self.printed = 0
+        self.why = ""
         self.last_result = b""
 
+    def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
+        """From now on the run is looked after."""
+        self.bounds = bounds
+        if thresholds:
+            self.watchdog = Watchdog(thresholds, time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def why_stop(self, now: float) -> str | None:
+        """A word of STOPS when the run has gone too far; `why` then has the sentence."""
+        over = self.bounds.why_over(now) if self.bounds else None
+        if over:
+            reason, self.why = over
+            return reason
+        boottime, printed = time.clock_gettime(time.CLOCK_BOOTTIME), self.printed + self.lines.lost
+        warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
+        if warned is None:
+            return None
+        self.on_activity(Activity("warning", warned.text))
+        self.why = warned.seen
+        return warned.trigger.value if warned.stops else None
+
     def hear(self, data: bytes) -> None:
-        self.stream.add(data)
         self._feed(self.lines.feed(data))
 
     def finish(self) -> None:
@@ -135,6 +170,7 @@ class _Conversation:
         self._feed(self.lines.close())
 
     def close(self) -> None:
+        self.stream.left_out += self.lines.lost
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + self.last_result)
         self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
@@ -142,7 +178,8 @@ class _Conversation:
     def judge(self, ended: Exit) -> AgentResult:
         transcript = self.transcript
         stderr = self.errors.tail.decode(errors="replace")
-        outcome, detail, retry_at = classify(transcript, ExitFacts(ended.returncode, ended.stopped, stderr))
+        why = self.why if ended.stopped != "deadline" else ""
+        outcome, detail, retry_at = classify(transcript, ExitFacts(ended.returncode, ended.stopped, stderr, why))
         if self.stream.trouble:
             detail = f"{detail}; its stream could not be kept: {self.stream.trouble}".removeprefix("; ")
         return AgentResult(
@@ -158,9 +195,16 @@ class _Conversation:
             limit=transcript.limit,
             duration_s=ended.duration_s,
             returncode=ended.returncode,
+            trigger=ended.stopped or "",
+            warnings=self.watchdog.warnings if self.watchdog else 0,
         )
 
     def _feed(self, lines: list[bytes]) -> None:
+        kept = [line for line in lines if not line.startswith(PARTIAL)]
+        if kept:
+            whole = b"\n".join((*kept, b""))
+            self.printed += len(whole)
+            self.stream.add(whole)
         for line in lines:
             event = parse(line)
             if event is not None:
@@ -169,7 +213,10 @@ class _Conversation:
     def _take(self, event: Mapping[str, Any], line: bytes) -> None:
         if event.get("type") == "result":
             self.last_result = line + b"\n"
-        activity = self.transcript.feed(event, time.monotonic())
+        now = time.monotonic()
+        activity = self.transcript.feed(event, now)
+        if self.watchdog:
+            self.watchdog.saw(event, now)
         if activity:
             self.on_activity(activity)
 

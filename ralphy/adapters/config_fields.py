@@ -89,6 +89,7 @@ RULES: Mapping[str, Rule] = {
     "limits.pause_at_utilization": Rule("a share above 0, 1 at the most", above=0, most=1),
     "limits.max_splits": Rule("a whole number, 0 to 5", least=0, most=5),
     "limits.until": Rule('a time as "HH:MM", or null', pattern=r"([01][0-9]|2[0-3]):[0-5][0-9]"),
+    "limits.min_free_mb": Rule("a whole number of megabytes, 0 for no floor", least=0),
     "gates.spec": _GATE,
     "gates.qa": _GATE,
     "safety.level": Rule('"minimal", "moderate" or "strict"', choices=("minimal", "moderate", "strict")),

@@ -39,6 +39,10 @@ class Link:
                 self.socket.close()
                 raise EnvironmentProblem(f"no process can be started: {error.strerror}") from error
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def send(self, order: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """Give an order, with open files that travel along. Raises LinkError."""
         body = json.dumps(order).encode() + b"\n"

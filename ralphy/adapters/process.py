@@ -48,6 +48,11 @@ class Supervisor:
         """Start the supervisor process ahead of the first run; does not wait for it."""
         self._link = self._link or Link()
 
+    @property
+    def pid(self) -> int:
+        """The process below which all programs run; 0 before it is started."""
+        return self._link.pid if self._link else 0
+
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""
         link, self._link = self._link, None

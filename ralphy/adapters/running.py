@@ -19,6 +19,8 @@ F_SETPIPE_SZ = 1031
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
+ASLEEP_S = 30.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
+AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
@@ -106,7 +108,12 @@ class Run:
         return theirs
 
     def _round(self, timeout_s: float) -> None:
-        for key, _ in self.selector.select(timeout_s):
+        began = time.monotonic()
+        ready = self.selector.select(timeout_s)
+        late_s = time.monotonic() - began - timeout_s
+        if late_s > ASLEEP_S:
+            self.due += late_s
+        for key, _ in ready:
             key.data()
 
     def _read(self, fd: int, sink: int) -> None:
@@ -155,13 +162,12 @@ class Run:
         self.stopped = self.stopped or reason
         if self.on_stop:
             self.on_stop(reason)
-        self.steps = iter(
-            (
-                ({"do": "signal", "signal": signal.SIGINT, "tree": False}, self.grace.interrupt_s),
-                ({"do": "signal", "signal": signal.SIGTERM, "tree": True}, self.grace.terminate_s),
-                ({"do": "kill"}, self.grace.kill_s),
-            )
+        ladder: tuple[tuple[dict[str, Any], float], ...] = (
+            ({"do": "signal", "signal": signal.SIGINT, "tree": False}, self.grace.interrupt_s),
+            ({"do": "signal", "signal": signal.SIGTERM, "tree": True}, self.grace.terminate_s),
+            ({"do": "kill"}, self.grace.kill_s),
         )
+        self.steps = iter(ladder[-1:] if reason in AT_ONCE else ladder)
         self._step()
 
     def _step(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ralphy.core.agent import Activity
 from ralphy.core.loose import mapping_of, text_of
+from ralphy.core.plaintext import plain
 
 SHOWN_CHARS = 200
 TOOL_KINDS = {
@@ -37,6 +38,6 @@ def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity 
 
 
 def shorten(text: str) -> str:
-    """One line, fit to be shown."""
-    line = " ".join(text[: 4 * SHOWN_CHARS].split())
+    """One line, fit to be shown: nothing of it is obeyed by a terminal."""
+    line = " ".join(plain(" ".join(text[: 4 * SHOWN_CHARS].split())).split())
     return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"

@@ -77,7 +77,8 @@ class AgentRequest:
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the
-    provider's last word on its limit; `complete` says that a result line came and reported success."""
+    provider's last word on its limit; `complete` says that a result line came and reported success.
+    `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave."""
 
     outcome: Outcome
     text: str = ""
@@ -91,6 +92,8 @@ class AgentResult:
     limit: RateLimit | None = None
     duration_s: float = 0.0
     returncode: int | None = None
+    trigger: str = ""
+    warnings: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
+    """The watchdog inside a run; `max_attempts` is the warning that stops it. Seconds and bytes."""
+
     enabled: bool = True
     inactivity_timeout: float = 60.0
     max_repeated_errors: int = 3
@@ -85,6 +87,7 @@ class Limits:
     """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time.
 
     `max_splits` is how often a story that has used its attempts may be cut into smaller ones.
+    `max_memory_mb` and `max_processes` bound what a run may take, `min_free_mb` what it must leave on the disk.
     """
 
     max_attempts: int = 5
@@ -98,6 +101,9 @@ class Limits:
     max_wait_s: float = 691200.0
     pause_at_utilization: float = 0.95
     max_splits: int = 1
+    max_memory_mb: int = 8192
+    max_processes: int = 2000
+    min_free_mb: int = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,18 @@ Verdict = tuple[Outcome, str, float | None]
 AFTER_RESULT = "result"  # why a run is stopped that said its result and did not exit
 REFUSED_KEY = "unauthorized"  # why a run is stopped that only repeats refused requests
 NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once and log in, or set a valid key"
+# Why we stopped a run -> its outcome, and what is said when nothing more is known.
 STOPS = {
     REFUSED_KEY: (Outcome.FATAL, NO_KEY),
     "deadline": (Outcome.TIMED_OUT, "the deadline passed"),
-    "stalled": (Outcome.STALLED, "it had stopped making progress"),
-    "output": (Outcome.CRASHED, "it printed more than is allowed"),
+    "silence": (Outcome.TRANSIENT, "the provider hangs"),
+    "tool_silence": (Outcome.STALLED, "a tool hung"),
+    "repeated_error": (Outcome.STALLED, "the same error came again and again"),
+    "no_progress": (Outcome.STALLED, "it made no progress"),
+    "output": (Outcome.STALLED, "it printed without making progress"),
+    "memory": (Outcome.CRASHED, "it used too much memory"),
+    "processes": (Outcome.CRASHED, "it started too many processes"),
+    "disk": (Outcome.TRANSIENT, "the disk is nearly full"),
 }
 FATAL_ERRORS = {
     "authentication_failed": NO_KEY,
@@ -46,11 +53,12 @@ USAGE_EXITS = range(1, 128)
 @dataclass(frozen=True, slots=True)
 class ExitFacts:
     """How the process ended: `returncode` is negative for a signal, `stopped` says why we stopped it, if we
-    did, and `stderr` is the end of what it said there, for the detail only."""
+    did, in a word of STOPS, `why` in a sentence, and `stderr` is the end of what it said there, for the detail only."""
 
     returncode: int | None
     stopped: str | None = None
     stderr: str = ""
+    why: str = ""
 
 
 def classify(transcript: Transcript, exit_: ExitFacts) -> Verdict:
@@ -110,7 +118,7 @@ def _stopped(ending: _Ending) -> Verdict | None:
     if reason is None or reason == AFTER_RESULT:
         return None
     outcome, detail = STOPS.get(reason, (Outcome.STOPPED, f"stopped: {reason}"))
-    return outcome, detail, None
+    return outcome, ending.exit.why or detail, None
 
 
 def _succeeded(ending: _Ending) -> Verdict | None:

@@ -20,15 +20,20 @@ MAX_LINE = 16 << 20
 UNAUTHORIZED = (401, 403)
 MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_OPENINGS = (b"{", b" ", b"\t")
 SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 
 
 class Lines:
-    """Cuts a stream into lines; one over `max_line` bytes is dropped and counted, memory stays flat."""
+    """Cuts a stream into lines; one over `max_line` bytes is dropped, memory stays flat.
+
+    `dropped` counts such lines, `lost` their bytes, while they come.
+    """
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
         self.dropped = 0
+        self.lost = 0
         self._pieces: list[bytes] = []
         self._held = 0
         self._too_long = False
@@ -45,6 +50,7 @@ class Lines:
             return lines
         kept = [line for line in lines if len(line) <= self.max_line]
         self.dropped += len(lines) - len(kept)
+        self.lost += sum(map(len, lines)) - sum(map(len, kept))
         return kept
 
     def close(self) -> list[bytes]:
@@ -53,8 +59,9 @@ class Lines:
 
     def _hold(self, piece: bytes) -> None:
         self._held += len(piece)
-        self._too_long = self._held > self.max_line
-        if self._too_long:
+        if self._held > self.max_line:
+            self.lost += len(piece) if self._too_long else self._held
+            self._too_long = True
             self._pieces.clear()
         elif piece:
             self._pieces.append(piece)
@@ -69,6 +76,8 @@ class Lines:
 
 def parse(line: bytes) -> Mapping[str, Any] | None:
     """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object)."""
+    if line[:1] not in _OPENINGS:  # millions of lines of anything cost a look each, not an exception
+        return None
     try:
         value = orjson.loads(line)
     except ValueError:
@@ -78,10 +87,12 @@ def parse(line: bytes) -> Mapping[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class OpenTool:
-    """A tool that was called and has not answered; `since` is on the caller's clock, in seconds."""
+    """A tool that was called and has not answered; `since` is on the caller's clock, `timeout_s` is what it was
+    given (0 if nothing was said), in seconds."""
 
     name: str
     since: float
+    timeout_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +175,8 @@ class Transcript:
         shown = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
-                tool = OpenTool(text_of(block.get("name")), now)
+                asked_ms = number_of(mapping_of(block.get("input")).get("timeout")) or 0.0
+                tool = OpenTool(text_of(block.get("name")), now, asked_ms / 1000)
                 self.open_tools[text_of(block.get("id"))] = tool
             elif genuine and block.get("type") == "text" and not event.get("parent_tool_use_id"):
                 self.last_text = text_of(block.get("text")) or self.last_text

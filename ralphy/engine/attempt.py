@@ -14,6 +14,7 @@ from ralphy.core.breaker import signature
 from ralphy.core.decision import RunAgent
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
+from ralphy.core.plaintext import plain
 from ralphy.core.stories import completed, not_passed
 from ralphy.core.substance import is_test
 from ralphy.engine import forgery
@@ -279,6 +280,6 @@ def _tail(output: str, lines: int = 12, width: int = 300) -> str:
 
 def _short(text: str, most: int = _ERROR_BYTES) -> str:
     """At most so many characters, on lines that cannot pass for a trailer."""
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    plain = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
-    return plain if len(plain) <= most else plain[:most] + " …"
+    lines = [" ".join(plain(line).split()) for line in text.splitlines()]
+    kept = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
+    return kept if len(kept) <= most else kept[:most] + " …"

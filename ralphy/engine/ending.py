@@ -18,5 +18,7 @@ def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> di
         "tokens": asdict(result.tokens),
         "seconds": round(result.duration_s, 3),
         "limit": asdict(result.limit) if result.limit else None,
+        "trigger": result.trigger or None,
+        "warnings": result.warnings or None,
         **more,
     }

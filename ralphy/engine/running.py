@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters.bounds import Room
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import private_folder, read_regular
 from ralphy.core.agent import Activity, AgentRequest, AgentResult
@@ -17,6 +18,7 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
 from ralphy.core.steps import active_limit_s
+from ralphy.core.watchdog import Thresholds
 from ralphy.engine import git_state
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
@@ -72,7 +74,8 @@ def agent_run(
     remembered.take(w)
     began = time.time()
     request = _request(w, decision, snapshot, run, prompt, outbox)
-    result = Claude(w.config.agent.command, w.supervisor).run(request, _listener(w))
+    agent = Claude(w.config.agent.command, w.supervisor, thresholds=_thresholds(w, request), room=_room(w, request))
+    result = agent.run(request, _listener(w))
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     steering = git_state.put_files_back(w, before)
@@ -97,9 +100,27 @@ def _listener(w: Workspace) -> Callable[[Activity], None]:
             signs.append(activity)
             w.checkout.blobs.warm()
             w.checkout.refs.warm()
+        if activity.kind == "warning":
+            w.say(activity.text)
         w.show(activity)
 
     return hear
+
+
+def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
+    """What the watchdog goes by; None when it is switched off."""
+    if not w.config.circuit_breaker.enabled:
+        return None
+    asked_ms = request.env.get("BASH_DEFAULT_TIMEOUT_MS", "")
+    tool_timeout_s = int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
+    return Thresholds.of(w.config.circuit_breaker, request.env["RALPHY_STEP"], tool_timeout_s)
+
+
+def _room(w: Workspace, request: AgentRequest) -> Room:
+    """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
+    limits = w.config.limits
+    folders = (request.cwd, str(w.repository.common_dir), request.env.get("HOME", "/"))
+    return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, folders)
 
 
 def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outbox: Path) -> AgentRequest:

@@ -84,6 +84,7 @@ def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, requ
         "--output-format",
         "stream-json",
         "--verbose",
+        "--include-partial-messages",
         "--dangerously-skip-permissions",
         "--model",
         "sonnet",
@@ -210,8 +211,8 @@ def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, requ
 
 
 def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentRequest) -> None:
-    stalled = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "stalled")
-    assert stalled.outcome is Outcome.STALLED
+    stalled = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "no_progress")
+    assert (stalled.outcome, stalled.trigger) == (Outcome.STALLED, "no_progress")
     stopped = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "abort")
     assert (stopped.outcome, stopped.detail) == (Outcome.STOPPED, "stopped: abort")
 

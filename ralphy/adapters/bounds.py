@@ -1,0 +1,66 @@
+"""What a run may take of the machine: memory, processes, and what it must leave free on the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ralphy.adapters.tree_use import MEGABYTE, exact_memory, free_bytes, threads_of_machine, tree_use
+
+TREE_EVERY_S = 2.0
+HASTE_S = 0.2  # how soon again, when there are thousands of new processes
+DISK_EVERY_S = 5.0
+NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The limits of one run, in MB and processes; the space is looked for where `folders` lie. 0 is no limit."""
+
+    max_memory_mb: int = 0
+    max_processes: int = 0
+    min_free_mb: int = 0
+    folders: tuple[str, ...] = ()
+
+
+class Bounds:
+    """Looks now and then whether the descendants of a process keep to their room."""
+
+    def __init__(self, room: Room, root: int) -> None:
+        self.room = room
+        self.root = root
+        self._tree_at = self._disk_at = NEVER
+        self._threads = threads_of_machine()
+
+    def why_over(self, now: float) -> tuple[str, str] | None:
+        """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
+        if now - self._disk_at >= DISK_EVERY_S:
+            self._disk_at = now
+            if found := self._disk():
+                return found
+        if now - self._tree_at >= (HASTE_S if self._is_multiplying() else TREE_EVERY_S):
+            self._tree_at = now
+            return self._tree()
+        return None
+
+    def _is_multiplying(self) -> bool:
+        """Are there thousands of threads more than at the start, whosever they are?"""
+        most = self.room.max_processes
+        return most > 0 and threads_of_machine() - self._threads > most
+
+    def _disk(self) -> tuple[str, str] | None:
+        if not self.room.min_free_mb:
+            return None
+        free, folder = free_bytes(self.room.folders)
+        if free >= self.room.min_free_mb * MEGABYTE:
+            return None
+        said = f"the disk is nearly full: {free // MEGABYTE} MB are free where {folder} lies"
+        return "disk", f"{said} (limits.min_free_mb: {self.room.min_free_mb})"
+
+    def _tree(self) -> tuple[str, str] | None:
+        room, use = self.room, tree_use(self.root)
+        if room.max_processes and use.processes > room.max_processes:
+            return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
+        most = room.max_memory_mb * MEGABYTE
+        if not most or use.memory <= most or (exact := exact_memory(self.root)) <= most:
+            return None
+        return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {room.max_memory_mb})"

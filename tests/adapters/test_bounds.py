@@ -1,0 +1,96 @@
+"""What a run takes of the machine, seen on real processes: its memory, its number, the space that is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from ralphy.adapters.bounds import Bounds, Room
+from ralphy.adapters.tree_use import MEGABYTE, below, exact_memory, free_bytes, threads_of_machine, tree_use
+
+# Holds so many megabytes, shares them with so many children, and says when it has them.
+FAMILY = """
+import os, sys
+held = bytearray(os.urandom(1)) * (int(sys.argv[1]) << 20)
+for _ in range(int(sys.argv[2])):
+    if os.fork() == 0:
+        sys.stdin.read()
+        os._exit(0)
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def family(request: pytest.FixtureRequest) -> Iterator[int]:
+    megabytes, children = request.param
+    argv = [sys.executable, "-I", "-S", "-c", FAMILY, str(megabytes), str(children)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as parent:
+        assert parent.stdout
+        assert parent.stdout.readline() == b"there\n"
+        yield os.getpid()
+        parent.communicate()
+
+
+@pytest.mark.parametrize("family", [(0, 5)], indirect=True)
+def test_too_many_processes_are_counted_and_said(family: int) -> None:
+    assert tree_use(family).processes >= 6
+    over = Bounds(Room(max_processes=5), family).why_over(0.0)
+    assert over is not None
+    assert over[0] == "processes"
+    assert "limits.max_processes: 5" in over[1]
+    assert Bounds(Room(max_processes=500, max_memory_mb=4000), family).why_over(0.0) is None
+
+
+@pytest.mark.parametrize("family", [(200, 0)], indirect=True)
+def test_too_much_memory_is_measured_and_said(family: int) -> None:
+    over = Bounds(Room(max_memory_mb=150), family).why_over(0.0)
+    assert over is not None
+    assert over[0] == "memory"
+    assert "limits.max_memory_mb: 150" in over[1]
+
+
+@pytest.mark.parametrize("family", [(100, 5)], indirect=True)
+def test_memory_that_a_family_shares_counts_once(family: int) -> None:
+    """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""
+    assert tree_use(family).memory > 500 * MEGABYTE
+    assert 100 * MEGABYTE < exact_memory(family) < 300 * MEGABYTE
+    assert Bounds(Room(max_memory_mb=350), family).why_over(0.0) is None
+
+
+def test_a_disk_with_too_little_room_is_named(tmp_path: os.PathLike[str]) -> None:
+    free, folder = free_bytes([str(tmp_path), "/no/such/folder"])
+    assert (0 < free < 1 << 62, folder) == (True, str(tmp_path))
+    room = Room(min_free_mb=free // MEGABYTE + 1000, folders=(str(tmp_path),))
+    over = Bounds(room, os.getpid()).why_over(0.0)
+    assert over is not None
+    assert over[0] == "disk"
+    assert over[1].startswith("the disk is nearly full: ")
+    assert str(tmp_path) in over[1]
+    assert Bounds(Room(min_free_mb=1, folders=(str(tmp_path),)), os.getpid()).why_over(0.0) is None
+
+
+def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def count(root: int) -> list[int]:
+        looks.append(root)
+        return []
+
+    monkeypatch.setattr("ralphy.adapters.tree_use.below", count)
+    bounds = Bounds(Room(max_memory_mb=1, max_processes=100_000), os.getpid())
+    for tenth in range(100):
+        bounds.why_over(tenth / 10)
+    assert len(looks) == 5
+
+
+def test_processes_that_have_gone_count_nothing() -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert below(gone.pid) == []
+    assert exact_memory(gone.pid) == 0
+    assert threads_of_machine() > 0
