@@ -54,6 +54,15 @@ class Output:
         if not self.quiet:
             _tell(f"{clean(text)}\n")
 
+    @property
+    def is_live(self) -> bool:
+        """Is stderr a terminal whose last line may be written over?"""
+        return self.progress and not self.quiet and sys.stderr.isatty()
+
+    def overwrite(self, text: str) -> None:
+        """Put a text in the place of the terminal's last line; "" leaves it empty."""
+        _tell(f"\r\x1b[K{clean(text)}")
+
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
         if self.as_json:

@@ -164,7 +164,7 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
 
     _refuse_strict(workspace.config)
     narrator = Narrator(call.output, workspace)
-    workspace.say, workspace.show = narrator.say, narrator.show
+    narrator.attend(workspace)
     patience = Patience(gates=asks, limits=waits)
     try:
         with signals(), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
@@ -198,7 +198,7 @@ def watch(call: Invocation, **limits: Any) -> int:
         workspace = call.open(checkout, feature)
         _refuse_strict(workspace.config)
         narrator = Narrator(call.output, workspace, named=True)
-        workspace.say, workspace.show = narrator.say, narrator.show
+        narrator.attend(workspace)
         until = _clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"])
         return workspace, narrator.decided

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -11,11 +12,13 @@ from ralphy.cli.plain import clean
 from ralphy.core import decision as d
 from ralphy.core.agent import Activity
 from ralphy.core.model import Snapshot
+from ralphy.core.spans import span
 from ralphy.engine.reactor import Dialogue
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 
 _EVERY_S = 0.2
+_EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0
 _QUIET = (d.OpenGate, d.SetAside, d.Approve)
 
 
@@ -29,14 +32,23 @@ class Narrator:
         self._last_shown = 0.0
         self._last_rest = ""
         self._snapshot: Snapshot | None = None
+        self._counted_at = -math.inf
+        self._is_counting = False
+        self._asked: d.Wait | None = None
+
+    def attend(self, workspace: Workspace) -> None:
+        """Hear from a workspace whatever is to be said."""
+        workspace.say, workspace.show, workspace.count_down = self.say, self.show, self.count_down
 
     def say(self, text: str) -> None:
+        self._erase()
         self._output.say(f"{self._prefix}{text}")
 
     def decided(self, decision: Any, snapshot: Snapshot) -> None:
         """A decision was made; a rest that was said already is not said again."""
         self._snapshot = None if self._prefix else snapshot
         if isinstance(decision, d.Rest):
+            self._counted_at = time.monotonic()
             if decision.reason == self._last_rest:
                 return
             self._last_rest = decision.reason
@@ -55,7 +67,32 @@ class Narrator:
     def _json(self, decision: d.Decision, s: Snapshot) -> None:
         value = {"schema": "ralphy/event@1", "feature": s.feature, "at": s.now, "phase": phase_of(decision, s),
                  "decision": type(decision).__name__, "reason": decision.reason}  # fmt: skip
-        self._output.data("", value)
+        until = getattr(decision, "until", None)
+        self._output.data("", {**value, "until": until} if until else value)
+
+    def count_down(self, wait: d.Wait, left: float) -> float:
+        """Show what is left of a wait: every second on a terminal, every minute as JSON, every ten in a log."""
+        output = self._output
+        every_s = _EVERY_MINUTE_S if output.as_json else _EVERY_SECOND_S if output.is_live else _IN_A_LOG_S
+        due = self._counted_at + every_s - time.monotonic()
+        if due > 0:
+            return due
+        self._counted_at = time.monotonic()
+        if output.as_json:
+            output.data("", {"schema": "ralphy/event@1", "feature": self._workspace.feature.name,
+                             "at": self._workspace.clock(), "decision": "Wait", "reason": wait.reason,
+                             "until": wait.until, "seconds_left": round(left)})  # fmt: skip
+        elif output.is_live:
+            self._is_counting = True
+            output.overwrite(f"  {self._prefix}{span(left)} left" + ("; s stops: " if self._asked else ""))
+        else:
+            self.say(f"still waiting, {span(left)} left: {wait.reason}")
+        return every_s
+
+    def _erase(self) -> None:
+        if self._is_counting:
+            self._is_counting = False
+            self._output.overwrite("")
 
     def show(self, activity: Activity) -> None:
         """A line of the agent's activity, a few a second at the most."""
@@ -72,11 +109,17 @@ class Narrator:
         return Dialogue(self._ask, self._take)
 
     def _ask(self, wait: d.Wait) -> None:
-        self._output.note(f"\nApprove {wait.gate} of {self._workspace.feature.name}? [y/n] ")
+        self._asked = wait
+        if wait.gate:
+            self._output.note(f"\nApprove {wait.gate} of {self._workspace.feature.name}? [y/n] ")
+        else:
+            self._output.note("It goes on by itself; to stop here, type s and Return.")
 
-    def _take(self, line: str) -> None:
-        """y makes the marker; n, with remarks behind it, sends the artifact back."""
+    def _take(self, line: str) -> bool:
+        """y makes the marker; n, with remarks behind it, sends the artifact back. At a limit, s stops."""
         answer, _, remarks = line.strip().partition(" ")
+        if self._asked and not self._asked.gate:
+            return answer.lower() not in ("s", "stop", "q", "n")
         folder = self._workspace.feature
         if answer.lower() in ("y", "yes"):
             replace_file(folder.file("APPROVED"), b"", durable=False)
@@ -84,9 +127,11 @@ class Narrator:
             replace_file(folder.file("REJECTED"), remarks.encode(), durable=False)
         else:
             self._output.note("y approves, n rejects, n and some words send it back with these remarks: [y/n] ")
+        return True
 
     def finished(self, rest: d.Rest) -> int:
         """The end of a run: where things stand, and what to do next."""
+        self._erase()
         if not self._output.as_json and self._snapshot:
             self._summary(self._snapshot)
         return rest.exit_code

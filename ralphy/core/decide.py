@@ -12,7 +12,7 @@ from ralphy.core import decision as d
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
-from ralphy.core.ground import baseline, budget, circuit, ground
+from ralphy.core.ground import baseline, budget, circuit, ground, pause
 from ralphy.core.history import StoryHistory
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
@@ -71,15 +71,13 @@ def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Adopt(f"changed by hand since the last commit: {', '.join(s.tree.edited[:5])}")
 
 
-def _pause(s: Snapshot, _: Config) -> d.Decision | None:
+def _pause(s: Snapshot, config: Config) -> d.Decision | None:
     if s.session.fatal:
         return d.Halt(s.session.fatal, ExitCode.ENVIRONMENT)
     if s.session.troubles >= _MOST_TROUBLES:
         return d.Halt(f"the provider gave trouble {s.session.troubles} times in a row: {s.history.retry_reason}; "
                       "start again to go on", ExitCode.ENVIRONMENT)  # fmt: skip
-    if s.history.retry_at <= s.now:
-        return None
-    return d.Wait(s.history.retry_reason, ExitCode.LIMITED, until=s.history.retry_at)
+    return pause(s, config, s.history.retry_reason, s.history.retry_at)
 
 
 def _spec(s: Snapshot, config: Config) -> d.Decision | None:

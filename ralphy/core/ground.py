@@ -6,11 +6,15 @@ from ralphy.core import decision as d
 from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
+from ralphy.core.loose import number_of
 from ralphy.core.model import Snapshot, Story
+from ralphy.core.spans import span
 from ralphy.core.steps import BY_NAME, TIMEOUT_OF, active_limit_s
 from ralphy.core.stories import all_ready
 
 _HOUR_S = 3600.0
+_SOON_S = 6 * _HOUR_S
+AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
 
 
 def ground(s: Snapshot) -> d.Halt | None:
@@ -78,17 +82,38 @@ def _is_open(s: Snapshot, subject: str) -> bool:
 
 def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return _limit_reached(s, config, step) or _pace(s, config)
+    return _limit_reached(s, config, step) or _warned(s, config) or _pace(s, config)
 
 
-def _pace(s: Snapshot, config: Config) -> d.Wait | None:
-    """At most so many agent runs within any hour, whichever features they are for."""
+def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
+    """A wait for that moment, if it is still to come; it ends the loop if it is too far away."""
+    if s.session.has_waited(until, s.now):
+        return None
+    left, most = until - s.now, config.limits.max_wait_s
+    if left <= most:
+        return d.Wait(why, ExitCode.LIMITED, until=until)
+    return d.Halt(f"{why}; it goes on in {span(left)} only, and limits.max_wait_s is {span(most)}: start again then",
+                  ExitCode.LIMITED, until=until)  # fmt: skip
+
+
+def _warned(s: Snapshot, config: Config) -> d.Rest | None:
+    """All but used up: what is left would not last for a run. A reset that is far away is not waited for."""
+    limit = s.history.limit
+    used, resets_at = number_of(limit.get("utilization")) or 0.0, number_of(limit.get("resets_at")) or 0.0
+    is_soon = s.now < resets_at <= s.now + _SOON_S
+    if limit.get("status") != "allowed_warning" or used < config.limits.pause_at_utilization or not is_soon:
+        return None
+    why = f"{used:.0%} of the usage limit ({limit.get('kind') or 'unknown'}) is used up, so the reset is waited for"
+    return pause(s, config, why, resets_at + AFTER_RESET_S)
+
+
+def _pace(s: Snapshot, config: Config) -> d.Rest | None:
+    """At most so many agent runs within any hour, whichever features and processes they are for."""
     most = config.limits.calls_per_hour
-    recent = [at for at in s.history.calls if at > s.now - _HOUR_S]
+    recent = [at for at in s.history.calls if s.now - _HOUR_S < at <= s.now]
     if len(recent) < most:
         return None
-    what = f"calls_per_hour ({most} agent runs) is reached"
-    return d.Wait(what, ExitCode.LIMITED, until=recent[-most] + _HOUR_S)
+    return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)
 
 
 def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:

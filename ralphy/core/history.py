@@ -38,12 +38,13 @@ class StoryHistory:
     too_large: int = 0
 
 
-_MOST_CALLS = 2000
+_HOUR_S = 3600.0
 
 
 @dataclass(slots=True)
 class History:
-    """The folded journal of one feature; baselines and the times of calls are those of the whole project.
+    """The folded journal of one feature; baselines, the times of calls and the provider's last word on its `limit`
+    are those of the whole project.
 
     `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
     Without it, all runs count as its own, and so do lines that name none.
@@ -62,13 +63,15 @@ class History:
     baselines: dict[str, Entry] = field(default_factory=dict)
     known_red: frozenset[str] = frozenset()
     retry_at: float = 0.0
+    retry_s: float = 0.0
     retry_reason: str = ""
     waits_in_a_row: int = 0
     qa_rounds: int = 0
     last_end: Entry | None = None
     last_step: str = ""
     is_reset: bool = False
-    calls: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_CALLS))
+    limit: Entry = field(default_factory=dict)
+    calls: deque[float] = field(default_factory=deque)
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
@@ -76,15 +79,23 @@ class History:
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
         if entry.get("ev") == "run":
-            self.calls.append(_number(entry.get("at")))
+            self._call(_number(entry.get("at")))
         if entry.get("ev") == "baseline":
             self.baselines[str(entry.get("key", ""))] = entry
             return
+        if isinstance(entry.get("limit"), Mapping):
+            self.limit = entry["limit"]
         if entry.get("feature") != self.feature:
             return
         fold = _FOLDS.get(str(entry.get("ev", "")))
         if fold:
             fold(self, entry)
+
+    def _call(self, at: float) -> None:
+        """Only the last hour's are kept, by the newest line."""
+        self.calls.append(at)
+        while self.calls[0] <= at - _HOUR_S:
+            self.calls.popleft()
 
     def of(self, step: str, story: str | None) -> StoryHistory:
         """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
@@ -201,8 +212,9 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
             counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
         history.retry_at = _number(entry.get("retry_at"))
+        history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
         history.retry_reason = str(entry.get("detail", outcome.value))
-        history.waits_in_a_row += 1
+        history.waits_in_a_row += entry.get("until_reset") is not True
 
 
 def _reset(history: History, entry: Entry) -> None:
@@ -218,6 +230,7 @@ def _reset(history: History, entry: Entry) -> None:
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
         fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
+        fresh.limit = history.limit
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:

@@ -244,7 +244,8 @@ class Session:
     """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it.
 
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
-    `active_s` the seconds that agents and checks worked, by step.
+    `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
+    whatever the clock says of it.
     """
 
     runs: int = 0
@@ -257,6 +258,11 @@ class Session:
     troubles: int = 0
     active_s: Mapping[str, float] = field(default_factory=dict)
     published: str = ""
+    waited: float = 0.0
+
+    def has_waited(self, until: float, now: float) -> bool:
+        """Is that moment past, by the clock or because it was waited for?"""
+        return until <= now or until == self.waited
 
 
 @dataclass(frozen=True, slots=True)

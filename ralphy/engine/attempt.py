@@ -26,7 +26,7 @@ from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, kept_commit, lay_out
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.verify import Verdict, judge
-from ralphy.engine.waiting import retry_time
+from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 
 _ERROR_BYTES = 2000
@@ -178,8 +178,7 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
         w.milestone("branch_put_back")
     w.install_index()
     w.checkout.clean_at = ""
-    retry_at = retry_time(w, a.verdict.outcome, a.ran.result)
-    w.record("end", **{**end, "retry_at": retry_at, "detail": a.ran.result.detail})
+    w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 
 def _kept_commit(w: Workspace, a: Attempt) -> str:

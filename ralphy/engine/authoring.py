@@ -32,7 +32,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import kept_commit, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
-from ralphy.engine.waiting import retry_time
+from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
@@ -82,7 +82,7 @@ def _why_not(ran: Ran) -> tuple[str, str]:
 def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
     outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
     if not outcome.costs_an_attempt:
-        end["retry_at"] = retry_time(w, outcome, ran.result)
+        end |= next_try(w, outcome, ran.result)
     said = {"failure": digest[:2000], "detail": why[:300], "error": signature(why) or None}
     w.record("end", **{**end, "outcome": outcome.value, **said})
     w.say(f"the {d.step} step did not succeed: {why}")

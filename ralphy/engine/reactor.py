@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.adapters import git
@@ -24,13 +24,14 @@ from ralphy.engine.checkout import Checkout
 from ralphy.engine.observe import own_rows
 from ralphy.engine.prompt import warm_prompts
 from ralphy.engine.reconcile import Report, reconcile
+from ralphy.engine.waiting import seconds_left
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace import Workspace
 
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
 Ask = Callable[[Wait], None]
-Take = Callable[[str], None]
+Take = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """How a person at the terminal is asked, and how the typed answer is taken."""
+    """How a person at the terminal is asked, and how the typed answer is taken: False ends the waiting."""
 
     ask: Ask
     take: Take
@@ -63,8 +64,8 @@ def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dial
             rest = reconcile(w, report)
             if not _is_waited_for(rest, patience):
                 return rest
-            if _folder_signature(w.feature) == before:
-                _hold(w, rest, before, wakeups, dialogue)
+            if _folder_signature(w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
+                return rest
 
 
 def _is_waited_for(rest: Rest, patience: Patience) -> bool:
@@ -75,22 +76,26 @@ def _is_waited_for(rest: Rest, patience: Patience) -> bool:
     return patience.gates
 
 
-def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dialogue | None) -> None:
-    """Wait until something is different: a file, the time, or a word at the terminal."""
+def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dialogue | None) -> bool:
+    """Wait until something is different: a file, the time, or a word at the terminal. False: nobody wants to wait."""
     assert isinstance(rest, Wait)
     get_ready(w)
-    asks = dialogue is not None and bool(rest.gate) and sys.stdin.isatty()
+    asks = dialogue is not None and (bool(rest.gate) or rest.until is not None) and sys.stdin.isatty()
     if asks and dialogue:
         dialogue.ask(rest)
     while True:
-        seconds = RESYNC_S if rest.until is None else rest.until - w.clock()
+        seconds = RESYNC_S
+        if rest.until is not None:
+            left = seconds_left(w, rest.until)
+            if left <= 0:
+                w.session = replace(w.session, waited=rest.until)
+                return True
+            seconds = min(left, w.count_down(rest, left))
         _, line = wakeups.wait(seconds, terminal=asks)
-        if line and dialogue:
-            dialogue.take(line)
-        if rest.until is not None and w.clock() >= rest.until:
-            return
+        if line and dialogue and not dialogue.take(line):
+            return False
         if _folder_signature(w.feature) != before:
-            return
+            return True
 
 
 def get_ready(w: Workspace) -> None:
@@ -222,9 +227,14 @@ class Watching:
         rest = self._rests.get(name)
         if isinstance(rest, Halt) and rest.exit_code == ExitCode.BREAKER_OPEN:
             return True  # its cool-down ends, or somebody resets it; neither shows in the folder
-        return isinstance(rest, Wait) and rest.until is not None and rest.until <= self._open[name][0].clock()
+        if not isinstance(rest, Wait) or rest.until is None or seconds_left(self._open[name][0], rest.until) > 0:
+            return False
+        workspace = self._open[name][0]
+        workspace.session = replace(workspace.session, waited=rest.until)
+        return True
 
     def seconds_to_next(self) -> float:
         """How long until a limit's time has come; the resync tick at the most."""
-        waits = [r.until - self._open[n][0].clock() for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
-        return max(0.0, min([_WATCH_RESYNC_S, *waits]))
+        waits = [(self._open[n][0], r) for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
+        ticks = (min(seconds_left(w, r.until), w.count_down(r, seconds_left(w, r.until))) for w, r in waits if r.until)
+        return max(0.0, min([_WATCH_RESYNC_S, *ticks]))

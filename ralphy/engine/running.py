@@ -17,6 +17,7 @@ from ralphy.core.agent import Activity, AgentRequest, AgentResult
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
+from ralphy.core.spans import span
 from ralphy.core.steps import active_limit_s
 from ralphy.core.watchdog import Thresholds
 from ralphy.engine import git_state
@@ -78,6 +79,7 @@ def agent_run(
     result = agent.run(request, _listener(w))
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
+    _pass_on_warning(w, result)
     steering = git_state.put_files_back(w, before)
     drop_locks(w, snapshot.tree.branch, began)
     require_branch(w, snapshot.tree.branch, snapshot.tree.head)
@@ -89,6 +91,15 @@ def agent_run(
     yield Ran(run, result, read(result.text), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
+
+
+def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
+    """The provider's word that its limit will soon be used up is for people, too."""
+    limit = result.limit
+    if limit and limit.status == "allowed_warning":
+        used = f"{limit.utilization:.0%}" if limit.utilization is not None else "nearly all"
+        left = f"; it is reset in {span(limit.resets_at - w.clock())}" if limit.resets_at else ""
+        w.say(f"{used} of the usage limit ({limit.kind or 'unknown'}) is used up{left}")
 
 
 def _listener(w: Workspace) -> Callable[[Activity], None]:

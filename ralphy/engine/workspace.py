@@ -7,6 +7,7 @@ tests end the process there to prove that a kill costs nothing.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -29,6 +30,7 @@ from ralphy.adapters.prd_store import PrdStore
 from ralphy.core.agent import Activity, Outcome
 from ralphy.core.breaker import Breaker
 from ralphy.core.config import Check, Config
+from ralphy.core.decision import Wait
 from ralphy.core.history import History
 from ralphy.core.model import Session
 from ralphy.engine.checkout import Checkout, Rows
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
 
 Say = Callable[[str], None]
+CountDown = Callable[[Wait, float], float]
 _LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
 _SETTINGS = re.compile(r"\.ralphy/(config\.yaml|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)")
 
@@ -49,9 +52,23 @@ def _unseen(_: Activity) -> None:
     """Nobody watches."""
 
 
+def _uncounted(_: Wait, __: float) -> float:
+    """Nobody counts the seconds."""
+    return math.inf
+
+
+def _steady() -> float:
+    """Seconds on a clock that nobody sets, and that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 @dataclass(slots=True)
 class Workspace:
-    """What an act needs. `say` takes sentences for a person, `show` the agent's activity."""
+    """What an act needs. `say` takes sentences for a person, `show` the agent's activity.
+
+    `count_down` is told of a wait and the seconds left of it, and says after how many it wants to be told again;
+    `waits` has the end of the last wait on the `steady` clock.
+    """
 
     repository: Repository
     feature: Feature
@@ -66,6 +83,9 @@ class Workspace:
     show: Callable[[Activity], None] = _unseen
     milestone: Callable[[str], None] = _silent
     clock: Callable[[], float] = time.time
+    steady: Callable[[], float] = _steady
+    count_down: CountDown = _uncounted
+    waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     digests: Digests = field(default_factory=Digests)
     branch: str = ""

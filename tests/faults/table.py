@@ -34,8 +34,6 @@ NOT_PROVED: dict[str, str] = {
     "G11": OPEN,
     "G14": OPEN,
     "G18": OPEN,
-    "C1": OPEN,
-    "C3": OPEN,
     "M5": OPEN,
     "S3": OPEN,
     "S5": OPEN,

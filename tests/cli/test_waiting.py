@@ -1,0 +1,87 @@
+"""What a person sees and can do while a limit is waited for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ralphy.cli.output import Output
+from ralphy.cli.show import Narrator
+from ralphy.core.decision import Wait
+from ralphy.engine.waiting import seconds_left
+from tests.cli.conftest import Heard, Make
+from tests.cli.test_run import on_a_terminal
+from tests.engine.building import open_feature, story, works
+
+AN_HOUR: dict[str, Any] = {"limit": {"resets_in_s": 3600}}
+
+
+def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    project.play(stories={"US-001": [AN_HOUR]})
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("to stop here, type s and Return")
+        heard.until("59 min 5")
+        heard.until("left; s stops")
+        heard.until("\r\x1b[K")  # the next second is written over it
+        heard.send("s\n")
+        heard.rest()
+    assert process.returncode == 14
+    assert project.statuses() == {"US-001": "pending"}
+
+
+def test_on_a_terminal_it_goes_on_by_itself(made: Make) -> None:
+    project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
+    project.play(stories={"US-001": [{"limit": {"resets_in_s": 1}}, works()]})
+    with on_a_terminal(project, "start", "--max-iterations", "2") as (heard, process):
+        heard.until("s left; s stops")
+        heard.rest()
+    assert process.returncode == 13
+    assert project.landed() == ["login/US-001"]
+
+
+def test_in_a_log_the_seconds_are_not_counted(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    project.play(stories={"US-001": [{"limit": {"resets_in_s": 2}}, works()]})
+    with project.start("loop", "--max-iterations", "2") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.rest()
+    assert heard.text.count("waiting until") == 1
+    assert "left" not in heard.text and "\r" not in heard.text
+
+
+def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any, monkeypatch: Any) -> None:
+    project, _ = made(story("US-001"))
+    now = [100.0]
+    monkeypatch.setattr("ralphy.cli.show.time.monotonic", lambda: now[0])
+    wait = Wait("the usage limit is reached", until=2e9)
+    with open_feature(project.repo, project.path, project.env) as w:
+        for as_json, every_s in ((True, 60.0), (False, 600.0)):
+            narrator = Narrator(Output(as_json=as_json), w)
+            capfd.readouterr()
+            assert narrator.count_down(wait, 7200.0) == every_s
+            now[0] += every_s / 2
+            assert narrator.count_down(wait, 7100.0) == every_s / 2
+            now[0] += every_s / 2
+            narrator.count_down(wait, 3605.0)
+            out, err = capfd.readouterr()
+            if as_json:
+                lines = [json.loads(line) for line in out.splitlines()]
+                assert [line["seconds_left"] for line in lines] == [7200, 3605]
+                assert {line["decision"] for line in lines} == {"Wait"} and lines[0]["until"] == 2e9
+            else:
+                assert err.count("still waiting") == 2 and "2 h left" in err and "1 h left" in err
+
+
+def test_what_is_left_of_a_wait_goes_by_the_clock_that_says_less(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    wall, steady = [1000.0], [50.0]
+    with open_feature(project.repo, project.path, project.env) as w:
+        w.clock, w.steady = lambda: wall[0], lambda: steady[0]
+        assert seconds_left(w, 1600.0) == 600.0
+        wall[0] -= 28800.0
+        steady[0] += 100.0
+        assert seconds_left(w, 1600.0) == 500.0
+        wall[0] += 57600.0
+        assert seconds_left(w, 1600.0) < 0

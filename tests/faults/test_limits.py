@@ -1,0 +1,293 @@
+"""Limits and clocks: a limit costs nothing however it is told, a wait is neither lost nor endless, files speak UTC."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.cli.run import _clock_time
+from ralphy.core import decision as d
+from ralphy.core.errors import ExitCode
+from ralphy.core.model import Session
+from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
+
+NOON = 1_900_000_000.0
+HOUR = 3600.0
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+needs_faketime = pytest.mark.skipif(not FAKETIME.exists(), reason="faketime is not installed")
+
+
+def limited(tmp_path: Path, *acts: dict[str, Any], **settings: Any) -> Project:
+    """A project of one story whose runs play these acts, the last one again and again."""
+    project = build(tmp_path, story("US-001"), **settings)
+    project.play(stories={"US-001": list(acts)})
+    return project
+
+
+@pytest.mark.fault("N1")
+@pytest.mark.parametrize("resets_at", [int(NOON) - 60, int(NOON) - 8 * 3600, 0], ids=["past", "long past", "absent"])
+def test_a_reset_that_gives_no_time_to_wait_for_backs_off_longer_each_time(tmp_path: Path, resets_at: int) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": resets_at}})
+    now, waits = NOON, []
+    for _ in range(4):
+        ended = project.loop(clock=lambda: now, waits=False)  # noqa: B023  # called before it changes
+        assert isinstance(ended.rest, d.Wait) and ended.rest.until
+        waits.append(ended.rest.until - now)
+        now = ended.rest.until
+
+    for wait, planned in zip(waits, (300, 600, 1200, 1200), strict=True):
+        assert 0.9 * planned <= wait <= 1.1 * planned
+    assert project.outcomes() == [("US-001", "limited")] * 4
+    assert not project.story("US-001").get("execution", {}).get("attempts")
+
+
+@pytest.mark.fault("N1")
+def test_a_reset_that_passes_in_vain_is_backed_off_from_after_it(tmp_path: Path) -> None:
+    reset = int(NOON + 2 * HOUR)
+    project = limited(tmp_path, {"limit": {"resets_at": reset}})
+
+    first = project.loop(clock=lambda: NOON, waits=False).rest
+    second = project.loop(clock=lambda: reset + 2.0, waits=False).rest
+
+    assert isinstance(first, d.Wait) and first.until == reset + 2.0
+    assert isinstance(second, d.Wait) and second.until
+    assert 270 <= second.until - (reset + 2.0) <= 330
+
+
+@pytest.mark.fault("N1")
+def test_a_reset_in_thirty_days_ends_the_loop_and_says_so(tmp_path: Path) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON + 30 * 86400), "kind": "seven_day"}}, works())
+
+    ended = project.loop(clock=lambda: NOON)
+
+    assert (ended.code, ended.runs) == (ExitCode.LIMITED, ["US-001"])
+    assert "30 d" in ended.rest.reason and "max_wait_s" in ended.rest.reason
+    assert project.loop(clock=lambda: NOON + HOUR).runs == []  # also after a restart
+    assert project.loop(clock=lambda: NOON + 30 * 86400 + 3).runs[0] == "US-001"
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("N1")
+def test_a_limit_is_still_known_after_a_restart(tmp_path: Path) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON + HOUR)}}, works())
+    project.loop(clock=lambda: NOON, waits=False)
+
+    assert project.loop(clock=lambda: NOON + HOUR - 1, waits=False).runs == []
+    assert project.loop(clock=lambda: NOON + HOUR + 3, waits=False).runs[0] == "US-001"
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+
+
+WARNING = {"utilization": 0.96, "resets_at": int(NOON + HOUR)}
+
+
+def test_an_early_warning_holds_the_next_story_back_until_the_reset(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.play(stories={"US-001": [works(warning=WARNING)], "*": [works()]})
+
+    first = project.loop(clock=lambda: NOON, waits=False)
+
+    assert (first.code, first.runs, project.landed()) == (ExitCode.LIMITED, ["US-001"], ["login/US-001"])
+    assert isinstance(first.rest, d.Wait) and first.rest.until == NOON + HOUR + 2
+    assert "96%" in first.text and "five_hour" in first.text
+    (end,) = project.journal("end")
+    assert end["limit"] == {"status": "allowed_warning", "kind": "five_hour", "utilization": 0.96,
+                            "resets_at": NOON + HOUR}  # fmt: skip
+    assert project.loop(clock=lambda: NOON + 60, waits=False).runs == []
+    assert project.loop(clock=lambda: NOON + HOUR + 3, waits=False).runs[0] == "US-002"
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [{**WARNING, "utilization": 0.92}, {**WARNING, "resets_at": int(NOON + 4 * 86400), "kind": "seven_day"}],
+    ids=["not much used", "reset far away"],
+)
+def test_a_warning_that_need_not_stop_the_work_is_said(tmp_path: Path, warning: dict[str, Any]) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.play(stories={"US-001": [works(warning=warning)], "*": [works()]})
+
+    ended = project.loop(clock=lambda: NOON, waits=False)
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert "of the usage limit" in ended.text
+
+
+def test_calls_are_counted_over_all_features_and_beyond_two_thousand(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"calls_per_hour": 3000})
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    journal.parent.mkdir()
+    runs = [{"ev": "run", "feature": "other", "at": NOON - 1000 + n / 10, "run": f"r{n}"} for n in range(3000)]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in runs))
+
+    ended = project.loop(clock=lambda: NOON, waits=False)
+
+    assert (ended.code, ended.runs) == (ExitCode.LIMITED, [])
+    assert "calls_per_hour (3000" in ended.rest.reason
+    assert isinstance(ended.rest, d.Wait) and ended.rest.until == NOON - 1000 + HOUR
+
+
+class Clocks:
+    """A wall clock that jumps by itself when it has been looked at often enough, and a steady one that goes on."""
+
+    def __init__(self, jump_s: float, step_s: float) -> None:
+        self.wall, self.steady_at, self.jump_s, self.step_s, self.has_jumped = NOON, 50.0, jump_s, step_s, False
+
+    def clock(self) -> float:
+        return self.wall
+
+    def steady(self) -> float:
+        if not self.has_jumped:
+            self.has_jumped, self.wall = True, self.wall + self.jump_s
+        self.steady_at += self.step_s
+        self.wall += self.step_s
+        return self.steady_at
+
+
+def through(project: Project, clocks: Clocks) -> list[Any]:
+    """The decisions of a loop under these clocks."""
+    from ralphy.engine.reactor import Patience, run_feature
+
+    decisions: list[Any] = []
+    with open_feature(project.repo, project.path, project.env) as w:
+        w.session, w.clock, w.steady = Session(), clocks.clock, clocks.steady
+        run_feature(w, lambda found, _: decisions.append(found), Patience(gates=False), None)
+    return decisions
+
+
+@pytest.mark.fault("C1")
+@pytest.mark.parametrize(("jump_s", "most_looks"), [(-8 * HOUR, 10), (8 * HOUR, 2)])
+def test_a_clock_that_jumps_while_a_limit_is_waited_for_loses_no_wait(
+    tmp_path: Path, jump_s: float, most_looks: int
+) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON + HOUR)}}, works())
+    clocks = Clocks(jump_s, step_s=1000.0)
+
+    decisions = through(project, clocks)
+
+    assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
+    waited = (clocks.steady_at - 50.0) / clocks.step_s
+    assert waited <= most_looks
+    assert sum(isinstance(found, d.RunAgent) for found in decisions) == 3  # and the review: no probe too many
+    assert_clean(project)
+
+
+@pytest.mark.fault("C1")
+def test_a_clock_that_was_set_back_before_a_restart_lengthens_no_wait_beyond_its_length(tmp_path: Path) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON + HOUR)}}, works())
+    project.loop(clock=lambda: NOON, waits=False)
+    clocks = Clocks(0.0, step_s=1000.0)
+    clocks.wall = NOON - 8 * HOUR
+
+    through(project, clocks)
+
+    assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
+    assert clocks.steady_at - 50.0 <= HOUR + 3000.0
+
+
+@pytest.fixture
+def shifted(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Set the wall clock of the processes that are started with `faked`: `shifted("-8h")`."""
+    file = tmp_path / "faketime"
+    file.write_text("+0\n")
+    yield lambda shift: file.with_suffix(".new").write_text(f"{shift}\n") and os.replace(file.with_suffix(".new"), file)
+    shutil.rmtree(file, ignore_errors=True)
+
+
+def faked(project: Project, tmp_path: Path) -> subprocess.Popen[str]:
+    env = {**project.env, "LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "faketime"),
+           "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
+    return Project(project.repo, project.path, project.scenario, env).start("loop", "--max-iterations", "2")
+
+
+def await_ends(project: Project, number: int) -> None:
+    """Until so many runs have ended."""
+    deadline = time.monotonic() + PATIENCE_S
+    while len(project.journal("end")) < number:
+        assert time.monotonic() < deadline, "the run did not end"
+        time.sleep(0.02)
+
+
+@needs_faketime
+@pytest.mark.fault("C1")
+@pytest.mark.parametrize(("shift", "resets_in_s", "most_s"), [("-8h", 2, 20.0), ("+8h", 3600, 20.0)])
+def test_the_wall_clock_of_a_waiting_ralphy_jumps(
+    tmp_path: Path, shifted: Callable[[str], None], shift: str, resets_in_s: int, most_s: float
+) -> None:
+    project = limited(tmp_path, {"limit": {"resets_in_s": resets_in_s}}, works())
+    with faked(project, tmp_path) as process:
+        await_ends(project, 1)
+        shifted(shift)
+        began = time.monotonic()
+        _, said = process.communicate(timeout=PATIENCE_S)
+        seconds = time.monotonic() - began
+
+    assert process.returncode == ExitCode.BUDGET, said
+    assert project.outcomes() == [("US-001", "limited"), ("US-001", "succeeded")]
+    assert project.landed() == ["login/US-001"]
+    assert seconds < most_s
+
+
+@pytest.mark.fault("C3")
+@pytest.mark.parametrize("zone", ["Pacific/Auckland", "America/Los_Angeles", "Asia/Kathmandu"])
+def test_files_speak_utc_whatever_the_time_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    project = limited(tmp_path, works())
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        project.loop(clock=lambda: NOON)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert project.story("US-001")["execution"]["completed_at"] == "2030-03-17T17:46:40Z"
+    assert "2030-03-17T17:46:40Z" in project.read("progress.txt")
+    assert project.journal("run")[0]["run"].startswith("20300317T174640")
+    assert project.git("log", "-1", "--format=%ad", "--date=raw") == "1900000000 +0000"
+
+
+@pytest.mark.fault("C3")
+@pytest.mark.parametrize("year_start", [2_147_483_648.0, 3_850_000_000.0], ids=["2038", "2092"])
+def test_the_year_2038_and_later_ones_are_years_like_others(tmp_path: Path, year_start: float) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(year_start) + 3600}}, works())
+
+    first = project.loop(clock=lambda: year_start, waits=False)
+    project.loop(clock=lambda: year_start + 3603, waits=False)
+
+    assert isinstance(first.rest, d.Wait) and first.rest.until == year_start + 3602
+    assert project.landed() == ["login/US-001"]
+    assert project.git("log", "-1", "--format=%ct") == str(int(year_start) + 3603)
+    assert_clean(project)
+
+
+@pytest.mark.fault("C3")
+@pytest.mark.parametrize(
+    ("now", "wanted", "hours"),
+    [
+        ("2026-03-28T22:40:00Z", "07:00", 6 + 20 / 60),  # 23:40 in Paris; the night has 23 hours
+        ("2026-10-24T21:40:00Z", "07:00", 8 + 20 / 60),  # 23:40; it has 25 hours
+        ("2026-06-01T05:00:00Z", "07:00", 24.0),  # it is 07:00 now: the next one is meant
+    ],
+)
+def test_the_time_to_end_is_the_local_one_also_when_clocks_change(
+    monkeypatch: pytest.MonkeyPatch, now: str, wanted: str, hours: float
+) -> None:
+    from calendar import timegm
+
+    monkeypatch.setenv("TZ", "Europe/Paris")
+    time.tzset()
+    at = float(timegm(time.strptime(now, "%Y-%m-%dT%H:%M:%SZ")))
+    try:
+        found = _clock_time(wanted, at)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert found is not None
+    assert (found - at) / HOUR == pytest.approx(hours)
