@@ -149,7 +149,8 @@ def test_after_the_cool_down_one_run_is_let_through() -> None:
 
 
 def test_giving_a_story_up_comes_before_the_breaker() -> None:
-    assert isinstance(decide(snapshot(lines=idle("US-001", 5)), Config()), d.GiveUp)
+    config = Config(limits=Limits(max_splits=0))
+    assert isinstance(decide(snapshot(lines=idle("US-001", 5)), config), d.GiveUp)
 
 
 def test_one_story_alone_does_not_end_the_night() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,12 +190,16 @@ def test_a_clock_that_was_set_back_before_a_restart_lengthens_no_wait_beyond_its
 
 
 @pytest.fixture
-def shifted(tmp_path: Path) -> Iterator[Callable[[str], None]]:
-    """Set the wall clock of the processes that are started with `faked`: `shifted("-8h")`."""
+def shift_clock(tmp_path: Path) -> Callable[[str], None]:
+    """Sets the wall clock of the processes that are started with `faked`: `shift_clock("-8h")`."""
     file = tmp_path / "faketime"
     file.write_text("+0\n")
-    yield lambda shift: file.with_suffix(".new").write_text(f"{shift}\n") and os.replace(file.with_suffix(".new"), file)
-    shutil.rmtree(file, ignore_errors=True)
+
+    def shift(by: str) -> None:
+        file.with_suffix(".new").write_text(f"{by}\n")
+        file.with_suffix(".new").replace(file)
+
+    return shift
 
 
 def faked(project: Project, tmp_path: Path) -> subprocess.Popen[str]:
@@ -218,12 +220,12 @@ def await_ends(project: Project, number: int) -> None:
 @pytest.mark.fault("C1")
 @pytest.mark.parametrize(("shift", "resets_in_s", "most_s"), [("-8h", 2, 20.0), ("+8h", 3600, 20.0)])
 def test_the_wall_clock_of_a_waiting_ralphy_jumps(
-    tmp_path: Path, shifted: Callable[[str], None], shift: str, resets_in_s: int, most_s: float
+    tmp_path: Path, shift_clock: Callable[[str], None], shift: str, resets_in_s: int, most_s: float
 ) -> None:
     project = limited(tmp_path, {"limit": {"resets_in_s": resets_in_s}}, works())
     with faked(project, tmp_path) as process:
         await_ends(project, 1)
-        shifted(shift)
+        shift_clock(shift)
         began = time.monotonic()
         _, said = process.communicate(timeout=PATIENCE_S)
         seconds = time.monotonic() - began
