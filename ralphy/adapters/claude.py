@@ -10,9 +10,9 @@ from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
+from ralphy.adapters.disk import refusal
 from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
-from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, reports_success
 from ralphy.core.stream import Lines, Transcript, parse
 from ralphy.core.watchdog import Thresholds, Watchdog
@@ -68,7 +68,7 @@ class Claude:
         try:
             conversation = _Conversation(request, prompt, on_activity)
         except OSError as error:
-            raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=request.run_dir) from error
+            raise refusal(error, "cannot be written", request.run_dir) from error
         try:
             ended = self._converse(request, conversation)
         except NotStarted as error:

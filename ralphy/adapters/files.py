@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.adapters.disk import refusal
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -31,8 +31,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        what, hint = f"cannot be written: {error.strerror}", "free some space or mend the permissions, then start again"
-        raise EnvironmentProblem(what, where=str(path), hint=hint) from error
+        raise refusal(error, "cannot be written", str(path)) from error
 
 
 def private_folder(path: Path) -> Path:
@@ -75,6 +74,16 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
             return source.read(most + 1)
     finally:
         os.close(descriptor)
+
+
+def last_bytes(path: Path, most: int) -> bytes:
+    """The end of a file; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as source:
+            source.seek(max(0, source.seek(0, os.SEEK_END) - most))
+            return source.read()
+    except OSError:
+        return b""
 
 
 def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:

@@ -6,14 +6,19 @@ neutralises what a repository could make git run: fsmonitor, hooks, pager, exter
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ralphy.adapters.disk import as_problem, problem_said, refusal
 from ralphy.adapters.git_files import mend_dead
 from ralphy.core.errors import EnvironmentProblem, NotFound
 
@@ -29,9 +34,10 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
 ZERO = "0" * 40
+_ORPHAN_S = 2.0
 
 
-class GitError(Exception):
+class GitError(EnvironmentProblem):
     """A git command that failed; `stderr` is its own explanation."""
 
     def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
@@ -96,7 +102,7 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
     """Wait for a started command and give its output; GitError if it failed."""
     out, err = process.communicate(stdin)
     if process.returncode:
-        raise GitError([str(process.args)], process.returncode, err.decode("utf-8", "replace").strip())
+        raise _failure([str(process.args)], process.returncode, err, "")
     return out
 
 
@@ -114,8 +120,16 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes,
         raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
     if done.returncode:
         verbs = [arg for arg in args if arg not in SAFE]
-        raise GitError(verbs, done.returncode, done.stderr.decode("utf-8", "replace").strip())
+        raise _failure(verbs, done.returncode, done.stderr, str(cwd))
     return done.stdout
+
+
+def _failure(words: list[str], code: int, stderr: bytes, where: str) -> GitError | EnvironmentProblem:
+    """A failed command's error: trouble with the disk by its name, all else as git says it."""
+    said = stderr.decode("utf-8", "replace").strip()
+    if code == -signal.SIGXFSZ:
+        return as_problem(OSError(errno.EFBIG, "", where)) or GitError(words, code, said)
+    return problem_said(said, where) or GitError(words, code, said)
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -192,6 +206,8 @@ def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
     `reflog` is the line for HEAD's log; in the form of `git switch` it makes `git switch -` lead back.
     """
     lock = repository.git_dir / "HEAD.lock"
+    content = f"ref: refs/heads/{branch}\n"
+    _drop_orphan(lock, content)
     try:
         if (repository.common_dir / "reftable").exists():
             raise FileExistsError
@@ -199,15 +215,26 @@ def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
     except FileExistsError:
         repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")
         return
-    with os.fdopen(descriptor, "w") as out:
-        out.write(f"ref: refs/heads/{branch}\n")
-        out.flush()
-        os.fsync(out.fileno())
-    lock.replace(repository.git_dir / "HEAD")
+    try:
+        with os.fdopen(descriptor, "w") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        lock.replace(repository.git_dir / "HEAD")
+    except OSError as error:
+        lock.unlink(missing_ok=True)
+        raise refusal(error, "HEAD cannot be written", str(lock)) from error
     log = repository.git_dir / "logs" / "HEAD"
     if reflog and log.exists():
         with log.open("a") as lines:
             lines.write(f"{reflog}\n")
+
+
+def _drop_orphan(lock: Path, content: str) -> None:
+    """Take away the lock of a Ralphy that died with it: it says what is to be written now, and nobody goes on."""
+    with suppress(OSError):
+        if lock.read_text() in ("", content) and time.time() - lock.stat().st_mtime > _ORPHAN_S:
+            lock.unlink()
 
 
 def install_index(repository: Repository, index: Path) -> bool:
@@ -224,5 +251,5 @@ def install_index(repository: Repository, index: Path) -> bool:
         lock.replace(repository.git_dir / "index")
     except OSError as error:
         lock.unlink(missing_ok=True)
-        raise EnvironmentProblem(f"the index cannot be written: {error.strerror}", where=str(lock)) from error
+        raise refusal(error, "the index cannot be written", str(lock)) from error
     return True

@@ -11,8 +11,12 @@ from typing import Any
 
 import orjson
 
+from ralphy.adapters.disk import refusal
+from ralphy.adapters.files import last_bytes
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.history import History
+
+_MOST_TORN = 1 << 20
 
 
 class Journal:
@@ -40,9 +44,16 @@ class Journal:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise EnvironmentProblem(
-                f"the journal cannot be written: {error.strerror}", where=str(self._path)
-            ) from error
+            raise refusal(error, "the journal cannot be written", str(self._path)) from error
+
+    def mend(self) -> int:
+        """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
+        if last_bytes(self._path, 1) in (b"", b"\n"):
+            return 0
+        data = last_bytes(self._path, _MOST_TORN)
+        torn = len(data) - (data.rfind(b"\n") + 1)
+        self.append({"ev": "mended", "bytes": torn}, durable=False)
+        return torn
 
     @staticmethod
     def _mend(descriptor: int) -> bytes:

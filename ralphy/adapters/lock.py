@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -33,19 +34,21 @@ class Lock:
             os.close(descriptor)
             raise Conflict(f"another Ralphy works in this checkout: {_shown(holder(self._path))}",
                            hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
-        os.ftruncate(descriptor, 0)
         note = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": time.time(),
             "purpose": self._purpose,
         }
-        os.pwrite(descriptor, orjson.dumps(note), 0)
         self._descriptor = descriptor
+        with suppress(OSError):  # a full disk: the lock is held all the same
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, orjson.dumps(note), 0)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.ftruncate(self._descriptor, 0)
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 

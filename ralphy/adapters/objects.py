@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ralphy.adapters.disk import refusal
 from ralphy.adapters.git import SAFE, Repository
 from ralphy.core.errors import EnvironmentProblem
 
@@ -190,7 +191,7 @@ class Objects:
             try:
                 _write_once(path, zlib.compress(framed, 1))
             except OSError as error:
-                raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=path) from error
+                raise refusal(error, "cannot be written", path) from error
             self._last = path
         return oid
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable
 
+from ralphy.adapters.disk import problem_said
 from ralphy.adapters.git import DURABLE, Repository, finish, resolve
 from ralphy.core.errors import Conflict, EnvironmentProblem
 
@@ -116,6 +117,9 @@ _REFUSALS = (
 
 
 def _refusal(said: str) -> Conflict | EnvironmentProblem:
+    problem = problem_said(said, "")
+    if problem:
+        return problem
     for part, what, hint in _REFUSALS:
         if part in said:
             return Conflict(f"{what}: {said}", hint=hint)

@@ -57,6 +57,11 @@ def main(argv: list[str] | None = None) -> int:
         return output.usage_error(error)
     except RalphyError as error:
         return output.error(error)
+    except OSError as error:
+        from ralphy.adapters.disk import as_problem
+
+        problem = as_problem(error)
+        return output.error(problem) if problem else output.unexpected(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except SystemExit:  # how click ends when nobody reads stdout any more: no error, whatever the pipe is for

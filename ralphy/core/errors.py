@@ -79,3 +79,7 @@ class EnvironmentProblem(RalphyError):
     """A program, a credential or the disk is missing or refuses."""
 
     exit_code = ExitCode.ENVIRONMENT
+
+
+class DiskFull(EnvironmentProblem):
+    """Nothing can be written for want of room: what was there is intact, and waiting may help."""

@@ -7,7 +7,7 @@ from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.loose import number_of
-from ralphy.core.model import Snapshot, Story
+from ralphy.core.model import Session, Snapshot, Story
 from ralphy.core.spans import span
 from ralphy.core.steps import BY_NAME, TIMEOUT_OF, active_limit_s
 from ralphy.core.stories import all_ready
@@ -15,6 +15,8 @@ from ralphy.core.stories import all_ready
 _HOUR_S = 3600.0
 _SOON_S = 6 * _HOUR_S
 AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
+_LOOK_S = 30.0
+MOST_SHORT_S = 8 * _HOUR_S
 
 
 def ground(s: Snapshot) -> d.Halt | None:
@@ -82,7 +84,22 @@ def _is_open(s: Snapshot, subject: str) -> bool:
 
 def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return _limit_reached(s, config, step) or _warned(s, config) or _pace(s, config)
+    return _limit_reached(s, config, step) or room(s, config) or _warned(s, config) or _pace(s, config)
+
+
+def room(s: Snapshot, config: Config) -> d.Rest | None:
+    """What is left on the disk must be enough for a run: waited for, but not for ever."""
+    if s.free_mb >= config.limits.min_free_mb:
+        return None
+    return wait_for_room(s.session, s.now, f"less than {config.limits.min_free_mb} MB are free on the disk "
+                         "(limits.min_free_mb)")  # fmt: skip
+
+
+def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
+    """A look at the disk every half a minute; after a night of it a person should know."""
+    if session.short_since and now - session.short_since >= MOST_SHORT_S:
+        return d.Halt(f"{why}, for hours: free some space, start again to go on", ExitCode.ENVIRONMENT)
+    return d.Wait(f"{why}: waiting until there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
 
 
 def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:

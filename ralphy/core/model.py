@@ -6,6 +6,7 @@ not know survive a rewrite.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -245,7 +246,8 @@ class Session:
 
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
-    whatever the clock says of it.
+    whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
+    `cut_short` why the open run is to be closed without counting, `times_cut` how often that was.
     """
 
     runs: int = 0
@@ -258,6 +260,9 @@ class Session:
     troubles: int = 0
     active_s: Mapping[str, float] = field(default_factory=dict)
     published: str = ""
+    short_since: float = 0.0
+    cut_short: str = ""
+    times_cut: int = 0
     waited: float = 0.0
 
     def has_waited(self, until: float, now: float) -> bool:
@@ -281,6 +286,7 @@ class Snapshot:
     baseline: Baseline | None = None
     qa: QaReport | None = None
     unfinished: str = ""
+    free_mb: float = math.inf
     session: Session = field(default_factory=Session)
 
     def digest(self, name: str) -> str:

@@ -12,7 +12,7 @@ from ralphy.engine.attempt import run_story
 from ralphy.engine.authoring import run_step
 from ralphy.engine.baseline import take_baseline
 from ralphy.engine.publish import publish
-from ralphy.engine.recover import recover
+from ralphy.engine.recover import recover_left
 from ralphy.engine.workspace import Workspace
 
 Act = Callable[[Workspace, Any, Snapshot], None]
@@ -29,7 +29,7 @@ def _run_agent(w: Workspace, decision: d.RunAgent, s: Snapshot) -> None:
 
 
 _ACTS: dict[type[d.Decision], Act] = {
-    d.Recover: lambda w, _, __: recover(w),
+    d.Recover: lambda w, _, __: recover_left(w),
     d.SetAside: gate.set_marker_aside,
     d.Stop: gate.stop,
     d.Adopt: gate.adopt,

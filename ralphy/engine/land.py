@@ -156,7 +156,9 @@ def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
     w.intent.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(w.intent, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, orjson.dumps(intent))
+        rest = memoryview(orjson.dumps(intent))
+        while rest:  # a short write says that the disk is all but full: the next one fails
+            rest = rest[os.write(descriptor, rest) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

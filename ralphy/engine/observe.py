@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.disk import free_mb
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, read_marker
 from ralphy.adapters.files import read_text
@@ -42,6 +43,7 @@ def observe(workspace: Workspace) -> Snapshot:
         baseline=_baseline(w, tree),
         qa=None if unfinished else _qa(w, artifacts),
         unfinished=unfinished,
+        free_mb=free_mb((w.repository.root, w.repository.common_dir)),
         session=w.session,
     )
 

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.feature import Feature, listed
-from ralphy.adapters.files import remove_temporaries, signature
+from ralphy.adapters.files import signature
 from ralphy.adapters.lock import Lock
 from ralphy.core.decision import Halt, Rest, Wait
 from ralphy.core.errors import ExitCode, RalphyError
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
+from ralphy.engine.mend import mend
 from ralphy.engine.observe import own_rows
 from ralphy.engine.prompt import warm_prompts
 from ralphy.engine.reconcile import Report, reconcile
@@ -52,7 +53,7 @@ class Dialogue:
 
 def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
     """Drive one feature until a rest that is not waited for."""
-    remove_temporaries(w.feature.folder)
+    mend(w)
     rest = reconcile(w, report)
     if not _is_waited_for(rest, patience):
         return rest
@@ -79,7 +80,8 @@ def _is_waited_for(rest: Rest, patience: Patience) -> bool:
 def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dialogue | None) -> bool:
     """Wait until something is different: a file, the time, or a word at the terminal. False: nobody wants to wait."""
     assert isinstance(rest, Wait)
-    get_ready(w)
+    if rest.exit_code != ExitCode.ENVIRONMENT:  # without room on the disk, nothing can be made ready
+        get_ready(w)
     asks = dialogue is not None and (bool(rest.gate) or rest.until is not None) and sys.stdin.isatty()
     if asks and dialogue:
         dialogue.ask(rest)
@@ -210,7 +212,7 @@ class Watching:
     def _reconcile(self, feature: Feature) -> None:
         if feature.name not in self._open:
             self._open[feature.name] = self._opened(feature)
-            remove_temporaries(feature.folder)
+            mend(self._open[feature.name][0])
         workspace, report = self._open[feature.name]
         try:
             rest = reconcile(workspace, report)

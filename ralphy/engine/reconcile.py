@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
+from ralphy.adapters.disk import named_trouble
 from ralphy.core.decide import decide
 from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, SetAside, TakeBaseline
+from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.model import Snapshot
 from ralphy.engine.act import act
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import close_stopped
+from ralphy.engine.room import note_room, wait_instead
 from ralphy.engine.view import render_tasks
 from ralphy.engine.workspace import Workspace
 
@@ -17,21 +21,45 @@ Report = Callable[[object, Snapshot], None]
 
 
 def reconcile(workspace: Workspace, report: Report) -> Rest:
-    """Go on until a rest. Whatever interrupts an act, the control files are back before it is passed on."""
+    """Go on until a rest. Whatever interrupts an act, the control files are back before it is passed on.
+
+    A disk that is full meanwhile is a rest, too: what there is is intact, and there may be room later.
+    """
     while True:
-        snapshot = observe(workspace)
+        with named_trouble():
+            snapshot = observe(workspace)
         decision = decide(snapshot, workspace.config)
         report(decision, snapshot)
         if isinstance(decision, Rest):
-            render_tasks(workspace, snapshot)
+            note_room(workspace, decision)
+            with suppress(EnvironmentProblem):  # a view is worth no night
+                render_tasks(workspace, snapshot)
             return decision
-        try:
-            act(decision, snapshot, workspace)
-        except BaseException:
-            close_stopped(workspace)
-            raise
+        rest = _carry_out(decision, snapshot, workspace)
+        if rest:
+            report(rest, snapshot)
+            return rest
         if not _leaves_code_alone(decision, snapshot):
             workspace.checkout.rows = None
+
+
+def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:
+    """Act, and clear up if that is interrupted; a rest if it was the disk."""
+    try:
+        with named_trouble():
+            act(decision, snapshot, w)
+    except BaseException as error:
+        rest = wait_instead(w, decision, error)
+        try:
+            with named_trouble():
+                close_stopped(w)
+        except Exception:  # it is cleared up later; what stands in the way now is known
+            if rest is None:
+                raise
+        if rest is None:
+            raise
+        return rest
+    return None
 
 
 def _leaves_code_alone(decision: Decision, snapshot: Snapshot) -> bool:

@@ -145,6 +145,13 @@ def _mend_index(w: Workspace) -> None:
         w.checkout.look_anew()
 
 
+def recover_left(w: Workspace) -> None:
+    """The same for what was left open: a run that the full disk cut short is not counted, one that died is."""
+    cut = w.session.cut_short
+    recover(w, replace(STOPPED, detail=cut) if cut else CRASHED)
+    w.session = replace(w.session, cut_short="")
+
+
 def is_unfinished(w: Workspace) -> bool:
     """Is there anything to recover from?"""
     return w.history.open_run is not None or bool(read_intent(w))

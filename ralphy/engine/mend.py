@@ -1,0 +1,29 @@
+"""Mending at the start: what a crash or a lost disk has torn is made whole before anybody reads it."""
+
+from __future__ import annotations
+
+from ralphy.adapters import git
+from ralphy.adapters.files import read_regular, remove_temporaries, replace_file
+from ralphy.engine.workspace import Workspace
+
+
+def mend(w: Workspace) -> None:
+    """Leftovers of writing go, torn ends are closed or put back; a line is said for each."""
+    remove_temporaries(w.feature.folder)
+    torn = w.journal.mend()
+    if torn:
+        w.say(f"warning: the journal's last line was torn: {torn} bytes of it are passed over")
+    _mend_log(w)
+
+
+def _mend_log(w: Workspace) -> None:
+    """progress.txt that ends in the middle of a line is put back from the last commit, which has all of it."""
+    path = w.feature.file("progress.txt")
+    there = read_regular(path)
+    if there is None or there.endswith(b"\n"):
+        return
+    head = git.head_of(w.repository)[1]
+    whole = w.objects.read(f"{head}:{w.feature.in_repository('progress.txt')}") if head else None
+    if whole is not None and len(there) < len(whole) and whole.startswith(there.rstrip(b"\0")):
+        replace_file(path, whole)
+        w.say(f"warning: progress.txt was torn: its last {len(whole) - len(there)} bytes are put back")

@@ -1,0 +1,43 @@
+"""Room on the disk: when there is none, Ralphy waits with everything intact, and goes on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ralphy.adapters.disk import has_no_room
+from ralphy.adapters.git import GitError
+from ralphy.core.decision import Decision, Rest, RunAgent, Wait
+from ralphy.core.errors import DiskFull, EnvironmentProblem, ExitCode
+from ralphy.core.ground import wait_for_room
+from ralphy.engine.workspace import Workspace
+
+# A run that fills the disk each time is not started for ever.
+_MOST_CUTS = 5
+
+
+def places(w: Workspace) -> tuple[Path, ...]:
+    """Where Ralphy writes."""
+    return w.repository.root, w.repository.common_dir
+
+
+def note_room(w: Workspace, rest: Rest) -> None:
+    """Remember since when there is no room."""
+    is_short = isinstance(rest, Wait) and rest.exit_code == ExitCode.ENVIRONMENT
+    w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
+
+
+def wait_instead(w: Workspace, decision: Decision, error: BaseException) -> Rest | None:
+    """The rest in place of an error that a full disk has caused; None if it was something else, or too often."""
+    if not isinstance(error, (OSError, EnvironmentProblem, GitError)):
+        return None
+    if not isinstance(error, DiskFull) and not has_no_room(places(w)):
+        return None
+    cuts = w.session.times_cut + isinstance(decision, RunAgent)
+    rest = wait_for_room(w.session, w.clock(), "the disk is full")
+    if cuts > _MOST_CUTS or not isinstance(rest, Wait):
+        return None
+    note_room(w, rest)
+    w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
+    w.say(f"{error}: what was begun is taken up again when there is room")
+    return rest

@@ -1,0 +1,264 @@
+"""The disk: full, read-only, out of inodes, broken: state stays whole, and the work goes on when it is mended."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, reports, story, works
+
+NOON = 1_900_000_000.0
+RALPHY = (sys.executable, "-P", "-m", "ralphy")
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts need root")
+needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MB and 3000 inodes of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,nr_inodes=3000", "ralphy", folder], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def two(folder: Path, **settings: Any) -> Project:
+    """Two stories that work, and a review."""
+    limits = {"min_free_mb": 0, **dict(settings.pop("limits", {}))}
+    project = build(folder, story("US-001"), story("US-002"), limits=limits, **settings)
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    return project
+
+
+def fill(path: Path) -> None:
+    """Take all the room that there is."""
+    with suppress(OSError), path.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"\0" * 65536)
+    with suppress(OSError), path.open("ab", buffering=0) as file:
+        while True:
+            file.write(b"\0")
+
+
+def loop(project: Project, *before: str, limit: Callable[[], None] | None = None) -> tuple[int, str]:
+    """(exit code, stderr) of `ralphy loop --no-wait`, called by the words of `before`, with a limit of the system."""
+    done = subprocess.run(
+        [*before, *RALPHY, "loop", project.name, "--no-wait"], cwd=project.repo, preexec_fn=limit, check=False,
+        env={**project.env, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+        timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert "unexpected" not in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+def assert_done(project: Project) -> None:
+    """Both stories are there once, and everything tells the same."""
+    assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
+    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
+def test_a_disk_that_an_agent_has_filled_is_waited_for_and_costs_no_attempt(disk: Path) -> None:
+    project, filler = two(disk), disk / "filler"
+    fills = ["sh", "-c", f"cat /dev/zero > {filler}"]
+    project.play(stories={"US-001": [works(run=fills), works()], "*": [works()]}, qa=[reports()])
+    now, looks = [NOON], [0]
+
+    def clock() -> float:
+        """Time goes on by half a minute a look; somebody makes room after a while."""
+        now[0] += 10.0
+        looks[0] += filler.exists()
+        if looks[0] > 12:
+            filler.unlink(missing_ok=True)
+        return now[0]
+
+    ended = project.loop(clock=clock)
+
+    assert "the disk is full: waiting until there is room" in "\n".join(d.reason for d in ended.decisions)
+    assert project.outcomes()[:2] == [("US-001", "stopped"), ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+    assert ended.code == ExitCode.WAITING
+    assert_done(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
+@pytest.mark.fault("F4")
+@pytest.mark.parametrize("what", ["bytes", "inodes"])
+def test_a_disk_without_room_ends_an_impatient_loop_in_words_and_the_next_one_goes_on(disk: Path, what: str) -> None:
+    project = two(disk)
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    before = project.prd()
+    taken = disk / "taken"
+    taken.mkdir()
+    if what == "bytes":
+        fill(taken / "all")
+    else:
+        with suppress(OSError):
+            for n in range(4000):
+                (taken / str(n)).touch()
+
+    code, said = loop(project)
+
+    assert code == ExitCode.ENVIRONMENT, said
+    assert "the disk is full" in said
+    assert project.prd() == before
+    shutil.rmtree(taken)
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
+def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path) -> None:
+    project = two(disk, limits={"min_free_mb": 500})
+
+    code, said = loop(project)
+
+    assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
+    assert "less than 500 MB are free on the disk (limits.min_free_mb): waiting until there is room" in said
+
+
+@needs_root
+@pytest.mark.fault("F5")
+def test_a_disk_that_became_read_only_is_said_and_the_next_run_goes_on(disk: Path) -> None:
+    project = two(disk)
+    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+
+    code, said = loop(project)
+
+    assert code == ExitCode.ENVIRONMENT, said
+    assert "read-only" in said
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@pytest.mark.fault("F3")
+@pytest.mark.parametrize("kilobytes", [1, 16])
+def test_a_limit_on_the_size_of_files_is_said_and_nothing_is_half_done(tmp_path: Path, kilobytes: int) -> None:
+    project = two(tmp_path)
+    size = kilobytes * 1024
+
+    code, said = loop(project, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+
+    assert code in (ExitCode.ENVIRONMENT, ExitCode.WAITING), said
+    assert code == ExitCode.WAITING or "larger than is allowed" in said or "File too large" in said
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@pytest.mark.fault("F7")
+@pytest.mark.parametrize("most", [12, 24])
+def test_too_few_files_are_said_and_the_next_run_goes_on(tmp_path: Path, most: int) -> None:
+    project = two(tmp_path)
+
+    code, said = loop(project, limit=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+
+    assert code == ExitCode.WAITING or "oo many" in said, said
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@pytest.mark.fault("F7")
+def test_no_files_are_left_open_however_many_stories_there_are(tmp_path: Path) -> None:
+    project = build(tmp_path, *(story(f"US-{n:03}") for n in range(8)))
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    open_files: list[int] = []
+
+    def clock() -> float:
+        open_files.append(len(os.listdir("/proc/self/fd")))
+        return NOON + len(open_files)
+
+    project.loop(clock=clock)
+
+    assert len(project.landed()) == 8
+    quarter = len(open_files) // 4
+    assert max(open_files[2 * quarter : 3 * quarter]) <= max(open_files[quarter : 2 * quarter])
+
+
+# What the system refuses, and how it is told to by strace: the n-th call of each process, or from there on.
+SWEEP = [
+    *(("fsync,fdatasync", "EIO", when) for when in ("1", "4", "3+")),
+    *(("write", "ENOSPC", when) for when in ("2", "15", "30+")),
+    *(("rename,renameat,renameat2", "ENOSPC", when) for when in ("1", "3")),
+]
+
+
+@needs_strace
+@pytest.mark.fault("F1")
+@pytest.mark.fault("F2")
+@pytest.mark.parametrize(("call", "error", "when"), SWEEP)
+def test_whichever_write_fails_nothing_is_half_done(tmp_path: Path, call: str, error: str, when: str) -> None:
+    project = two(tmp_path)
+    inject = f"inject={call}:error={error}:when={when}"
+
+    code, said = loop(project, "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject)
+
+    assert code in (ExitCode.ENVIRONMENT, ExitCode.WAITING, ExitCode.CONFLICT, ExitCode.LIMITED), said
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@pytest.mark.fault("F6")
+def test_a_write_that_takes_less_than_was_given_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, write = two(tmp_path), os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))
+
+    assert project.loop().code == ExitCode.WAITING
+
+    assert [run["step"] for run in project.journal("run")] == ["story", "story", "qa"]
+    intent = json.loads((project.repo / ".git/ralphy/checkouts/main/intent-login.json").read_bytes())
+    assert intent["commit"] == project.git("rev-parse", "HEAD")
+    assert_done(project)
+
+
+@pytest.mark.fault("F13")
+def test_a_torn_end_of_the_journal_is_said_and_what_came_before_it_holds(tmp_path: Path) -> None:
+    project = two(tmp_path)
+    project.call("loop", "login", "--max-iterations", "1")
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    os.truncate(journal, journal.stat().st_size - 7)
+
+    code, said = loop(project)
+
+    assert said.count("the journal's last line was torn") == 1
+    assert code == ExitCode.WAITING
+    assert_done(project)
+    assert "torn" not in loop(project)[1]
+
+
+@pytest.mark.fault("F13")
+@pytest.mark.parametrize("left", [0, 40, -7])
+def test_a_torn_progress_log_is_put_back_from_the_last_commit(tmp_path: Path, left: int) -> None:
+    project = two(tmp_path)
+    project.call("loop", "login", "--max-iterations", "1")
+    whole = project.read("progress.txt")
+    project.write("progress.txt", whole[:left])
+
+    code, said = loop(project)
+
+    assert said.count("progress.txt was torn") == 1
+    assert code == ExitCode.WAITING
+    assert project.read("progress.txt").startswith(whole)
+    assert "chore(login): changes by hand" not in project.subjects()
+    assert_done(project)
