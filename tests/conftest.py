@@ -60,7 +60,11 @@ class RunGit(Protocol):
 
 @pytest.fixture(autouse=True)
 def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty home of the test's own; git knows a person, and nothing else is configured."""
+    """An empty home of the test's own; git knows a person, and nothing else is configured.
+
+    Agents that misbehave must be able to: what is done about it without a sandbox is what most tests are about.
+    Those of the sandbox have the fixture `sandbox`.
+    """
     home = tmp_path_factory.mktemp("home")
     for name in os.environ:
         if name.startswith(FOREIGN):
@@ -71,7 +75,26 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", "none")
     yield home
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default of the settings: bubblewrap is used, which must work here, else the test is skipped."""
+    monkeypatch.delenv("RALPHY_SAFETY_SANDBOX")
+    if why := why_no_sandbox():
+        pytest.skip(why)
+
+
+def why_no_sandbox() -> str:
+    """Why bubblewrap cannot be tried here; "" if it can."""
+    flags = ("--unshare-user", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc")
+    try:
+        tried = subprocess.run(["bwrap", *flags, "true"], capture_output=True, encoding="utf-8", check=False)
+    except OSError:
+        return "bubblewrap is not installed (make tools, as root)"
+    return f"bubblewrap does not work here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
+from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, reports_success
 from ralphy.core.stream import Lines, Transcript, parse
@@ -48,6 +49,7 @@ class Claude:
         thresholds: Thresholds | None = None,
         room: Room | None = None,
         should_stop: Question | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.command = command
         self.supervisor = supervisor
@@ -55,6 +57,7 @@ class Claude:
         self.thresholds = thresholds
         self.room = room or Room()
         self.should_stop = should_stop
+        self.sandbox = sandbox
 
     def run(self, request: AgentRequest, on_activity: Listener) -> AgentResult:
         """Run to the end, the deadline or a stop; trouble with the work is an outcome.
@@ -88,11 +91,11 @@ class Claude:
             argv += ["--max-budget-usd", f"{max(request.max_cost_usd, 0.0001):.4f}"]
         if request.system_prompt_file:
             argv += ["--append-system-prompt-file", request.system_prompt_file]
-        return (*argv, "--settings", SETTINGS)
+        return (*argv, "--settings", request.settings or SETTINGS)
 
     def _converse(self, request: AgentRequest, conversation: _Conversation) -> Exit:
         command = Command(
-            argv=self.frame(request),
+            argv=self.sandbox.around(self.frame(request), request.env) if self.sandbox else self.frame(request),
             cwd=request.cwd,
             env=request.env,
             deadline_s=request.deadline_s,
@@ -197,6 +200,7 @@ class _Conversation:
             returncode=ended.returncode,
             trigger=ended.stopped or "",
             warnings=self.watchdog.warnings if self.watchdog else 0,
+            denials=transcript.denials,
         )
 
     def _feed(self, lines: list[bytes]) -> None:

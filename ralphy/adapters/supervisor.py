@@ -17,6 +17,7 @@ it in the process tree. When the link closes (the parent died) or SIGTERM comes,
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import json
 import os
@@ -29,11 +30,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_S = 0.2  # what leftovers get between TERM and KILL
-KILL_ROUNDS = 200
-ROUND_S = 0.005
+KILL_ROUNDS, ROUND_S = 200, 0.005
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -118,7 +117,14 @@ class Supervisor:
         elif order["tree"]:
             self.signal_tree(order["signal"], signal.SIGCONT)  # a stopped process hears only CONT and KILL
         elif self.main:
-            signal_quietly(self.main, order["signal"])
+            signal_quietly(self.program(), order["signal"])
+
+    def program(self) -> int:
+        """The main child, or what runs inside if that is a sandbox: bubblewrap hands no signals on, it dies of them."""
+        pid = self.main
+        while read_proc(f"{pid}/comm") == b"bwrap\n" and (inside := next(descendants(pid), None)):
+            pid = inside[0]
+        return pid
 
     def start(self, order: dict[str, Any]) -> None:
         """Fork and execute; answers only when the program runs or could not be executed."""
@@ -279,17 +285,15 @@ def descendants(root: int) -> Iterator[tuple[int, bytes]]:
 
 def look_up(pid: str) -> tuple[bytes, int]:
     """State and parent of a process; (b"", -1) when it has gone."""
-    try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-    except OSError:
-        return b"", -1
-    try:
-        fields = os.read(fd, 1024).rpartition(b")")[2].split(maxsplit=2)  # the name before may hold anything
-    except OSError:
-        return b"", -1
-    finally:
-        os.close(fd)
-    return fields[0], int(fields[1])
+    fields = read_proc(f"{pid}/stat").rpartition(b")")[2].split(maxsplit=2)  # the name before may hold anything
+    return (fields[0], int(fields[1])) if fields else (b"", -1)
+
+
+def read_proc(name: str) -> bytes:
+    """The beginning of a file below /proc; b"" when its process has gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - no pathlib
+        return file.read(1024) or b""
+    return b""
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def programs(env: Mapping[str, str]) -> Iterator[Finding]:
 
 def project(ground: Ground) -> Iterator[Finding]:
     """What is to be said of a repository: who commits, who works, what is checked, where it goes."""
-    for look in (_identity, _agent, _checks, _remote, _pull_requests):
+    for look in (_identity, _agent, _sandbox, _checks, _remote, _pull_requests):
         yield look(ground)
 
 
@@ -114,6 +114,26 @@ def _agent(g: Ground) -> Finding:
         return fail("agent", "claude refuses to work unattended as root", "run as a user, or in a container of its "
                      "own: export IS_SANDBOX=1")  # fmt: skip
     return ok("agent", f"{text} ({path})")
+
+
+def _sandbox(g: Ground) -> Finding:
+    """What stands around the agent; its absence is a fault only where it is asked for."""
+    from ralphy.adapters.sandbox import INSTALL, bare_sandbox, find, why_not
+
+    if g.config is None:
+        return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
+    safety = g.config.safety
+    if safety.level == "minimal":
+        return warn("sandbox", "safety.level is minimal: no guard and no sandbox", "set safety.level: moderate")
+    if safety.sandbox == "none" and safety.level != "strict":
+        return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
+    program = find(g.env)
+    why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
+    if not why:
+        return ok("sandbox", f"{safety.level}: {program}")
+    if safety.sandbox == "bwrap" or safety.level == "strict":
+        return fail("sandbox", why, fix)
+    return warn("sandbox", f"{why}: the agent can write whatever you can", fix)
 
 
 def _checks(g: Ground) -> Finding:

@@ -6,15 +6,17 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.show import Narrator
-from ralphy.core.config import Config
-from ralphy.core.errors import EnvironmentProblem, ExitCode, InvalidInput
+from ralphy.core.errors import ExitCode, InvalidInput
 from ralphy.core.model import Session
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace import Workspace
 
 _STEPS = click.Choice(["spec", "qa"])
 
@@ -149,22 +151,21 @@ def _clock_time(text: str | None, now: float) -> float | None:
     return time.mktime((today.tm_year, today.tm_mon, today.tm_mday + 1, int(hours), int(minutes), 0, 0, 0, -1))
 
 
-def _refuse_strict(config: Config) -> None:
-    """Isolation that was asked for and is not to be had: nothing is started (fail closed)."""
-    if config.safety.level == "strict" or config.safety.sandbox == "bwrap":
-        raise EnvironmentProblem(
-            "safety.level strict and sandbox bwrap need isolation that this version does not have",
-            hint="docs/verification.md says what is checked; set safety.level: moderate and sandbox: none to go on",
-        )
+def _need_walls(workspace: Workspace) -> None:
+    """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
+    from ralphy.engine.walls import walls
+
+    if workspace.config.safety.level == "strict" or workspace.config.safety.sandbox == "bwrap":
+        walls(workspace)
 
 
 def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     from ralphy.adapters.lock import Lock
     from ralphy.engine.reactor import Patience, run_feature
 
-    _refuse_strict(workspace.config)
     narrator = Narrator(call.output, workspace)
     narrator.attend(workspace)
+    _need_walls(workspace)
     patience = Patience(gates=asks, limits=waits)
     try:
         with signals(), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
@@ -196,9 +197,9 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     def opened(feature: Any) -> Any:
         workspace = call.open(checkout, feature)
-        _refuse_strict(workspace.config)
         narrator = Narrator(call.output, workspace, named=True)
         narrator.attend(workspace)
+        _need_walls(workspace)
         until = _clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"])
         return workspace, narrator.decided

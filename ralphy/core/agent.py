@@ -59,6 +59,7 @@ class AgentRequest:
     """One fresh invocation. Paths are absolute; `deadline_s` is monotonic seconds from the start.
 
     `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment.
+    `settings` names a file of settings that the repository cannot switch off.
     """
 
     run: str
@@ -72,13 +73,15 @@ class AgentRequest:
     tools: tuple[str, ...] = ()
     max_cost_usd: float | None = None
     system_prompt_file: str = ""
+    settings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the
     provider's last word on its limit; `complete` says that a result line came and reported success.
-    `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave."""
+    `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
+    the calls that were refused."""
 
     outcome: Outcome
     text: str = ""
@@ -94,6 +97,7 @@ class AgentResult:
     returncode: int | None = None
     trigger: str = ""
     warnings: int = 0
+    denials: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Checkout:
     """`index_at` is the commit that Ralphy's own index holds; `clean_at` the commit from which nothing differs;
     `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run.
     `git_files` are the files that steer git, `all_refs` reads the refs, `git_record` is the digest of what was noted
-    of both on the disk."""
+    of both on the disk; `said` is what is said once for all features."""
 
     repository: Repository
     objects: Objects
@@ -44,6 +44,7 @@ class Checkout:
     clean_at: str = ""
     rows: Rows | None = None
     ignored: frozenset[str] | None = None
+    said: set[str] = field(default_factory=set)
     _identity: str = ""
     _file_mode: bool | None = None
     _supervisor: Supervisor | None = None

@@ -16,6 +16,7 @@ from ralphy.core.failing import failing_tests
 from ralphy.core.listing import Listing
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
+from ralphy.engine.walls import around, walls
 from ralphy.engine.workspace import Workspace
 
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
@@ -98,7 +99,7 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
 
 
 def _run(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
-    command = Command(argv(check), str(w.repository.root), env, check.timeout_s)
+    command = Command(around(walls(w).checks, argv(check), env), str(w.repository.root), env, check.timeout_s)
     try:
         end, output = capture(w.supervisor, command, _OUTPUT_BYTES)
     except NotStarted as error:

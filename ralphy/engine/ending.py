@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +11,7 @@ from ralphy.core.agent import AgentResult, Outcome
 
 def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> dict[str, Any]:
     """The line of a run with this outcome. `changed`, `error` and `test_only` are for the breaker: without
-    `changed` nobody has judged the run, and it does not count there."""
+    `changed` nobody has judged the run, and it does not count there. `denied` counts refused calls by tool."""
     return {
         "run": run,
         "outcome": outcome.value,
@@ -20,5 +21,6 @@ def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> di
         "limit": asdict(result.limit) if result.limit else None,
         "trigger": result.trigger or None,
         "warnings": result.warnings or None,
+        "denied": dict(Counter(result.denials)) or None,
         **more,
     }

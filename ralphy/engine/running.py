@@ -25,6 +25,7 @@ from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.prompt import prompt_for
+from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 
 _KEPT_RUNS = 200
@@ -59,13 +60,14 @@ def agent_run(
     `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
     from there on is a run to be cleared away.
     """
+    held = walls(w)
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
     prompt = prompt_for(w, decision, snapshot, outbox, feedback)
     before, noted = git_state.take(w)
     w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
-             model=decision.model, green=snapshot.tree.head, branch=snapshot.tree.branch,
+             model=decision.model, sandbox=held.name, green=snapshot.tree.head, branch=snapshot.tree.branch,
              checkout=w.repository.checkout_dir.name, git=noted)  # fmt: skip
     git_state.begin(w)
     w.milestone("run_recorded")
@@ -75,8 +77,7 @@ def agent_run(
     remembered.take(w)
     began = time.time()
     request = _request(w, decision, snapshot, run, prompt, outbox)
-    agent = Claude(w.config.agent.command, w.supervisor, thresholds=_thresholds(w, request), room=_room(w, request))
-    result = agent.run(request, _listener(w))
+    result = _agent(w, request).run(request, _listener(w))
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     _pass_on_warning(w, result)
@@ -100,6 +101,12 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
         used = f"{limit.utilization:.0%}" if limit.utilization is not None else "nearly all"
         left = f"; it is reset in {span(limit.resets_at - w.clock())}" if limit.resets_at else ""
         w.say(f"{used} of the usage limit ({limit.kind or 'unknown'}) is used up{left}")
+
+
+def _agent(w: Workspace, request: AgentRequest) -> Claude:
+    """The agent's program in its walls, with its bounds."""
+    thresholds, room = _thresholds(w, request), _room(w, request)
+    return Claude(w.config.agent.command, w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
 
 
 def _listener(w: Workspace) -> Callable[[Activity], None]:
@@ -157,6 +164,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outb
         session=str(uuid.uuid4()),
         env=agent_environment(w, run, more),
         tools=TOOLS,
+        settings=walls(w).settings,
         max_cost_usd=_allowance(w, d, s),
         system_prompt_file=str(memory) if read_regular(memory, 256 * 1024) else "",
     )

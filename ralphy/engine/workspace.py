@@ -37,6 +37,7 @@ from ralphy.engine.checkout import Checkout, Rows
 
 if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
+    from ralphy.engine.walls import Walls
 
 Say = Callable[[str], None]
 CountDown = Callable[[Wait, float], float]
@@ -91,6 +92,7 @@ class Workspace:
     branch: str = ""
     codes: dict[str, str] = field(default_factory=dict)
     own_rows_ahead: tuple[int, Rows] | None = None
+    walls: Walls | None = None
 
     def __enter__(self) -> Workspace:
         return self

@@ -189,3 +189,31 @@ def test_people_read_a_line_for_each_and_a_fix_below(
 
 def test_the_kind_of_file_system_is_that_of_the_nearest_mount() -> None:
     assert ground.kind_of_mount(Path("/proc/self")) == "proc"
+
+
+def test_a_sandbox_that_works_is_said(
+    sandbox: None, git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(git_repo, capsys)[1]["sandbox"]["state"] == "ok"
+
+
+def test_a_sandbox_that_was_switched_off_is_a_warning(
+    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(git_repo, capsys)[1]["sandbox"]["said"].startswith("safety.sandbox is none")
+    monkeypatch.setenv("RALPHY_SAFETY_LEVEL", "minimal")
+    code, found = ask(git_repo, capsys)
+    assert (code, found["sandbox"]["state"]) == (0, "warn")
+
+
+@pytest.mark.parametrize(("wanted", "code", "state"), [("auto", 0, "warn"), ("bwrap", 5, "fail")])
+def test_a_sandbox_that_does_not_work_is_a_fault_where_it_is_asked_for(
+    wanted: str, code: int, state: str, git_repo: Path, claude: Path, bin_first: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    program(bin_first, "bwrap", 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1')
+    monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", wanted)
+    found = ask(git_repo, capsys)
+    assert (found[0], found[1]["sandbox"]["state"]) == (code, state)
+    assert "No permissions" in found[1]["sandbox"]["said"]
+    assert "user namespaces" in found[1]["sandbox"]["fix"]

@@ -30,7 +30,6 @@ NOT_PROVED: dict[str, str] = {
     "G18": OPEN,
     "M5": OPEN,
     "S3": OPEN,
-    "S5": OPEN,
     "H5": OPEN,
     "S4": "Ralphy calls no webhooks: there is nothing to lead astray.",
 }

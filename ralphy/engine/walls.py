@@ -1,0 +1,96 @@
+"""Walls: what a level of safety puts around agents and checks, decided before anything is paid.
+
+What is asked for and not to be had ends the run (fail closed). What is merely wished for is said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ralphy.adapters.feature import ARTIFACTS, MARKERS
+from ralphy.adapters.files import private_folder
+from ralphy.adapters.guard_settings import write_settings
+from ralphy.adapters.sandbox import INSTALL, Place, Sandbox, find, open_sandbox, why_not
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.engine.workspace import Workspace
+
+MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """The sandboxes of agents and of checks (None: there is none), and what is said of them at the start."""
+
+    agent: Sandbox | None = None
+    checks: Sandbox | None = None
+    said: str = ""
+    settings: str = field(default="")
+
+    @property
+    def name(self) -> str:
+        return "bwrap" if self.agent else "none"
+
+
+def around(sandbox: Sandbox | None, argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
+    """A command line inside its walls."""
+    return sandbox.around(argv, env) if sandbox else tuple(argv)
+
+
+def walls(w: Workspace) -> Walls:
+    """The walls of this workspace, put up when first asked for. EnvironmentProblem when they cannot be."""
+    if w.walls is None:
+        w.walls = _put_up(w)
+        if w.walls.said not in w.checkout.said:
+            w.checkout.said.add(w.walls.said)
+            w.say(w.walls.said)
+    return w.walls
+
+
+def _put_up(w: Workspace) -> Walls:
+    safety = w.config.safety
+    if safety.level == MINIMAL:
+        return Walls(said="safety: minimal: no guard and no sandbox, the agent may do whatever you may")
+    if safety.level == STRICT:
+        raise EnvironmentProblem(
+            "safety.level strict needs isolation that this version does not have",
+            hint="docs/security.md says what the levels do; set safety.level: moderate to go on",
+        )
+    sandbox, why = _sandbox(w)
+    settings = str(_settings(w))
+    if sandbox:
+        return Walls(sandbox, sandbox, f"safety: {safety.level}, in a bubblewrap sandbox", settings)
+    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}", settings=settings)
+
+
+def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
+    """(the sandbox, why there is none)."""
+    safety, program = w.config.safety, find(w.env)
+    if safety.sandbox == "none":
+        return None, "safety.sandbox is none"
+    sandbox = open_sandbox(program, place(w)) if program else None
+    why, fix = why_not(sandbox) if sandbox else ("bubblewrap is not installed", INSTALL)
+    if not why:
+        return sandbox, ""
+    if safety.sandbox == "bwrap":
+        raise EnvironmentProblem(f"safety.sandbox is bwrap, but {why}", hint=fix)
+    return None, f"{why}; {fix}, or say safety.sandbox: none"
+
+
+def place(w: Workspace) -> Place:
+    """What the walls stand around; the outbox is made, since it is bound."""
+    repository = w.repository
+    outbox = private_folder(w.feature.private / "outbox")
+    repository.checkout_dir.mkdir(parents=True, exist_ok=True)
+    real = (repository.root, repository.git_dir, repository.common_dir, repository.state_dir, w.feature.folder, outbox)
+    return Place(*(path.resolve() for path in real))
+
+
+def _settings(w: Workspace) -> object:
+    at = place(w)
+    control = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+    kept = [at.root / ".git", at.git_dir, at.common_dir, at.root / ".ralphy", at.feature,
+            *(at.feature / name for name in control)]  # fmt: skip
+    policy = {"root": str(at.root), "home": w.env.get("HOME", "/"), "level": w.config.safety.level,
+              "kept": list(dict.fromkeys(map(str, kept))), "free": [str(at.outbox)]}  # fmt: skip
+    return write_settings(w.repository.checkout_dir / "guard", w.feature.name, policy)

@@ -1,0 +1,199 @@
+"""The sandbox as a program in it meets it: what can be written, what cannot, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.process import Command, Supervisor
+from ralphy.adapters.sandbox import Place, Sandbox, find, open_sandbox, why_not
+from tests.conftest import RunGit, is_gone
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+
+@pytest.fixture
+def place(git_repo: Path) -> Place:
+    feature = git_repo / "docs" / "features" / "login"
+    for folder in (feature / ".ralphy" / "outbox", git_repo / ".ralphy", git_repo / ".git" / "ralphy"):
+        folder.mkdir(parents=True)
+    (feature / "prd.json").write_text("{}")
+    (git_repo / ".git" / "ralphy" / "journal.jsonl").write_text("")
+    git_dir = git_repo / ".git"
+    return Place(git_repo, git_dir, git_dir, git_dir / "ralphy", feature, feature / ".ralphy" / "outbox")
+
+
+@pytest.fixture
+def box(place: Place) -> Sandbox:
+    program = find(os.environ)
+    assert program
+    return open_sandbox(program, place)
+
+
+def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
+    """(exit code, what was printed) of a shell script in the sandbox."""
+    argv = box.around(["sh", "-c", script], os.environ)
+    done = subprocess.run(argv, cwd=place.root, capture_output=True, encoding="utf-8", check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "git config core.fsmonitor evil",
+        "echo x >> .git/config",
+        "mv evil .git/config",
+        "echo x > .git/hooks/post-commit",
+        "echo '*' >> .git/info/exclude",
+        "echo x >> .git/ralphy/journal.jsonl",
+        "rm -rf .git/ralphy",
+        "mv .git .hidden",
+        "echo HACK > docs/features/login/prd.json",
+        "mv evil docs/features/login/prd.json",
+        "rm docs/features/login/prd.json",
+        "touch docs/features/login/APPROVED",
+        "touch docs/features/login/.ralphy/x",
+        "mv docs/features/login elsewhere",
+        "mv docs/features elsewhere",
+        "mv docs elsewhere",
+        "touch .ralphy/config.yaml",
+        "umount docs/features/login",
+        "mount -o remount,rw,bind docs/features/login",
+    ],
+)
+@pytest.mark.fault("A4")
+def test_what_is_trusted_cannot_be_changed(box: Sandbox, place: Place, attempt: str) -> None:
+    (place.root / "evil").write_text("HACK")
+    code, words = inside(box, place, attempt)
+    assert code != 0, words
+    assert (place.feature / "prd.json").read_text() == "{}"
+    assert "HACK" not in (place.git_dir / "config").read_text()
+    assert sorted(path.name for path in place.feature.iterdir()) == [".ralphy", "prd.json"]
+
+
+def test_work_is_done_as_ever(box: Sandbox, place: Place, git: RunGit, private_home: Path) -> None:
+    work = (
+        "echo 'x = 1' > new.py && git add new.py && git commit --quiet -m 'my own' && touch ~/note"
+        f" && echo spec > {place.outbox}/SPEC.md && echo doc > docs/guide.md && git status --short"
+    )
+    assert inside(box, place, work)[0] == 0
+    assert git("log", "-1", "--format=%s") == "my own"
+    assert (private_home / "note").exists()
+    assert (place.outbox / "SPEC.md").read_text() == "spec\n"
+    assert (place.root / "docs" / "guide.md").exists()
+
+
+def test_a_file_that_ralphy_replaces_meanwhile_stays_out_of_reach(box: Sandbox, place: Place) -> None:
+    script = "echo ready; read go; cat docs/features/login/prd.json; echo HACK > docs/features/login/prd.json"
+    argv = box.around(["sh", "-c", script], os.environ)
+    with subprocess.Popen(argv, cwd=place.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8") as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        assert process.stdout.readline() == "ready\n"
+        (place.feature / "new").write_text('{"new": 1}')
+        (place.feature / "new").replace(place.feature / "prd.json")
+        out, _ = process.communicate("go\n", timeout=20)
+    assert out.strip() == '{"new": 1}'
+    assert process.returncode != 0
+    assert (place.feature / "prd.json").read_text() == '{"new": 1}'
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor() as running:
+        yield running
+
+
+def run(supervisor: Supervisor, box: Sandbox, place: Place, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
+    """(exit code, what was printed) of a Python program that is stopped when it has printed `stop_at`."""
+    heard = bytearray()
+    argv = box.around([sys.executable, "-c", code], os.environ)
+    command = Command(argv, str(place.root), dict(os.environ), 30.0)
+    ended = supervisor.run(
+        command, heard.extend, None, should_stop=lambda: "enough" if stop_at and stop_at in heard else None
+    )
+    return ended.returncode, heard.decode()
+
+
+def test_an_interrupt_reaches_the_program_inside(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+    code = """
+import signal, sys, time
+def end(*_):
+    print("a clean end", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGINT, end)
+print("ready", flush=True)
+time.sleep(60)
+"""
+    assert run(supervisor, box, place, code, b"ready") == (7, "ready\na clean end\n")
+
+
+@pytest.mark.fault("A13")
+@pytest.mark.parametrize("how", ["it ends", "it is stopped"])
+def test_nothing_outlives_the_program(supervisor: Supervisor, box: Sandbox, place: Place, how: str) -> None:
+    """Not even a server that was put into a session of its own, twice, and ignores every signal."""
+    mark = place.root / "mark"
+    server = f"""
+import signal, time
+for n in (1, 2, 15):
+    signal.signal(n, signal.SIG_IGN)
+open({str(mark)!r}, "w").close()
+time.sleep(300)
+"""
+    code = f"""
+import os, signal, subprocess, sys, time
+subprocess.Popen(["setsid", "setsid", sys.executable, "-c", {server!r}])
+while not os.path.exists({str(mark)!r}):
+    time.sleep(0.01)
+for n in (2, 15):
+    signal.signal(n, signal.SIG_IGN)
+print("ready", flush=True)
+if {how!r} == "it is stopped":
+    time.sleep(300)
+"""
+    before = sleepers()
+    run(supervisor, box, place, code, b"ready" if how == "it is stopped" else b"")
+    assert all(is_gone(pid) for pid in sleepers() - before)
+
+
+def sleepers() -> set[int]:
+    """Processes that hold the long sleep of these tests."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and b"time.sleep(300)" in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_the_program_dies_with_ralphy(box: Sandbox, place: Place) -> None:
+    argv = box.around(["sh", "-c", "echo ready; exec sleep 300"], os.environ)
+    starter = f"import subprocess,sys,time; p = subprocess.Popen({argv!r}); print(p.pid, flush=True); time.sleep(300)"
+    with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, encoding="utf-8") as parent:
+        assert parent.stdout
+        lines = {parent.stdout.readline(), parent.stdout.readline()}
+        pid = int((lines - {"ready\n"}).pop())
+        parent.send_signal(signal.SIGKILL)
+    assert is_gone(pid)
+
+
+def test_a_program_that_does_not_exist_is_left_to_fail_by_itself(box: Sandbox) -> None:
+    assert box.around(["is-not-there", "-x"], os.environ) == ("is-not-there", "-x")
+
+
+def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    why, fix = why_not(Sandbox((str(broken),)))
+    assert "No permissions to create a new namespace" in why
+    assert "user namespaces" in fix
+    assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")

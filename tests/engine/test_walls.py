@@ -1,0 +1,103 @@
+"""Levels of safety: what is put up, what is said of it, and what ends the run before it begins."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.engine.building import Project, assert_clean, build, story, works
+
+# Writes to a control file from a program that no rule of a guard foresees.
+SNEAKY = "import pathlib; pathlib.Path('{path}').write_text('HACK')"
+
+
+def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
+    """Let `bwrap` not be found, or be this script."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    if script:
+        (folder / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "bwrap").chmod(0o755)
+        project.env["PATH"] = f"{folder}:{os.environ['PATH']}"
+        return
+    for name in ("git", "sh"):
+        (folder / name).symlink_to(f"/usr/bin/{name}")
+    project.env["PATH"] = str(folder)
+
+
+def settings(project: Project) -> dict[str, object]:
+    path = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login.settings.json"
+    found: dict[str, object] = json.loads(path.read_text())
+    return found
+
+
+def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    look = f"import os; open('{seen}', 'a').write(open('/proc/1/comm').read())"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f'python3 -c "{look}"'}])
+    project.play(stories={"US-001": [works(run=f"sh -c 'cat /proc/1/comm >> {seen}'")]})
+    ended = project.loop()
+    assert project.statuses() == {"US-001": "completed"}
+    assert set(seen.read_text().split()) == {"bwrap"}
+    assert sum("in a bubblewrap sandbox" in line for line in ended.said) == 1
+    assert [run["sandbox"] for run in project.journal("run")][:1] == ["bwrap"]
+
+
+@pytest.mark.fault("A4")
+def test_in_the_sandbox_control_files_are_out_of_reach(sandbox: None, tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    prd = project.folder / "prd.json"
+    write = SNEAKY.format(path=prd)
+    project.play(
+        stories={"US-001": [works(write={str(prd): "{}", "src/a.py": "A = 1\n"}, run=f'python3 -c "{write}"')]}
+    )
+    ended = project.loop()
+    assert project.statuses() == {"US-001": "completed"}
+    assert not any("put back" in line for line in ended.said)
+    assert project.set_aside() == []
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("script", ["", "echo 'bwrap: Creating new namespace failed' >&2; exit 1"])
+def test_without_bubblewrap_the_work_goes_on_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.delenv("RALPHY_SAFETY_SANDBOX")
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    without_bwrap(project, tmp_path, script)
+    ended = project.loop()
+    assert set(project.statuses().values()) == {"completed"}
+    [warning] = [line for line in ended.said if line.startswith("safety:")]
+    assert "WITHOUT a sandbox" in warning
+    assert "bubblewrap" in warning
+    assert "PreToolUse" in str(settings(project)["hooks"])
+
+
+@pytest.mark.parametrize("wanted", [{"sandbox": "bwrap"}])
+def test_a_compulsory_sandbox_that_is_missing_ends_it_before_the_first_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]
+) -> None:
+    monkeypatch.delenv("RALPHY_SAFETY_SANDBOX")
+    project = build(tmp_path, story("US-001"), safety=wanted)
+    without_bwrap(project, tmp_path, "echo 'bwrap: Creating new namespace failed' >&2; exit 1")
+    code, said = project.call("loop", "login")
+    assert code == 5
+    assert "Creating new namespace failed" in said
+    assert "user namespaces" in said
+    assert project.journal("run") == []
+
+
+def test_minimal_has_no_guard_and_says_so(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
+    ended = project.loop()
+    assert any("minimal: no guard and no sandbox" in line for line in ended.said)
+    assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard").exists()
+
+
+def test_the_level_is_said_once_and_not_when_quiet(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    assert "safety:" not in project.call("loop", "login", "-q", "--max-iterations", "1")[1]
+    assert project.call("loop", "login", "--max-iterations", "1")[1].count("safety: moderate, WITHOUT a sandbox") == 1
