@@ -191,6 +191,7 @@ class _Conversation:
             detail=detail,
             complete=reports_success(transcript.result),
             cost_usd=transcript.cost_usd,
+            cost_known=transcript.knows_its_cost,
             tokens=transcript.tokens,
             turns=transcript.turns,
             session=transcript.session or self.request.session,

@@ -62,6 +62,9 @@ def now(where: str, feature: str | None) -> dict[str, Any] | None:
 def with_work(value: dict[str, Any]) -> dict[str, Any]:
     """A view with what is worked on in the place of what comes next."""
     working = value.pop("working_on", "")
+    if ahead := value.get("forecast"):
+        ends_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + ahead["seconds"]))
+        value = {**value, "forecast": {**ahead, "ends_at": ends_at}}
     return {**value, "next": working} if working and value["running"] else value
 
 
@@ -158,7 +161,11 @@ def status_text(v: dict[str, Any]) -> str:
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
-    lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}")
+    unknown = f" and {v['unknown_cost_runs']} runs of unknown cost" if v.get("unknown_cost_runs") else ""
+    lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
+    if ahead := v.get("forecast"):
+        lines.append(f"  ahead:   {ahead['stories_left']} stories, about {ahead['seconds'] / 60:.0f} min "
+                     f"and ${ahead['cost_usd']:.2f} at the pace so far")  # fmt: skip
     breaker = v.get("circuit_breaker") or {}
     if breaker.get("state", "CLOSED") != "CLOSED":
         why = f" ({breaker['last_trigger']})" if breaker.get("last_trigger") else ""

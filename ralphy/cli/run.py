@@ -47,6 +47,7 @@ def limit_options(command: Any) -> Any:
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Agent runs at the most."),
         click.option("--max-cost", type=Amount(0), metavar="USD", help="Dollars at the most."),
         click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
+        click.option("--overnight", is_flag=True, help="The same as --until 07:00."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
         click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
         click.option("--accept-red", is_flag=True, help="Go on although checks are red: these failures are known."),
@@ -120,6 +121,8 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
     names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd", "until": "limits.until",
              "calls": "limits.calls_per_hour"}  # fmt: skip
     flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits[name] is not None}
+    if limits["overnight"]:
+        flags.setdefault("limits.until", "07:00")
     if limits["auto_approve"]:
         flags |= {"gates.spec": "auto", "gates.qa": "auto"}
     return flags

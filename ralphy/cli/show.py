@@ -11,6 +11,7 @@ from ralphy.cli.output import Output
 from ralphy.cli.plain import clean
 from ralphy.core import decision as d
 from ralphy.core.agent import Activity
+from ralphy.core.forecast import forecast, what_is_left
 from ralphy.core.model import Snapshot
 from ralphy.core.spans import span
 from ralphy.engine.reactor import Dialogue
@@ -33,7 +34,7 @@ class Narrator:
         self._last_rest = ""
         self._snapshot: Snapshot | None = None
         self._counted_at = -math.inf
-        self._is_counting = False
+        self._is_counting = self._has_begun = False
         self._asked: d.Wait | None = None
 
     def attend(self, workspace: Workspace) -> None:
@@ -46,6 +47,9 @@ class Narrator:
 
     def decided(self, decision: Any, snapshot: Snapshot) -> None:
         """A decision was made; a rest that was said already is not said again."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin(decision, snapshot)
         self._snapshot = None if self._prefix else snapshot
         if isinstance(decision, d.Rest):
             self._counted_at = time.monotonic()
@@ -63,6 +67,11 @@ class Narrator:
             self.say(f"waiting until {at}: {decision.reason}")
         elif not isinstance(decision, _QUIET):
             self.say(decision.reason)
+
+    def _begin(self, decision: Any, s: Snapshot) -> None:
+        """What the work will take, if earlier stories tell."""
+        if forecast(s) and not isinstance(decision, d.Rest):
+            self.say(what_is_left(s))
 
     def _json(self, decision: d.Decision, s: Snapshot) -> None:
         value = {"schema": "ralphy/event@1", "feature": s.feature, "at": s.now, "phase": phase_of(decision, s),

@@ -88,6 +88,7 @@ class AgentResult:
     detail: str = ""
     complete: bool = False
     cost_usd: float = 0.0
+    cost_known: bool = True
     tokens: Tokens = field(default_factory=Tokens)
     turns: int = 0
     session: str = ""

@@ -6,6 +6,7 @@ from ralphy.core import decision as d
 from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
+from ralphy.core.forecast import what_is_left
 from ralphy.core.loose import number_of
 from ralphy.core.model import Session, Snapshot, Story
 from ralphy.core.spans import span
@@ -138,12 +139,13 @@ def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
     limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
     reached = (
         (session.runs >= limits.max_iterations,
-         f"max_iterations ({limits.max_iterations} agent runs) is reached; start again to go on"),
+         f"max_iterations ({limits.max_iterations} agent runs) is reached"),
         (limits.max_cost_usd is not None and session.cost_usd >= (limits.max_cost_usd or 0),
-         f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f}); start again to go on"),
+         f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),
-         f"the time to end ({limits.until or 'until'}) has come; start again to go on"),
+         f"the time to end ({limits.until or 'until'}) has come"),
         (session.active_s.get(step, 0.0) >= limit_s,
-         f"the {step} step has used its {limit_s:.0f} s (timeouts.{name}); start again to go on"),
+         f"the {step} step has used its {limit_s:.0f} s (timeouts.{name})"),
     )  # fmt: skip
-    return next((d.Halt(what, ExitCode.BUDGET) for is_reached, what in reached if is_reached), None)
+    what = next((what for is_reached, what in reached if is_reached), "")
+    return d.Halt(f"{what}: {what_is_left(s)}; start again to go on", ExitCode.BUDGET) if what else None

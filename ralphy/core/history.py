@@ -38,13 +38,23 @@ class StoryHistory:
     too_large: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a story took that landed, over all its runs."""
+
+    feature: str
+    seconds: float
+    cost_usd: float
+
+
 _HOUR_S = 3600.0
+_MOST_PACES = 200
 
 
 @dataclass(slots=True)
 class History:
-    """The folded journal of one feature; baselines, the times of calls and the provider's last word on its `limit`
-    are those of the whole project.
+    """The folded journal of one feature; baselines, times of calls, the paces of landed stories and the provider's
+    last word on its `limit` are those of the whole project.
 
     `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
     Without it, all runs count as its own, and so do lines that name none.
@@ -71,6 +81,8 @@ class History:
     last_step: str = ""
     is_reset: bool = False
     limit: Entry = field(default_factory=dict)
+    paces: deque[Pace] = field(default_factory=lambda: deque(maxlen=_MOST_PACES))
+    unknown_cost_runs: int = 0
     calls: deque[float] = field(default_factory=deque)
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
@@ -83,13 +95,21 @@ class History:
         if entry.get("ev") == "baseline":
             self.baselines[str(entry.get("key", ""))] = entry
             return
-        if isinstance(entry.get("limit"), Mapping):
-            self.limit = entry["limit"]
+        if entry.get("ev") == "end":
+            self._share(entry)
         if entry.get("feature") != self.feature:
             return
         fold = _FOLDS.get(str(entry.get("ev", "")))
         if fold:
             fold(self, entry)
+
+    def _share(self, entry: Entry) -> None:
+        """What the end of any feature's run tells about the whole project."""
+        if isinstance(entry.get("limit"), Mapping):
+            self.limit = entry["limit"]
+        if entry.get("landed") and "story_seconds" in entry:
+            seconds, cost = _number(entry.get("story_seconds")), _number(entry.get("story_cost"))
+            self.paces.append(Pace(str(entry.get("feature")), max(0.0, seconds), max(0.0, cost)))
 
     def _call(self, at: float) -> None:
         """Only the last hour's are kept, by the newest line."""
@@ -163,6 +183,7 @@ def _end(history: History, entry: Entry) -> None:
     counts = _counts(history, run)
     cost, seconds = _number(entry.get("cost")), _number(entry.get("seconds"))
     history.cost_usd += cost
+    history.unknown_cost_runs += entry.get("cost_unknown") is True
     history.active_s[step] = history.active_s.get(step, 0.0) + seconds
     tokens = entry.get("tokens")
     for kind, number in tokens.items() if isinstance(tokens, Mapping) else ():
@@ -230,7 +251,7 @@ def _reset(history: History, entry: Entry) -> None:
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
         fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
-        fresh.limit = history.limit
+        fresh.limit, fresh.paces = history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:

@@ -122,6 +122,8 @@ class Transcript:
         self.results = 0
         self.result: Mapping[str, Any] | None = None
         self.cost_usd = 0.0
+        self.answered = False
+        self.has_cost = False
         self.tokens = Tokens()
         self.turns = 0
         self.last_text = ""
@@ -139,6 +141,11 @@ class Transcript:
         result = self.result or {}
         said = "" if result.get("is_error") else text_of(result.get("result"))
         return said or self.last_text
+
+    @property
+    def knows_its_cost(self) -> bool:
+        """A result line said it, or no model has answered yet."""
+        return self.has_cost or not self.answered
 
     def close(self) -> None:
         self.closed = True
@@ -171,7 +178,7 @@ class Transcript:
         message = mapping_of(event.get("message"))
         genuine = not self.error and message.get("model") != SYNTHETIC
         if genuine:
-            self.retry, self.unauthorized = None, 0
+            self.retry, self.unauthorized, self.answered = None, 0, True
         shown = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
@@ -190,6 +197,7 @@ class Transcript:
 
     def _count(self, event: Mapping[str, Any]) -> None:
         """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
+        self.has_cost = True
         self.cost_usd = number_of(event.get("total_cost_usd")) or self.cost_usd
         per_model = [mapping_of(used) for used in mapping_of(event.get("modelUsage")).values()]
         if per_model:

@@ -122,7 +122,8 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         ("Ralphy-Run", a.ran.run),
         ("Ralphy-Cost-USD", f"{cost:.4f}"),
     ]
-    end = {**_end(a), "landed": True, "code": a.candidate.code}
+    end = {**_end(a), "landed": True, "code": a.candidate.code, "story_cost": cost}
+    end["story_seconds"] = round(past.active_s + end["seconds"], 3)
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     files = _files(w, a, prd, "completed")
     commit = land(w, Landing(

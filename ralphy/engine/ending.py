@@ -16,6 +16,7 @@ def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> di
         "run": run,
         "outcome": outcome.value,
         "cost": result.cost_usd,
+        "cost_unknown": None if result.cost_known else True,
         "tokens": asdict(result.tokens),
         "seconds": round(result.duration_s, 3),
         "limit": asdict(result.limit) if result.limit else None,

@@ -27,9 +27,11 @@ from ralphy.engine.authoring import put_back
 from ralphy.engine.candidate import load_index, write_candidate
 from ralphy.engine.changes import note_ignored
 from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
+from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
+from ralphy.engine.spent import with_known_cost
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
 
@@ -61,6 +63,7 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         _mend_index(w)
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
+    result = with_known_cost(w, str(run.get("run")), result)
     if forgery.person_left(w, str(run.get("branch") or "")):
         w.say("HEAD was moved elsewhere since: what is there now is left alone")
         _note_end(w, run, result)
@@ -97,7 +100,7 @@ def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> 
     verdict = Verdict(result.outcome, forged or result.detail, result.detail)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, tip,
                       was_cut_off=True))  # fmt: skip
-    if result is CRASHED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
+    if result.outcome is Outcome.CRASHED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
         raise Conflict("the dead run had changed .ralphy/config.yaml; it is put back as it was committed",
                        hint="start again: only then are these settings the ones in force")  # fmt: skip
 
@@ -127,7 +130,8 @@ def _close_step(w: Workspace, run: Entry, result: AgentResult, base: str) -> Non
 
 
 def _note_end(w: Workspace, run: Entry, result: AgentResult) -> None:
-    w.record("end", run=run["run"], outcome=result.outcome.value, detail=result.detail, failure=result.detail)
+    line = end_line(str(run["run"]), result, result.outcome, detail=result.detail, failure=result.detail)
+    w.record("end", **line)
 
 
 def _mend_index(w: Workspace) -> None:

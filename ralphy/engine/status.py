@@ -8,6 +8,7 @@ from typing import Any
 from ralphy.core import decision as d
 from ralphy.core.decide import decide
 from ralphy.core.errors import ExitCode
+from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
 from ralphy.core.stories import shown_status
 from ralphy.engine.observe import observe
@@ -42,6 +43,8 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "branch": s.tree.feature_branch,
         "runs": history.iterations,
         "cost_usd": round(history.cost_usd, 4),
+        "unknown_cost_runs": history.unknown_cost_runs,
+        "forecast": _forecast(s),
         "tokens": dict(history.tokens),
         "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
         "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
@@ -52,6 +55,14 @@ def _breaker(s: Snapshot) -> dict[str, Any]:
     breaker = s.history.breaker
     state = breaker.state_at(s.now).value
     return {"state": state, "attempts": breaker.attempts, "last_trigger": breaker.trigger or None}
+
+
+def _forecast(s: Snapshot) -> dict[str, Any] | None:
+    """`ends_at` is put in when it is shown: it moves with the time."""
+    found = forecast(s)
+    if found is None:
+        return None
+    return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4)}
 
 
 def _word(decision: d.Decision) -> str:

@@ -23,6 +23,9 @@ def agreed(project: Project, call: Call) -> dict[str, Any]:
     kept = [call.json("status")[1] for _ in range(2)]
     shutil.rmtree(project.repo / ".git" / "ralphy" / "status")
     _, anew = call.json("status")
+    for value in (*kept, anew):
+        if value["forecast"]:
+            del value["forecast"]["ends_at"]  # it moves with the time
     assert kept == [anew, anew]
     assert (anew["phase"], anew["next"]) == (why["phase"], why["reason"])
     return anew

@@ -32,6 +32,9 @@ entries = st.fixed_dictionaries(
         "landed": st.booleans(),
         "changed": few(["", "t1", None]),
         "error": few(["a", None, 5]),
+        "story_seconds": few([60.0, None, "long", -1.0]),
+        "story_cost": few([0.5, None]),
+        "cost_unknown": few([True, None, "yes"]),
         "test_only": few([True, None, "yes"]),
         "code": few(["c1", "c2"]),
         "key": few(["c1:x", "c2:x"]),
@@ -66,7 +69,7 @@ def test_folding_in_two_halves_is_folding_at_once(lines: list[dict[str, Any]], c
 def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: list[dict[str, Any]]) -> None:
     others = [{**line, "feature": "other"} for line in lines]
     found = history(*others)
-    assert found == History(FEATURE, baselines=found.baselines, calls=found.calls)
+    assert found == History(FEATURE, baselines=found.baselines, calls=found.calls, paces=found.paces)
     assert len(found.calls) == sum(line.get("ev") == "run" for line in others)
 
 

@@ -1,0 +1,113 @@
+"""Budgets over real runs: what a run may cost, what is left when one is reached, and what nobody knows the cost of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.cli.conftest import Bell, Call
+from tests.engine.building import Project, breaks, build, drive, story, works
+from tests.engine.driver import KILLED
+
+
+def three(tmp_path: Path, **settings: Any) -> Project:
+    return build(tmp_path, *[story(f"US-00{n}", priority=n) for n in (1, 2, 3)], **settings)
+
+
+def test_a_reached_budget_is_a_clean_end_that_says_what_is_left(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_cost_usd": 1.0})
+    project.play(stories={"*": [works(cost_usd=0.5)]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001", "US-002"])
+    assert "the budget of $1.0 is used up ($1.00): 1 of 3 stories is left (US-003), about $0.50 and " in ended.text
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_what_a_story_took_over_all_its_attempts_is_the_pace(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_iterations": 2})
+    project.play(stories={"US-001": [breaks(cost_usd=0.25), works(cost_usd=0.5)]})
+
+    ended = project.loop()
+
+    (landed,) = [end for end in project.journal("end") if end.get("landed")]
+    assert landed["story_cost"] == 0.75
+    assert landed["story_seconds"] > sum(end["seconds"] for end in project.journal("end")) * 0.99
+    assert "2 of 3 stories are left (US-002, US-003), about $1.50" in ended.text
+
+
+def test_a_single_run_may_cost_no_more_than_its_own_budget(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_cost_per_run_usd": 0.5, "max_cost_usd": 3, "max_iterations": 1})
+    project.play(stories={"US-001": [works(cost_usd=0.75)]})
+
+    project.loop()
+
+    assert project.outcomes() == [("US-001", "crashed")]
+    assert "maximum budget ($0.5" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    project = three(tmp_path, limits={"max_iterations": 1})
+    call = Call(project.repo, capfd)
+    assert call.json("status")[1]["forecast"] is None
+    project.play(stories={"*": [works(cost_usd=0.5)]})
+    project.loop()
+
+    value = call.json("status")[1]
+
+    assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at"}
+    assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
+    assert value["forecast"]["ends_at"].endswith("Z")
+    assert "ahead:   2 stories" in call("status")[1]
+
+
+def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_iterations": 1})
+    project.play(stories={"*": [works(cost_usd=0.5)]})
+    assert "stories are left" not in project.call("loop")[1].split("US-001 is next")[0]
+
+    assert "2 of 3 stories are left (US-002, US-003), about $1.00" in project.call("loop")[1].split("US-002 is next")[0]
+
+
+def test_a_run_whose_cost_nobody_knows_is_counted_as_such(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    project = three(tmp_path)
+    bell = Bell(tmp_path / "bell")
+    project.play(stories={"*": [{"say": "I begin.", "run": bell.ring, "hang": True}]})
+    with project.start("loop") as process:
+        bell.wait()
+        process.kill()
+        process.wait()
+    project.play(stories={"*": [works()]})
+    project.loop(runs=49)
+
+    first = project.journal("end")[0]
+    assert (first["outcome"], first["cost"], first["cost_unknown"]) == ("crashed", 0.0, True)
+    call = Call(project.repo, capfd)
+    assert call.json("status")[1]["unknown_cost_runs"] == 1
+    assert "and 1 runs of unknown cost" in call("status")[1]
+
+
+def test_a_cost_that_the_dead_runs_stream_tells_is_booked(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_iterations": 1})
+    project.play(stories={"*": [works(cost_usd=0.25)]})
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop(runs=0)
+
+    first = project.journal("end")[0]
+    assert (first["outcome"], first["cost"]) == ("crashed", 0.25)
+    assert "cost_unknown" not in first
+    assert first["tokens"]["output"] > 0
+
+
+def test_until_morning_has_a_word_of_its_own(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    project = three(tmp_path)
+    call = Call(project.repo, capfd)
+    code, out, _ = call("--json", "loop", "--overnight", "--dry-run")
+    assert code == 0 and json.loads(out)["decision"]
+    assert call("loop", "--overnight", "--until", "25:00", "--dry-run")[0] == ExitCode.INVALID
