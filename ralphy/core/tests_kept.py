@@ -7,6 +7,7 @@ removed one. Without them the text is all there is.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from ralphy.core.findings import Finding, Kind
 from ralphy.core.listing import FAILED, PASSED, Listing
 
 _RAN = (PASSED, FAILED)
+_GO_SUBTEST = re.compile(r"(?:Test|Fuzz|Example)\w*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Key:
         base = test.partition("[")[0] if not test.startswith("[") else test
         path, mark, inner = base.partition("::")
         if not mark or "." not in path.rsplit("/", 1)[-1]:
-            return cls("", test)
+            return cls("", test.partition("/")[0] if _GO_SUBTEST.match(test) else test)
         return cls(path, inner.replace("::", "."))
 
     def is_at(self, path: str) -> bool:
@@ -91,11 +93,22 @@ class Runs:
 def compare(before: Listing | None, after: Listing | None, sources: Sources, removes: Sequence[str]) -> list[Finding]:
     """What of the tests is gone, skipped or emptied; `removes` names those that may go, by id, glob or file."""
     if before and after and before.tests and after.tests:
-        return [*_by_name(before, after, sources, removes), *_weakened(sources, removes, Runs.of(before))]
+        beyond = _beyond(sources, before)
+        found = [*_by_name(before, after, sources, removes), *_weakened(sources, removes, Runs.of(before))]
+        return [*found, *_by_text(beyond, removes), *_weakened(beyond, removes, None)]
     found = [*_by_text(sources, removes), *_weakened(sources, removes, None)]
     if before and after and not found:
         found = list(_by_count(before, after, sources, removes))
     return found
+
+
+def _beyond(sources: Sources, listing: Listing) -> Sources:
+    """The tests in languages that a listing does not speak of: pytest and unittest tell paths, others names alone."""
+    spoken = {bool(Key.of(test).path) for test in listing.tests}
+    old, new = (
+        [case for case in side if case.path.endswith(".py") not in spoken] for side in (sources.old, sources.new)
+    )
+    return Sources(old, new, sources.changed)
 
 
 def may_go(test: str, removes: Iterable[str]) -> bool:
@@ -122,6 +135,9 @@ def _by_name(before: Listing, after: Listing, sources: Sources, removes: Sequenc
             yield Finding(Kind.SKIPPED, f"{out} ({reason})" if reason else out)
         elif new.ran[key]:
             yield from _fewer_cases(key, times, new, [name for name in names if name not in after.tests])
+        elif not key.path and not homes.is_written(key):
+            # Its name is made while it runs: known again by number alone.
+            yield from (Finding(Kind.REMOVED, name) for name in names if after.ran < before.ran)
         elif homes.is_unchanged(key):
             yield Finding(Kind.RUNNER, f"{names[0]} is there and is not run any more")
         elif not homes.has(key, times):
@@ -132,7 +148,7 @@ def _fewer_cases(key: Key, times: int, new: Runs, gone: Sequence[str]) -> Iterat
     if not gone:
         return
     what = f"{gone[0]}: {new.ran[key]} of {times} cases of this test are left"
-    is_plain = any("[" not in name for name in new.names[key])  # the cases may be a loop now
+    is_plain = bool(key.path) and any("[" not in name for name in new.names[key])  # the cases may be a loop now
     yield Finding(Kind.FEWER if is_plain else Kind.REMOVED, what)
 
 
@@ -143,11 +159,13 @@ class _Homes:
         self._sources, self._new = sources, new
         self._room = {case: new.times(case) - old.times(case) for case in sources.new}
 
+    def is_written(self, key: Key) -> bool:
+        """Is there a test of that name in the files as they were before?"""
+        return any(key.means(case) for case in self._sources.old)
+
     def is_unchanged(self, key: Key) -> bool:
         """Is a test still written where it was, although it does not run?"""
         if key.path and not any(map(key.is_at, self._sources.changed)):
-            return True
-        if not key.path and not any(key.means(case) for case in self._sources.old):
             return True
         return any(key.means(case) for case in self._sources.new)
 
@@ -190,14 +208,16 @@ def _resembles(case: Case, lost: Case) -> bool:
 def _by_text(sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
     """Without listings: which tests are not written anywhere any more, or take themselves out."""
     new = {(case.path, case.name): case for case in sources.new}
+    old = {(case.path, case.name): len(case.asserts) for case in sources.old}
     live = [case for case in sources.new if not case.is_skipped]
+    grown = [case for case in live if len(case.asserts) > old.get((case.path, case.name), -1)]
     for lost in sources.old:
         if may_go(lost.shown, removes) or lost.is_skipped:
             continue
         still = new.get((lost.path, lost.name))
         if still is not None and still.is_skipped:
             yield Finding(Kind.SKIPPED, lost.shown)
-        elif still is None and not any(_holds(case, lost) or _resembles(case, lost) for case in live):
+        elif still is None and not (any(_holds(c, lost) for c in live) or any(_resembles(c, lost) for c in grown)):
             yield Finding(Kind.REMOVED, lost.shown)
 
 

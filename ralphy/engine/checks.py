@@ -14,6 +14,7 @@ from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
 from ralphy.core.listing import Listing
+from ralphy.core.runner_output import read_output
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.walls import around, walls
@@ -72,7 +73,7 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
     result = _run(w, check, reports.environment(env, check.name))
     if is_refused(result.exit, result.output):
         result = _run(w, check, env)
-    return replace(result, run=check.run, listing=reports.read(check.name))
+    return replace(result, run=check.run, listing=reports.read(check.name) or read_output(result.output))
 
 
 def set_up(w: Workspace) -> None:

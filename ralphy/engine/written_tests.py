@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ralphy.adapters.objects import Entry
 from ralphy.core.cases import Case, functions_of, parsed, python_cases
+from ralphy.core.cases_text import has_tests_beside_code, text_cases
 from ralphy.core.findings import Finding
 from ralphy.core.listing import Listing
 from ralphy.core.substance import is_test
@@ -53,7 +54,7 @@ def _test_files(w: Workspace, candidate: Candidate, known: Listing) -> Iterator[
     below = tuple(f"/{place}" for place in places)
     left = _MOST_FILES
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
-        if left and (is_test(path) or path in places or path.endswith(below)):
+        if left and (is_test(path) or has_tests_beside_code(path) or path in places or path.endswith(below)):
             left -= 1
             yield path, was, now
 
@@ -72,4 +73,5 @@ def _data(w: Workspace, entry: Entry | None) -> bytes | None:
 def _cases(files: Sequence[tuple[str, bytes]]) -> list[Case]:
     trees = [(path, tree) for path, data in files if path.endswith(".py") and (tree := parsed(data)) is not None]
     shared = functions_of([tree for _, tree in trees])
-    return [case for path, tree in trees for case in python_cases(path, tree, shared)]
+    read = [case for path, tree in trees for case in python_cases(path, tree, shared)]
+    return read + [case for path, data in files for case in text_cases(path, data.decode("utf-8", "replace"))]

@@ -151,6 +151,28 @@ def test_without_listings_the_text_says_what_is_gone_skipped_or_emptied() -> Non
     }  # fmt: skip
 
 
+def test_without_listings_a_test_that_stays_is_no_home_of_one_that_is_gone() -> None:
+    small, big = (Case("t.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12")
+    found = compare(None, None, Sources([small, big], [small], frozenset(["t.py"])), ())
+    assert found == [Finding(Kind.REMOVED, "t.py::test_2")]
+
+
+def test_tests_in_a_language_that_no_check_lists_are_compared_by_their_text() -> None:
+    sources = Sources([a_case("adds", "f(1)", path="a.test.js")], [], frozenset(["a.test.js"]))
+    assert kinds(compare(listing("t.py::a"), listing("t.py::a"), sources, ())) == [Kind.REMOVED]
+
+
+def test_names_that_are_made_while_a_test_runs_count_by_number() -> None:
+    changed = Sources(changed=frozenset(["a.test.js"]))
+    assert compare(listing("adds 1 and 2"), listing("adds 2 and 3"), changed, ()) == []
+    assert kinds(compare(listing("adds 1", "adds 2"), listing("adds 3"), changed, ())) == [Kind.REMOVED] * 2
+
+
+def test_cases_of_a_go_test_are_counted() -> None:
+    found = compare(listing("TestAdd", "TestAdd/a", "TestAdd/b"), listing("TestAdd", "TestAdd/a"), Sources(), ())
+    assert found == [Finding(Kind.REMOVED, "TestAdd/b: 2 of 3 cases of this test are left")]
+
+
 def test_of_numbers_alone_fewer_are_found() -> None:
     before, after = Listing({}, {"passed": 5}), Listing({}, {"passed": 4})
     assert kinds(compare(before, after, Sources(), ())) == [Kind.REMOVED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import Act, assert_clean, story
+from tests.engine.building import Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
 
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
@@ -237,3 +238,67 @@ def test_pytest_is_asked_wherever_in_the_check_it_is_called(tmp_path: Path) -> N
 
     assert project.landed() == []
     assert "skipped" in project.story("US-001")["execution"]["last_error"]
+
+
+NODE_TESTS = """\
+import { test } from 'node:test'
+import assert from 'node:assert'
+import { add } from './calc.mjs'
+test('adds small numbers', () => { assert.equal(add(1, 2), 3) })
+test('adds big numbers', () => { assert.equal(add(10, 20), 30) })
+"""
+NODE_CHANGES = {
+    "a test is deleted": (
+        NODE_TESTS.replace("test('adds big numbers', () => { assert.equal(add(10, 20), 30) })\n", ""),
+        "tests that existed are gone: adds big numbers",
+    ),
+    "a test is skipped": (
+        NODE_TESTS.replace("test('adds big numbers'", "test.skip('adds big numbers'"),
+        "skipped or expected to fail: adds big numbers",
+    ),
+    "a test is emptied": (
+        NODE_TESTS.replace("assert.equal(add(10, 20), 30)", ""),
+        "assert nothing any more: calc.test.mjs::adds big numbers",
+    ),
+    "a test is renamed": (NODE_TESTS.replace("big", "large"), ""),
+    "a test is added": (NODE_TESTS + "test('adds none', () => { assert.equal(add(0, 0), 0) })\n", ""),
+}
+
+
+@pytest.mark.fault("A3")
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+@pytest.mark.parametrize("change", NODE_CHANGES)
+def test_tests_of_node_are_known_by_what_it_prints(tmp_path: Path, change: str) -> None:
+    text, found = NODE_CHANGES[change]
+    checks = [{"name": "test", "run": "node --test"}]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+    (project.repo / "calc.mjs").write_text("export const add = (a, b) => a + b\n")
+    (project.repo / "calc.test.mjs").write_text(NODE_TESTS)
+    project.git("add", "calc.mjs", "calc.test.mjs")
+    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    more = {"calc.mjs": "export const add = (a, b) => b + a\n", "calc.test.mjs": text}
+    project.play(stories={"US-001": [{"write": more}]})
+
+    project.loop()
+
+    if found:
+        assert found in project.story("US-001")["execution"]["last_error"]
+    assert project.landed() == ([] if found else ["login/US-001"])
+
+
+def test_where_pytest_may_not_report_tests_are_compared_by_their_text_and_number(tmp_path: Path) -> None:
+    run = f"{sys.executable} -m pytest -q -p no:junitxml"
+    gone = {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")}
+
+    project = played(tmp_path, feature(**gone), run=run)
+
+    assert project.landed() == []
+    assert f"tests that existed are gone: {TEST_FILE}::test_big" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_the_evidence_says_that_no_check_names_its_tests(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.loop()
+
+    evidence = project.story("US-001")["evidence"]
+    assert evidence["tests"] == {"compared": "by their text: no check names its tests"}

@@ -1,0 +1,136 @@
+"""Which tests a runner says have run: read from its output, for runners that Ralphy cannot ask for a report.
+
+A runner that names each test is believed only when the names are as many as its own summary says: output is bounded,
+and what was cut must not look like tests that are gone. Then, and of runners that name none, the numbers count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ralphy.core.listing import FAILED, OUTCOMES, PASSED, SKIPPED, XFAILED, Listing
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_TIME = r"(?: \(?[\d.]+ ?m?s\)?)?"
+_Patterns = Mapping[str, re.Pattern[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """`summary` finds the lines that count, `counts` the numbers in them, `names` the lines of single tests.
+
+    With `is_summed`, there is a summary for each part, and all count; else the last one does.
+    """
+
+    name: str
+    summary: re.Pattern[str]
+    counts: _Patterns
+    names: _Patterns
+    is_summed: bool = False
+
+
+def _patterns(**rows: str) -> _Patterns:
+    return {outcome: re.compile(pattern, re.M) for outcome, pattern in rows.items()}
+
+
+RUNNERS = (
+    Runner(
+        "cargo test",
+        re.compile(r"^test result: .*$", re.M),
+        _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) ignored"),
+        _patterns(passed=r"^test (.+?) \.\.\. ok$", failed=r"^test (.+?) \.\.\. FAILED$",
+                  skipped=r"^test (.+?) \.\.\. ignored"),
+        is_summed=True,
+    ),
+    Runner(
+        "go test -v",
+        re.compile(r"^(?:=== RUN|\s*--- (?:PASS|FAIL|SKIP): ).*$", re.M),
+        _patterns(passed=r"--- (PASS)", failed=r"--- (FAIL)", skipped=r"--- (SKIP)"),
+        _patterns(passed=r"^\s*--- PASS: (\S+)", failed=r"^\s*--- FAIL: (\S+)", skipped=r"^\s*--- SKIP: (\S+)"),
+        is_summed=True,
+    ),
+    Runner(
+        "vitest",
+        re.compile(r"^ *Tests +\d.*\(\d+\)$", re.M),
+        _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)"),
+        _patterns(passed=rf"^ *✓ (.+? > .+?){_TIME}$", failed=rf"^ *(?:×|✗) (.+? > .+?){_TIME}$",
+                  skipped=r"^ *↓ (.+? > .+?)$"),
+    ),
+    Runner(
+        "jest",
+        re.compile(r"^Tests: .*\d+ total$", re.M),
+        _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)"),
+        _patterns(passed=rf"^ *✓ (.+?){_TIME}$", failed=rf"^ *✕ (.+?){_TIME}$",
+                  skipped=r"^ *[○✎] (?:skipped |todo )?(.+)$"),
+    ),
+    Runner(
+        "node --test",
+        re.compile(r"^(?:ℹ|#) (?:pass|fail|skipped|todo) \d+$", re.M),
+        _patterns(passed=r"pass (\d+)", failed=r"fail (\d+)", skipped=r"(?:skipped|todo) (\d+)"),
+        _patterns(passed=rf"^ *(?:✔|ok \d+ -) (?!.* # (?:SKIP|TODO))(.+?){_TIME}$",
+                  failed=rf"^ *(?:✖|not ok \d+ -) (?!failing tests:)(.+?){_TIME}$",
+                  skipped=rf"^ *(?:﹣|ok \d+ -) (.+?){_TIME} # (?:SKIP|TODO).*$"),
+        is_summed=True,
+    ),
+    Runner(
+        "unittest",
+        re.compile(r"^Ran \d+ tests? in .*$|^(?:OK|FAILED)(?: \(.*\))?$", re.M),
+        _patterns(passed=r"Ran (\d+)", failed=r"(?:failures|errors)=(\d+)", skipped=r"skipped=(\d+)",
+                  xfailed=r"expected failures=(\d+)"),
+        _patterns(passed=r"^(\w+ \([\w.]+\)).*? \.\.\. ok$", failed=r"^(\w+ \([\w.]+\)).*? \.\.\. (?:FAIL|ERROR)$",
+                  skipped=r"^(\w+ \([\w.]+\)).*? \.\.\. skipped",
+                  xfailed=r"^(\w+ \([\w.]+\)).*? \.\.\. expected failure$"),
+    ),
+    Runner(
+        "pytest",
+        re.compile(r"^=* ?\d+ (?:passed|failed|skipped|xfailed).* in [\d.]+s.*$", re.M),
+        _patterns(passed=r"(\d+) (?:passed|xpassed)", failed=r"(\d+) (?:failed|errors?)", skipped=r"(\d+) skipped",
+                  xfailed=r"(\d+) xfailed"),
+        {},
+    ),
+)  # fmt: skip
+
+
+def read_output(output: str) -> Listing | None:
+    """What a runner's output says of its tests, or None if no runner that is known wrote it."""
+    plain = _COLOURS.sub("", output).replace("\r\n", "\n")
+    for runner in RUNNERS:
+        lines = runner.summary.findall(plain)
+        if lines:
+            return _listing(runner, plain, lines)
+    return None
+
+
+def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
+    counts = _counts(runner, lines)
+    tests: dict[str, str] = {}
+    for outcome in OUTCOMES:
+        pattern = runner.names.get(outcome)
+        for name in pattern.findall(output) if pattern else ():
+            tests[_named(name.strip())] = outcome
+    is_whole = bool(tests) and Counter(tests.values()) == counts
+    return Listing.of(tests) if is_whole else Listing({}, dict(counts))
+
+
+def _named(name: str) -> str:
+    """unittest's `test_a (tests.test_x.TestY.test_a)` as an id with a path; others as they are."""
+    found = re.fullmatch(r"(\w+) \((\w[\w.]*)\)", name)
+    if not found:
+        return name.replace("\0", "")
+    *module, owner = found[2].removesuffix(f".{found[1]}").split(".")
+    return f"{'/'.join(module)}.py::{owner}::{found[1]}" if module else name
+
+
+def _counts(runner: Runner, lines: list[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    # unittest's summary are two lines; of others a single one counts, the last.
+    taken = lines if runner.is_summed else lines[-2:] if runner.name == "unittest" else lines[-1:]
+    for outcome, pattern in runner.counts.items():
+        for line in taken:
+            counts[outcome] += sum(int(n) if n.isdigit() else 1 for n in pattern.findall(line))
+    if runner.name == "unittest":  # its number of tests has all of them
+        counts[PASSED] -= counts[FAILED] + counts[SKIPPED] + counts[XFAILED]
+    return +counts

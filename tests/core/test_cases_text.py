@@ -1,0 +1,102 @@
+"""Tests as they are written in JavaScript, TypeScript, Go and Rust."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.cases import Case
+from ralphy.core.cases_text import LANGUAGES, text_cases
+
+JS = """\
+import { test, expect } from "vitest"
+describe("calc", () => {
+  it("adds 1.5 numbers", () => {
+    // expect(nothing).toBe(1)
+    expect(add(1, 2)).toBe(3)
+    expect(add(2, 2)).toBe(4);
+  })
+  test.each([1, 2])('zero %d', (n) => { expect(sub(n, n)).toBe(0) })
+  it.skip("is slow", () => expect(1).toBe(one()))
+  it("is empty", () => { expect(true).toBe(true) })
+})
+"""
+GO = """\
+package calc
+
+func TestAdd(t *testing.T) {
+	if Add(1, 2) != 3 {
+		t.Errorf("no")
+	}
+}
+
+func TestSlow(t *testing.T) {
+	t.Skip("slow")
+	require.Equal(t, 3, Add(1, 2))
+}
+"""
+RUST = """\
+fn add(a: u8, b: u8) -> u8 { a + b }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn adds() {
+        assert_eq!(add(1, 2), 3);
+    }
+
+    #[tokio::test]
+    #[ignore]
+    async fn slow() { assert!(add(1, 2) == 3); }
+
+    #[test]
+    fn empty() { assert!(true); }
+}
+"""
+
+
+def read(path: str, text: str) -> dict[str, Case]:
+    return {case.name: case for case in text_cases(path, text)}
+
+
+def test_tests_of_javascript_are_read() -> None:
+    found = read("a.test.ts", JS)
+    assert {name: (len(case.asserts), case.is_skipped) for name, case in found.items()} == {
+        "adds 1.5 numbers": (2, False), "zero %d": (1, False), "is slow": (1, True), "is empty": (0, False),
+    }  # fmt: skip
+    assert found["adds 1.5 numbers"].short == "adds 1.5 numbers"
+
+
+def test_tests_of_go_are_read() -> None:
+    found = read("calc_test.go", GO)
+    assert {name: (len(case.asserts), case.is_skipped) for name, case in found.items()} == {
+        "TestAdd": (1, False), "TestSlow": (1, True),
+    }  # fmt: skip
+    assert all(case.is_skipped for case in read("calc_test.go", f"//go:build ignore\n{GO}").values())
+
+
+def test_tests_of_rust_are_read() -> None:
+    found = read("src/lib.rs", RUST)
+    assert {name: (len(case.asserts), case.is_skipped) for name, case in found.items()} == {
+        "adds": (1, False), "slow": (1, True), "empty": (0, False),
+    }  # fmt: skip
+
+
+def test_only_takes_all_others_out() -> None:
+    assert all(case.is_skipped for case in read("a.test.js", JS.replace('it("adds', 'it.only("adds')).values())
+
+
+def test_a_moved_test_asserts_the_same() -> None:
+    moved = 'test("adds", async () => {\n      expect(add(1, 2)).toBe(3);\n      expect(add(2, 2)).toBe(4)\n})\n'
+    assert read("b.test.js", moved)["adds"].asserts == read("a.test.ts", JS)["adds 1.5 numbers"].asserts
+
+
+def test_other_files_have_no_tests() -> None:
+    assert read("README.md", JS) == {}
+
+
+@pytest.mark.parametrize("ending", [language.endings[0] for language in LANGUAGES])
+@given(text=st.text(max_size=300))
+def test_any_text_is_read(ending: str, text: str) -> None:
+    assert isinstance(read(f"a{ending}", text), dict)

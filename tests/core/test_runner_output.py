@@ -1,0 +1,84 @@
+"""What runners print of their tests: by name where all are named, else by number."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.runner_output import read_output
+
+NAMED = {
+    "cargo": (
+        "running 3 tests\ntest tests::adds ... ok\ntest tests::subs ... ok\ntest tests::slow ... ignored\n\n"
+        "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+        "   Doc-tests calc\nrunning 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; finished in 0.00s\n",
+        {"tests::adds": "passed", "tests::subs": "passed", "tests::slow": "skipped"},
+    ),
+    "go -v": (
+        "=== RUN   TestAdd\n=== RUN   TestAdd/small\n--- PASS: TestAdd (0.00s)\n    --- PASS: TestAdd/small (0.00s)\n"
+        "=== RUN   TestSlow\n--- SKIP: TestSlow (0.00s)\nPASS\nok  \tcalc\t0.002s\n",
+        {"TestAdd": "passed", "TestAdd/small": "passed", "TestSlow": "skipped"},
+    ),
+    "node": (
+        "✔ adds (0.8ms)\n✖ subs (0.2ms)\n﹣ slow (0.1ms) # SKIP\nℹ tests 3\nℹ suites 0\nℹ pass 1\nℹ fail 1\n"
+        "ℹ skipped 1\nℹ todo 0\nℹ duration_ms 44\n",
+        {"adds": "passed", "subs": "failed", "slow": "skipped"},
+    ),
+    "node, piped": (
+        "TAP version 13\n# Subtest: adds\nok 1 - adds\n  ---\n  duration_ms: 0.8\n  ...\n"
+        "# Subtest: subs\nnot ok 2 - subs\n"
+        "# Subtest: slow\nok 3 - slow # SKIP\n1..3\n# tests 3\n# suites 0\n# pass 1\n# fail 1\n# skipped 1\n# todo 0\n",
+        {"adds": "passed", "subs": "failed", "slow": "skipped"},
+    ),
+    "jest": (
+        "PASS ./a.test.js\n  c\n    ✓ adds (2 ms)\n    ○ skipped slow\n\nTests:       1 skipped, 1 passed, 2 total\n",
+        {"adds": "passed", "slow": "skipped"},
+    ),
+    "vitest": (
+        " ✓ a.test.ts > calc > adds 1ms\n ↓ a.test.ts > calc > slow\n\n      Tests  1 passed | 1 skipped (2)\n",
+        {"a.test.ts > calc > adds": "passed", "a.test.ts > calc > slow": "skipped"},
+    ),
+    "unittest -v": (
+        "test_add (tests.test_calc.TestCalc.test_add) ... ok\ntest_sub (tests.test_calc.TestCalc) ... skipped 'slow'\n"
+        "\n----\nRan 2 tests in 0.000s\n\nOK (skipped=1)\n",
+        {"tests/test_calc.py::TestCalc::test_add": "passed", "tests/test_calc.py::TestCalc::test_sub": "skipped"},
+    ),
+}
+NUMBERED = {
+    "jest of many files": ("PASS ./a.test.js\nTests:       4 passed, 4 total\n", {"passed": 4}),
+    "vitest": (" ✓ a.test.ts (4 tests) 3ms\n      Tests  4 passed (4)\n", {"passed": 4}),
+    "unittest": ("..s\n----\nRan 3 tests in 0.000s\n\nOK (skipped=1)\n", {"passed": 2, "skipped": 1}),
+    "pytest": ("..s [100%]\n2 passed, 1 skipped in 0.01s\n", {"passed": 2, "skipped": 1}),
+    "node, cut": ("…\n✔ adds (0.8ms)\nℹ tests 3\nℹ pass 3\nℹ fail 0\nℹ skipped 0\n", {"passed": 3}),
+    "cargo, one name twice": (
+        "test t::a ... ok\ntest result: ok. 1 passed; 0 failed\n"
+        "test t::a ... ok\ntest result: ok. 1 passed; 0 failed\n",
+        {"passed": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("runner", NAMED)
+def test_tests_are_known_by_name(runner: str) -> None:
+    found = read_output(NAMED[runner][0])
+    assert found is not None
+    assert found.tests == NAMED[runner][1]
+
+
+@pytest.mark.parametrize("runner", NUMBERED)
+def test_tests_are_known_by_number(runner: str) -> None:
+    found = read_output(NUMBERED[runner][0])
+    assert found is not None
+    assert (found.tests, found.counts) == ({}, NUMBERED[runner][1])
+
+
+@pytest.mark.parametrize("output", ["", "all is well\n", "ok  \tcalc\t0.002s\n", "Found 0 errors.\n"])
+def test_other_output_tells_nothing(output: str) -> None:
+    assert read_output(output) is None
+
+
+@given(st.text())
+def test_any_output_is_read_or_tells_nothing(output: str) -> None:
+    found = read_output(output)
+    assert found is None or found.collected >= 0
