@@ -9,6 +9,8 @@ from ralphy.adapters.disk import problem_said
 from ralphy.adapters.git import DURABLE, Repository, finish, resolve
 from ralphy.core.errors import Conflict, EnvironmentProblem
 
+# A lock that another git holds for a moment is waited out.
+_PATIENT = ("-c", "core.filesRefLockTimeout=2000", "-c", "core.packedRefsTimeout=2000")
 _WRITTEN_OUT = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only")
 
 
@@ -60,7 +62,7 @@ class RefMover:
     def warm(self) -> None:
         """Start the process ahead of its first use."""
         if self._process is None:
-            self._process = self._repository.start(*DURABLE, "update-ref", "--stdin", "-m", "ralphy")
+            self._process = self._repository.start(*DURABLE, *_PATIENT, "update-ref", "--stdin", "-m", "ralphy")
 
     def move(self, updates: Iterable[tuple[str, str, str]]) -> None:
         """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).

@@ -101,6 +101,7 @@ class Limits:
     max_wait_s: float = 691200.0
     pause_at_utilization: float = 0.95
     max_splits: int = 1
+    keep_attempts: int = 10
     max_memory_mb: int = 8192
     max_processes: int = 2000
     min_free_mb: int = 500

@@ -21,6 +21,7 @@ from ralphy.core.decision import Halt, Rest, Wait
 from ralphy.core.errors import ExitCode, RalphyError
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
+from ralphy.engine.housekeeping import tidy
 from ralphy.engine.mend import mend
 from ralphy.engine.observe import own_rows
 from ralphy.engine.prompt import warm_prompts
@@ -52,8 +53,16 @@ class Dialogue:
 
 
 def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
-    """Drive one feature until a rest that is not waited for."""
+    """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     mend(w)
+    rest = _driven(w, report, patience, dialogue)
+    said = tidy(w.repository, w.config, w.clock())
+    if said:
+        w.say(said)
+    return rest
+
+
+def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
     rest = reconcile(w, report)
     if not _is_waited_for(rest, patience):
         return rest

@@ -26,7 +26,6 @@ NOT_PROVED: dict[str, str] = {
     "G8": OPEN,
     "G10": OPEN,
     "G11": OPEN,
-    "G14": OPEN,
     "G18": OPEN,
     "M5": OPEN,
     "S3": OPEN,

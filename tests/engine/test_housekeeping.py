@@ -1,0 +1,153 @@
+"""Housekeeping: old attempts are let go, what stays is packed, and nothing that somebody may want is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import git
+from ralphy.adapters.lock import Lock
+from ralphy.core.config import Config, Limits
+from ralphy.core.errors import ExitCode
+from ralphy.engine import housekeeping
+from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, story, works
+
+DAY_S = 86400
+LONG_AGO = int(time.time()) - 60 * DAY_S
+
+
+@pytest.fixture
+def tried(tmp_path: Path) -> Project:
+    """A story with two failed attempts and a landed one, settings that keep three attempts of a story."""
+    project = build(tmp_path, story("US-001"), limits={"keep_attempts": 3})
+    project.play(stories={"US-001": [breaks(), breaks(), works()]})
+    project.loop()
+    return project
+
+
+def keep(project: Project, name: str, at: int) -> str:
+    """A ref below refs/ralphy to a commit of its own that was made then."""
+    env = {**project.env, "GIT_COMMITTER_DATE": f"{at} +0000", "GIT_AUTHOR_DATE": f"{at} +0000"}
+    made = subprocess.run(["git", "commit-tree", "HEAD^{tree}", "-m", name], cwd=project.repo, env=env, check=True,
+                          capture_output=True, encoding="utf-8")  # fmt: skip
+    project.git("update-ref", f"refs/ralphy/login/{name}", made.stdout.strip())
+    return f"refs/ralphy/login/{name}"
+
+
+def test_of_each_story_the_newest_attempts_stay_and_all_of_two_weeks(tried: Project) -> None:
+    old = [keep(tried, f"US-009/attempt-{n}", LONG_AGO + n) for n in range(6)]
+    young = [keep(tried, f"US-008/attempt-{n}", int(time.time()) - n) for n in range(6)]
+    agents = keep(tried, "US-009/agent-r1", LONG_AGO)
+    found = keep(tried, "found/r1/heads/mine", LONG_AGO)
+    before = tried.refs()
+
+    code, said = tried.call("gc")
+
+    assert code == ExitCode.DONE, said
+    assert set(before) - set(tried.refs()) == set(old[:3])
+    assert {*old[3:], *young, agents, found} <= set(tried.refs())
+    assert_clean(tried)
+
+
+def test_what_is_packed_is_read_as_before_and_the_work_goes_on(tried: Project) -> None:
+    tried.plan(*tried.prd()["userStories"], story("US-002"))
+    tried.play(stories={"US-002": [breaks(), works()]})
+    landed = tried.landed()
+
+    assert tried.call("gc")[0] == ExitCode.DONE
+
+    assert not list((tried.repo / ".git" / "refs" / "ralphy").rglob("attempt-*"))
+    tried.loop()
+    assert tried.landed() == [*landed, "login/US-002"]
+    assert tried.refs("refs/ralphy/login/US-001") == [f"refs/ralphy/login/US-001/attempt-{n}" for n in (1, 2)]
+    assert [run["mode"] for run in tried.journal("run") if run.get("story") == "US-002"] == ["fresh", "heal"]
+    assert_clean(tried)
+
+
+def test_a_dry_run_names_what_would_go_and_touches_nothing(tried: Project) -> None:
+    old = [keep(tried, f"US-009/attempt-{n}", LONG_AGO + n) for n in range(4)]
+    before = tried.refs()
+    with tried.start("gc", "--dry-run") as process:
+        process.communicate(timeout=60)
+
+    said = subprocess.run(["git", "count-objects"], cwd=tried.repo, capture_output=True, encoding="utf-8", check=True)
+    litter = housekeeping.look(git.discover(tried.repo, tried.env), Config(limits=Limits(keep_attempts=3)), time.time())
+
+    assert [ref for ref, _ in litter.refs] == old[:1]
+    assert tried.refs() == before
+    assert not said.stdout.startswith("0 objects")
+
+
+def test_an_object_that_a_person_may_look_for_is_still_there(tried: Project) -> None:
+    (tried.repo / "lost.txt").write_text("an hour's work\n")
+    blob = tried.git("hash-object", "-w", "lost.txt")
+    (tried.repo / "lost.txt").unlink()
+    reflog = tried.git("reflog", "--all")
+
+    assert tried.call("gc")[0] == ExitCode.DONE
+
+    assert tried.git("cat-file", "-p", blob) == "an hour's work"
+    assert tried.git("reflog", "--all") == reflog
+
+
+def test_old_outboxes_and_set_aside_files_go_and_young_ones_stay(tried: Project) -> None:
+    for kind in ("outbox", "set-aside"):
+        (tried.folder / ".ralphy" / kind / "one").mkdir(parents=True, exist_ok=True)
+        (tried.folder / ".ralphy" / kind / "one" / "file").write_text("x")
+    repository = git.discover(tried.repo, tried.env)
+
+    now = housekeeping.look(repository, Config(), time.time())
+    in_two_days = housekeeping.look(repository, Config(), time.time() + 2 * DAY_S)
+    in_spring = housekeeping.look(repository, Config(), time.time() + 120 * DAY_S)
+
+    counts = [{kind: len(paths) for kind, paths in litter.files.items()} for litter in (now, in_two_days, in_spring)]
+    assert counts == [
+        {"runs": 0, "outboxes": 0, "set_aside": 0},
+        {"runs": 0, "outboxes": 1, "set_aside": 0},
+        {"runs": 0, "outboxes": 1, "set_aside": 1},
+    ]
+    swept = housekeeping.sweep_up(repository, in_spring)
+    assert swept.files == {"runs": 0, "outboxes": 1, "set_aside": 1}
+    assert not (tried.folder / ".ralphy" / "set-aside" / "one").exists()
+
+
+def test_nothing_is_packed_while_somebody_works_in_another_worktree(tried: Project, tmp_path: Path) -> None:
+    other = beside(tried, tmp_path / "other")
+    place = git.discover(other.repo, other.env).checkout_dir / "lock"
+    with Lock(place, "feature login"):
+        code, said = tried.call("gc")
+
+    assert code == ExitCode.CONFLICT
+    assert f"pid {os.getpid()}" in said
+    assert tried.call("gc")[0] == ExitCode.DONE
+
+
+def test_a_loop_that_has_left_much_lying_about_packs_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "_MOST_LOOSE_REFS", 2)
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [breaks(), breaks(), works()]})
+
+    ended = project.loop()
+
+    assert any("what lay loose is packed" in line for line in ended.said)
+    assert int(project.git("count-objects").split()[0]) < 10
+    assert project.landed() == ["login/US-001"]
+    assert not any("lay loose" in line for line in project.loop().said)
+    assert_clean(project)
+
+
+def test_gc_answers_in_json(tried: Project) -> None:
+    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", "gc", "--json"], cwd=tried.repo, check=True,
+                          env={**tried.env, "PYTHONPATH": str(ROOT)}, capture_output=True)  # fmt: skip
+    value = json.loads(done.stdout)
+
+    assert (value["schema"], value["ok"], value["refs"], value["refs_kept"]) == ("ralphy/gc@1", True, [], 2)
+    assert value["packed"] is True

@@ -1,0 +1,163 @@
+"""One owner a checkout, and a repository that others hold or that is damaged: said in words, and gone on from."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import PATIENCE_S, PRD_MD, Project, assert_clean, beside, build, reports, story, works
+
+
+class Held:
+    """A loop whose agent hangs with its work done; `pid` is the loop's."""
+
+    def __init__(self, project: Project, pipe: Path) -> None:
+        os.mkfifo(pipe)
+        tell = ["sh", "-c", f"echo > {pipe}"]
+        project.play(stories={"US-001": [works(run=[tell], hang=True), works()], "*": [works()]}, qa=[reports()])
+        self.project = project
+        self.process = project.start("loop", "login")
+        self.pid = self.process.pid
+        with pipe.open() as reader:  # until the agent writes
+            reader.read()
+
+    def end(self, number: int) -> None:
+        self.process.send_signal(number)
+        self.process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Held]:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    found = Held(project, tmp_path / "pipe")
+    yield found
+    if found.process.poll() is None:
+        os.kill(found.pid, signal.SIGCONT)
+        found.end(signal.SIGKILL)
+
+
+@pytest.mark.fault("M1")
+def test_two_features_of_a_checkout_have_one_ralphy_and_another_worktree_its_own(held: Held, tmp_path: Path) -> None:
+    project = held.project
+    (project.repo / "docs/features/logout").mkdir()
+    (project.repo / "docs/features/logout/PRD.md").write_text(PRD_MD)
+    for name in ("login", "logout"):
+        code, said = project.call("loop", name)
+        assert code == ExitCode.CONFLICT
+        assert f"pid {held.pid}" in said and "feature login" in said
+    other = beside(project, tmp_path / "other")
+    (other.repo / "docs/features/mail").mkdir(parents=True)
+    (other.repo / "docs/features/mail/PRD.md").write_text(PRD_MD)
+
+    code, said = other.call("loop", "mail", "--to", "spec")
+
+    assert code == ExitCode.DONE, said
+    assert (other.repo / "docs/features/mail/SPEC.md").exists()
+
+
+@pytest.mark.fault("M1")
+def test_a_ralphy_that_is_stopped_holds_its_checkout_still(held: Held) -> None:
+    os.kill(held.pid, signal.SIGSTOP)
+
+    code, said = held.project.call("loop", "login")
+
+    assert code == ExitCode.CONFLICT
+    assert f"pid {held.pid}" in said
+    os.kill(held.pid, signal.SIGCONT)
+
+
+@pytest.mark.fault("M2")
+def test_a_ralphy_that_was_killed_blocks_nobody(held: Held) -> None:
+    held.end(signal.SIGKILL)
+
+    code, said = held.project.call("loop", "login")
+
+    assert code == ExitCode.WAITING, said
+    assert held.project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(held.project)
+
+
+@pytest.mark.fault("M2")
+def test_a_note_that_names_a_living_stranger_holds_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    lock = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": time.time()}))
+
+    assert project.call("loop", "login")[0] == ExitCode.WAITING
+
+
+@pytest.mark.fault("G2")
+def test_a_ref_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """The check of the story takes the lock, as a person's git in another window might; it is let go a while later."""
+    project = build(tmp_path, story("US-001"))
+    lock = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
+    takes = f"sh -c 'test ! -e src/us_001.py || touch {lock}'"
+    project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": takes}])
+    opener = threading.Thread(target=_let_go, args=(lock,))
+    opener.start()
+
+    ended = project.loop()
+
+    opener.join()
+    assert ended.code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
+
+
+def _let_go(lock: Path) -> None:
+    """Remove the lock a while after it came."""
+    end = time.monotonic() + PATIENCE_S
+    while not lock.exists() and time.monotonic() < end:
+        time.sleep(0.005)
+    time.sleep(0.7)
+    lock.unlink(missing_ok=True)
+
+
+@pytest.mark.fault("G2")
+def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    lock = project.repo / ".git" / "packed-refs.lock"
+    lock.touch()
+    locked = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
+    locked.touch()
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.CONFLICT, said
+    assert "login.lock" in said
+    lock.unlink()
+    locked.unlink()
+    assert project.call("loop", "login")[0] == ExitCode.WAITING
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+@pytest.mark.fault("G14")
+@pytest.mark.parametrize("what", ["HEAD", "HEAD^{tree}", "HEAD:src"])
+def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path, what: str) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    oid, tip = project.git("rev-parse", what), project.git("rev-parse", "HEAD")
+    path = project.repo / ".git" / "objects" / oid[:2] / oid[2:]
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(whole[: len(whole) // 2])
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.ENVIRONMENT, said
+    assert "git" in said
+    assert (project.repo / ".git/refs/heads/ralph/login").read_text().strip() == tip
+    path.write_bytes(whole)
+    assert project.call("loop", "login")[0] == ExitCode.WAITING
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
