@@ -15,6 +15,7 @@ from ralphy.adapters.disk import refusal
 from ralphy.adapters.files import last_bytes
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.history import History
+from ralphy.core.secret_values import Values, without_values
 
 _MOST_TORN = 1 << 20
 
@@ -22,8 +23,9 @@ _MOST_TORN = 1 << 20
 class Journal:
     """journal.jsonl of a project. Many processes may append; lines are short and written in one call."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secrets: Values = ()) -> None:
         self._path = path
+        self._secrets = secrets
         self._read = 0
         self._inode = 0
 
@@ -36,7 +38,7 @@ class Journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                line = self._mend(descriptor) + _dumped(entry) + b"\n"
+                line = self._mend(descriptor) + without_values(_dumped(entry), self._secrets) + b"\n"
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
                 if durable:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.plain import clean
@@ -14,6 +15,8 @@ from ralphy.core.errors import ExitCode, RalphyError
 
 if TYPE_CHECKING:
     import click
+
+    from ralphy.core.secret_values import Values
 
 _NAMES = {
     ExitCode.UNEXPECTED: "unexpected",
@@ -98,10 +101,25 @@ class Output:
         self.data("", {"schema": "ralphy/error@1", "ok": False, "error": body})
 
 
+def _without_secrets(text: str) -> str:
+    from ralphy.core.secret_values import without_values
+
+    data = text.encode("utf-8", "surrogateescape")
+    clear = without_values(data, _secrets())
+    return text if clear is data else clear.decode("utf-8", "surrogateescape")
+
+
+@cache
+def _secrets() -> Values:
+    from ralphy.core.secret_values import values_of
+
+    return values_of(os.environ)
+
+
 def _tell(text: str) -> None:
     """Write to stderr; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(_without_secrets(text))
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -105,6 +105,8 @@ class Limits:
     max_memory_mb: int = 8192
     max_processes: int = 2000
     min_free_mb: int = 500
+    max_file_mb: float = 10.0
+    max_new_files: int = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class Gates:
 class Safety:
     level: str = "moderate"
     sandbox: str = "auto"
+    secret_scan: str = "auto"  # noqa: S105 - no password: what is done about those
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, kept_commit, lay_out
 from ralphy.engine.running import Ran, agent_run
+from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
@@ -80,10 +81,12 @@ def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:
 
 def settle(w: Workspace, attempt: Attempt) -> None:
     """Land an attempt that passed; keep and clear away any other."""
-    if attempt.verdict.passed:
+    v = attempt.verdict
+    if v.passed:
         _land_story(w, attempt)
-    else:
-        _keep_attempt(w, attempt)
+        return
+    said = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
+    _keep_attempt(w, replace(attempt, verdict=said))
 
 
 def _kept_work_on(w: Workspace, green: str, attempt: str) -> str:
@@ -268,9 +271,9 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
         seconds=a.ran.result.duration_s,
         files=a.candidate.files,
         checks=[check.sentence() for check in a.verdict.checks],
-        tail=_tail(last.output) if last else "",
+        tail=redacted(w, _tail(last.output)) if last else "",
         error=_short(a.verdict.failure),
-        learnings=(a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace"),
+        learnings=redacted(w, (a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace")),
     )
 
 

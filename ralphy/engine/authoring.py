@@ -32,6 +32,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import kept_commit, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
+from ralphy.engine.scan import secrets_in_document
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 
@@ -58,6 +59,7 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         try:
             made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
+            _require_no_secrets(w, ran, made.files if made else {})
         except InvalidInput as error:
             made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
         if made is None:
@@ -65,6 +67,14 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         else:
             _move_in(w, decision, snapshot, made, end)
             w.say(made.subject or f"{BY_NAME[decision.step].output} is there")
+
+
+def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> None:
+    """Raises InvalidInput for a document that holds a key or a token."""
+    draft = ran.handed_in("stories.json") if files else None
+    for name, data in {**files, **({"stories.json": draft} if draft else {})}.items():
+        for found in secrets_in_document(w, name, data):
+            raise InvalidInput(found, hint="name it, do not write it out")
 
 
 def _mistakes(error: InvalidInput) -> str:

@@ -24,7 +24,8 @@ from ralphy.engine.changes import (
     status_rows,
 )
 from ralphy.engine.control import set_aside
-from ralphy.engine.restore import restore_control
+from ralphy.engine.restore import check_out, restore_control
+from ralphy.engine.scan import set_too_big_aside
 from ralphy.engine.workspace import Workspace
 
 
@@ -90,6 +91,9 @@ def write_candidate(w: Workspace, green: str) -> Candidate:
     refused = refused or (f"{shown(modules[0])} is a submodule: what is in it is not committed here" if modules else "")
     aside = tuple(shown(path) for path in (*aside, *nested))
     code = [path for path in code if not path.endswith("/")]
+    too_big, small = set_too_big_aside(w, green, code)
+    check_out(w, green, sorted({*code} - {*small}))
+    refused, code = refused or too_big, small
     if not code:
         return Candidate(green, w.code_of(green), green, (), tampered, refused, aside)
     tree = w.objects.graft(green, entries_of(w, green, code))

@@ -19,6 +19,7 @@ from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Snapshot, Story
 from ralphy.engine.gate import commit_files
+from ralphy.engine.scan import redacted
 from ralphy.engine.workspace import Workspace
 
 
@@ -77,7 +78,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
-    text = parse_pr_text(read_text(w.feature.file("PR.md")))
+    text = parse_pr_text(redacted(w, read_text(w.feature.file("PR.md"))))
     return with_evidence(text, f"## Evidence\n\n{evidence_table([evidence_of(story) for story in s.prd.stories])}")
 
 

@@ -31,6 +31,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
+from ralphy.engine.scan import redact_run
 from ralphy.engine.spent import with_known_cost
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
@@ -55,6 +56,8 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
     w.checkout.look_anew()
     run = w.history.open_run
     if run:
+        for folder in (w.feature.private / "runs").glob(f"{run.get('run')}-*"):
+            redact_run(w, folder)
         forgery.drop_locks(w, str(run.get("branch") or ""), float(run.get("at") or 0.0))
     if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")

@@ -18,6 +18,7 @@ from ralphy.engine.changes import (
     shown,
 )
 from ralphy.engine.control import set_aside
+from ralphy.engine.scan import set_too_big_aside
 from ralphy.engine.workspace import Workspace, is_private
 
 if TYPE_CHECKING:
@@ -122,7 +123,9 @@ def written_code(w: Workspace, green: str) -> tuple[str, tuple[str, ...]]:
     spared = {*ignored_before(w, changed), *w.set_up_files()}
     code = [p for p in changed if not is_control(w, p) and not w.is_other_feature(p) and p not in spared]
     set_nested_aside(w, code)
-    paths = tuple(path for path in code if not path.endswith("/"))
+    _, small = set_too_big_aside(w, green, [path for path in code if not path.endswith("/")])
+    check_out(w, green, [path for path in code if path not in small and not path.endswith("/")])
+    paths = tuple(small)
     if not paths:
         return "", tuple(code)
     tree = w.objects.graft(green, entries_of(w, green, paths))

@@ -25,6 +25,7 @@ from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.prompt import prompt_for
+from ralphy.engine.scan import redact_run
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 
@@ -88,6 +89,7 @@ def agent_run(
     tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *git_back)
     if tampered:
         w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
     yield Ran(run, result, read(result.text), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)

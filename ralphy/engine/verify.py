@@ -15,6 +15,7 @@ from ralphy.engine.baseline import had_no_tests, record_baseline
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
 from ralphy.engine.identity import tests_kept
+from ralphy.engine.scan import scan_policy, secrets_in
 from ralphy.engine.workspace import Workspace
 
 SATISFIED = "the agent says it is already satisfied"
@@ -58,6 +59,10 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         return _no_work(w, result, claim, candidate, why)
     if claim.holds_back:
         return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
+    secrets = secrets_in(w, candidate.green, candidate.tree)
+    if secrets and scan_policy(w) == "block":
+        why = f"{'; '.join(secrets[:5])}: a secret is not committed"
+        return Verdict(Outcome.REJECTED, why, f"{why}. Read it from the environment instead", goes_on=True)
     results = _check(w, candidate)
     drifted = drift(w, candidate) if results else ()
     if drifted:
@@ -76,7 +81,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    warnings = (*_warnings(result, claim, candidate, results), *kept.warnings)
+    warnings = (*_warnings(result, claim, candidate, results), *kept.warnings, *secrets)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 
 

@@ -33,6 +33,7 @@ from ralphy.core.config import Check, Config
 from ralphy.core.decision import Wait
 from ralphy.core.history import History
 from ralphy.core.model import Session
+from ralphy.core.secret_values import values_of
 from ralphy.engine.checkout import Checkout, Rows
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 CountDown = Callable[[Wait, float], float]
 _LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
-_SETTINGS = re.compile(r"\.ralphy/(config\.yaml|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)")
+_SETTINGS = re.compile(
+    r"\.ralphy/(config\.yaml|secrets-allow|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)"
+)
 
 
 def _silent(_: str) -> None:
@@ -214,7 +217,7 @@ def open_workspace(
 ) -> Workspace:
     """A workspace on a feature; nothing is written yet."""
     repository = checkout.repository
-    journal = Journal(repository.state_dir / "journal.jsonl")
+    journal = Journal(repository.state_dir / "journal.jsonl", values_of(env))
     history = History(feature.name, checkout=repository.checkout_dir.name, breaker=Breaker(config.breaker))
     journal.catch_up(history)
     base = base_branch(repository, config)

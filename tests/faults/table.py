@@ -26,9 +26,7 @@ NOT_PROVED: dict[str, str] = {
     "G8": OPEN,
     "G10": OPEN,
     "G11": OPEN,
-    "G18": OPEN,
     "M5": OPEN,
-    "S3": OPEN,
     "H5": OPEN,
     "S4": "Ralphy calls no webhooks: there is nothing to lead astray.",
 }

@@ -1,0 +1,124 @@
+"""What is too big or too secret to be committed, and what must not stand in what Ralphy writes.
+
+Sizes are looked at before git is given a byte of a file; what is too big is set aside. Secrets are looked for in what
+differs from the last green commit, so that a project with a test key of old goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from ralphy.adapters import git
+from ralphy.adapters.files import read_regular, replace_file
+from ralphy.core.secret_values import values_of
+from ralphy.core.secrets import Secret, find, redact
+from ralphy.engine.control import set_aside
+from ralphy.engine.workspace import Workspace
+
+ALLOWED = ".ralphy/secrets-allow"
+_MEGABYTE = 1024 * 1024
+_MARK = re.compile(r"^([0-9a-f]{16})\b", re.M)
+_KEPT_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
+
+
+def scan_policy(w: Workspace) -> str:
+    """block, warn or off: what is set, else what the level asks for."""
+    wanted = w.config.safety.secret_scan
+    return wanted if wanted != "auto" else "warn" if w.config.safety.level == "minimal" else "block"
+
+
+def secrets_in(w: Workspace, green: str, tree: str) -> tuple[str, ...]:
+    """A sentence for each secret that a tree brings in; none where nobody looks."""
+    if scan_policy(w) == "off":
+        return ()
+    values, allowed = values_of(w.env), _allowed(w, green)
+    found = []
+    for path, old, new in w.objects.changes(green, tree):
+        if new is None or new.mode == "160000" or (old and old.oid == new.oid):
+            continue
+        there = list(find(w.objects.read(new.oid) or b"", values))
+        known = {secret.mark for secret in find(w.objects.read(old.oid) or b"", values)} if there and old else set()
+        found += [_sentence(path, secret) for secret in there if secret.mark not in allowed | known]
+    return tuple(found)
+
+
+def _sentence(path: str, secret: Secret) -> str:
+    where = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return f"{where}:{secret.line} holds {secret.kind} ({secret.shows}…, fingerprint {secret.mark})"
+
+
+def _allowed(w: Workspace, green: str) -> frozenset[str]:
+    """The fingerprints that a person has allowed, as they are committed."""
+    entry = w.objects.at(green, ALLOWED)
+    text = ((w.objects.read(entry.oid) or b"") if entry else b"").decode("utf-8", "replace")
+    return frozenset(_MARK.findall(text))
+
+
+def secrets_in_document(w: Workspace, name: str, data: bytes) -> tuple[str, ...]:
+    """The same for a document that an agent handed in."""
+    if scan_policy(w) != "block":
+        return ()
+    head = git.head_of(w.repository)[1]
+    allowed = _allowed(w, w.objects.tree_of(head)) if head else frozenset()
+    return tuple(_sentence(name, secret) for secret in find(data, values_of(w.env)) if secret.mark not in allowed)
+
+
+def redacted(w: Workspace, text: str) -> str:
+    """A text as it may be kept and sent."""
+    data = text.encode("utf-8", "surrogateescape")
+    return redact(data, values_of(w.env)).decode("utf-8", "surrogateescape")
+
+
+def redact_run(w: Workspace, folder: Path) -> None:
+    """Take the environment's values and whatever looks like a key out of what is kept of a run."""
+    values = values_of(w.env)
+    for name in _KEPT_FILES:
+        data = read_regular(folder / name, 256 * _MEGABYTE)
+        if data and (clean := redact(data, values)) != data:
+            replace_file(folder / name, clean, durable=False)
+            (folder / name).chmod(0o600)
+
+
+def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[str, list[str]]:
+    """(why the changes are too big to commit or "", the paths that are left): by stat, before anything is read."""
+    limits = w.config.limits
+    big = [path for path in code if _size(w, path) > limits.max_file_mb * _MEGABYTE]
+    new = [path for path in code if path not in big and w.objects.at(green, path) is None]
+    many = new if len(new) > limits.max_new_files else []
+    why = ""
+    if big:
+        size = _size(w, big[0]) / _MEGABYTE
+        why = (f"{_shown(big[0])} has {size:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is not "
+               "committed: leave it out, or have git ignore it")  # fmt: skip
+    elif many:
+        top = sorted(_tops(w, green, many))
+        why = (f"{len(many)} new files ({_shown(top[0])} …), more than limits.max_new_files ({limits.max_new_files}): "
+               "does .gitignore miss something?")  # fmt: skip
+    for path in (*big, *_tops(w, green, many)):
+        set_aside(w, w.repository.root / path, _shown(path).replace("/", "__"))
+    gone = {*big, *many}
+    return why, [path for path in code if path not in gone]
+
+
+def _size(w: Workspace, path: str) -> int:
+    try:
+        return (w.repository.root / path).lstat().st_size
+    except OSError:
+        return 0
+
+
+def _tops(w: Workspace, green: str, paths: Sequence[str]) -> Iterator[str]:
+    """The outermost folders that are new with these paths, or the paths themselves: each is moved as a whole."""
+    seen: set[str] = set()
+    for path in paths:
+        above = [str(folder) for folder in reversed(PurePosixPath(path).parents) if str(folder) != "."]
+        top = next((folder for folder in above if folder in seen or w.objects.at(green, folder) is None), path)
+        if top not in seen:
+            seen.add(top)
+            yield top
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,160 @@
+"""Secrets by their shape: fourteen kinds and more are found, what only looks like one is not, and none is shown."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+import uuid
+
+import pytest
+
+from ralphy.core.secret_values import values_of, without_values
+from ralphy.core.secrets import find, mark_of, redact
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+def noise(length: int, letters: str = LETTERS, seed: int = 7) -> str:
+    """Letters as a generator of keys makes them; put together here, so that this file holds no key."""
+    return "".join(random.Random(f"{seed}{length}{letters}").choices(letters, k=length))
+
+
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+HEX = "0123456789abcdef"
+PLANTED = {
+    "an Anthropic key": "sk-" + "ant-api03-" + noise(80),
+    "an OpenAI key": "sk-" + "proj-" + noise(60),
+    "a GitHub token": "gh" + "p_" + noise(36),
+    "a GitHub fine-grained token": "github" + "_pat_" + noise(22) + "_" + noise(59),
+    "a GitLab token": "gl" + "pat-" + noise(20),
+    "an AWS access key": "AK" + "IA" + noise(16, UPPER),
+    "a Stripe key": "sk" + "_live_" + noise(24),
+    "a Slack token": "xo" + "xb-" + noise(12, "123456789") + "-" + noise(24),
+    "a Slack webhook": "hooks.sl" + f"ack.com/services/T{noise(9, UPPER)}/B{noise(9, UPPER)}/{noise(24)}",
+    "a Discord webhook": "discord" + f".com/api/webhooks/{noise(18, '123456789')}/{noise(68)}",
+    "an npm token": "np" + "m_" + noise(36),
+    "a PyPI token": "py" + "pi-AgE" + noise(80),
+    "a Google key": "AI" + "za" + noise(35),
+    "a Google client secret": "GOC" + "SPX-" + noise(28),
+    "a SendGrid key": "S" + f"G.{noise(22)}.{noise(43)}",
+    "a Hugging Face token": "h" + "f_" + noise(34),
+    "a DigitalOcean token": "do" + "p_v1_" + noise(64, HEX),
+    "a Telegram bot token": noise(10, "123456789") + ":A" + "A" + noise(33),
+    "a signed web token": "ey" + f"J{noise(30)}.ey" + f"J{noise(40)}.{noise(43)}",
+    "a private key": "-----BEGIN RSA PRIV" + "ATE KEY-----\n" + noise(64) + "\n" + noise(64) + "\n",
+    "a password in an address": "postgres://app:" + noise(16) + "@db.internal.acme.io/app",
+}
+IN_CONTEXT = {
+    "an AWS secret key": ('aws_secret_access_key = "', noise(40), '"'),
+    "an Azure storage key": ("AccountName=x;Account" + "Key=", noise(86) + "==", ";"),
+}
+
+
+@pytest.mark.fault("S3")
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_key_is_found_where_it_stands(kind: str) -> None:
+    secret = PLANTED[kind]
+    text = f"# settings\n\nKEY = '{secret}'\n"
+
+    (found,) = find(text.encode())
+
+    assert (found.kind, found.line) == (kind, 3)
+    assert secret not in repr(found)
+    assert len(found.shows) == 4
+
+
+@pytest.mark.parametrize("kind", IN_CONTEXT)
+def test_a_key_without_a_prefix_is_known_by_its_name(kind: str) -> None:
+    assert [found.kind for found in find("".join(IN_CONTEXT[kind]).encode())] == [kind]
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_text_is_rid_of_it(kind: str) -> None:
+    text = f"the agent printed {PLANTED[kind]} here"
+
+    clean = redact(text.encode(), ()).decode()
+
+    assert PLANTED[kind] not in clean
+    assert f"[redacted: {kind}]" in clean
+
+
+def harmless() -> str:
+    """What projects are full of, and what is no secret."""
+    digest = hashlib.sha512(b"package").digest()
+    import base64
+
+    rows = [
+        f'"integrity": "sha512-{base64.b64encode(digest).decode()}"',
+        f"flask==3.0.0 --hash=sha256:{hashlib.sha256(b'flask').hexdigest()}",
+        f"id: {uuid.UUID(int=random.Random(1).getrandbits(128))}",
+        f"commit {hashlib.sha1(b'x', usedforsecurity=False).hexdigest()}",
+        "export GITHUB_TOKEN=gh" + "p_" + "x" * 36,
+        "aws_access_key_id = AK" + "IAIOSFODNN7EXAMPLE",
+        "ANTHROPIC_API_KEY=sk-" + "ant-your-key-goes-here-please-0000",
+        "postgres://postgres:postgres@localhost:5432/test",
+        "postgres://user:password@example.com/db",
+        "https://user:${PASSWORD}@registry.acme.io/",
+        "redis://:@cache:6379/0",
+        "-----BEGIN PRIV" + "ATE KEY-----\n...\n-----END",
+        "Bearer ey" + "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0."
+        + "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
+        'placeholder="sk_live_..."',
+        "const npm_config_registry = 'https://registry.npmjs.org'",
+        "data:image/png;base64," + base64.b64encode(bytes(range(256))).decode(),
+        "task-" + noise(60),
+        "the password is checked against the hash of the token",
+    ]  # fmt: skip
+    return "\n".join(rows)
+
+
+def test_what_only_looks_like_a_key_is_none() -> None:
+    assert list(find(harmless().encode())) == []
+
+
+ENVIRONMENT = {
+    "DEPLOY_TOKEN": "Zq9-" + noise(20),
+    "SERVICE_PASSWORD": "correct horse 7 battery",
+    "AWS_SECRET_ACCESS_KEY": noise(40),
+    "MY_KEY": "k-" + noise(10),
+    "TOKEN_FILE": "/run/secrets/token",
+    "PASSWORD_MODE": "disabled",
+    "SECRET_LEVEL": "12345678",
+    "SSH_KEY": "short",
+    "HOME": "/home/somebody-with-a-long-name",
+}
+
+
+def test_the_environments_values_are_known_by_the_names_of_their_variables() -> None:
+    names = {name for name, _ in values_of(ENVIRONMENT)}
+
+    assert names == {"DEPLOY_TOKEN", "SERVICE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "MY_KEY"}
+
+
+def test_they_are_found_and_taken_out_whatever_they_look_like() -> None:
+    values = values_of(ENVIRONMENT)
+    text = f"x = 1\npassword = {ENVIRONMENT['SERVICE_PASSWORD']}\n".encode()
+
+    (found,) = find(text, values)
+
+    assert (found.kind, found.line) == ("the value of SERVICE_PASSWORD", 2)
+    assert without_values(text, values) == b"x = 1\npassword = [redacted SERVICE_PASSWORD]\n"
+
+
+def test_a_fingerprint_is_that_of_the_value_alone() -> None:
+    secret = PLANTED["a Stripe key"]
+    here, there = (next(find(text.encode())) for text in (f"a {secret}", f"\n\nb='{secret}'"))
+
+    assert here.mark == there.mark == mark_of(secret.encode())
+
+
+def test_a_megabyte_is_looked_through_in_no_time() -> None:
+    line = f"    result = compute(value, 17) + aws.client('sk') - {noise(20)} # see https://acme.io/x\n"
+    data = (line * (1024 * 1024 // len(line))).encode()
+    times = []
+    for _ in range(5):
+        began = time.process_time()
+        assert list(find(data, values_of(ENVIRONMENT))) == []
+        times.append(time.process_time() - began)
+
+    assert min(times) < 0.25, f"{min(times) * 1000:.0f} ms of processor time a megabyte"

@@ -1,0 +1,172 @@
+"""What must not be committed or written down: keys, tokens of the environment, and files that are too big."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.core.secrets import mark_of
+from tests.core.test_secrets import PLANTED, noise
+from tests.engine.building import AGENT, Project, assert_clean, build, story, works
+
+KEY = PLANTED["an Anthropic key"]
+SLACK = PLANTED["a Slack token"]
+
+
+def planted(tmp_path: Path, text: str, **settings: Any) -> Project:
+    """A project whose only story's agent writes this text beside its work, and then without it."""
+    project = build(tmp_path, story("US-001"), **settings)
+    clean = {"src/us_001.py": "WORKS = 2\n", "src/settings.py": "KEY = ''\n"}
+    project.play(stories={"US-001": [works(write={"src/us_001.py": "W = 1\n", "src/settings.py": text}),
+                                     {"write": clean}]})  # fmt: skip
+    return project
+
+
+def everything_written(project: Project) -> str:
+    """All commits that could be pushed, the journal, and all that is kept in the feature folder."""
+    files = [path for path in project.folder.rglob("*") if path.is_file()]
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    texts = [path.read_text(errors="replace") for path in (*files, journal)]
+    return "\n".join([project.git("log", "--patch", project.branch), *texts])
+
+
+@pytest.mark.fault("S3")
+def test_a_key_in_the_code_rejects_the_attempt_and_stands_nowhere(tmp_path: Path) -> None:
+    project = planted(tmp_path, f'# settings\nKEY = "{KEY}"\n')
+
+    ended = project.loop()
+
+    assert ended.runs[:2] == ["US-001", "US-001"]
+    assert project.landed() == ["login/US-001"]
+    said = next(line for line in ended.said if "does not count" in line)
+    assert "src/settings.py:2 holds an Anthropic key (sk-a…" in said
+    assert KEY not in ended.text
+    assert KEY not in everything_written(project)
+    assert "src/settings.py:2 holds an Anthropic key" in project.prompts("US-001")[1]
+    assert_clean(project)
+
+
+def test_a_fingerprint_that_a_person_committed_lets_it_pass(tmp_path: Path) -> None:
+    project = planted(tmp_path, f'KEY = "{KEY}"\n')
+    allow = project.repo / ".ralphy" / "secrets-allow"
+    allow.write_text(f"{mark_of(KEY.encode())}  # a key of the test account, revoked\n")
+    project.git("add", ".ralphy/secrets-allow")
+    project.git("commit", "--quiet", "-m", "chore: a key that is none")
+
+    project.loop()
+
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert_clean(project)
+
+
+def test_an_agent_cannot_allow_itself_a_key(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    write = {"src/us_001.py": f'KEY = "{KEY}"\n', ".ralphy/secrets-allow": f"{mark_of(KEY.encode())}\n"}
+    project.play(stories={"US-001": [{"write": write, "commit": "feat: all"}]})
+
+    project.loop()
+
+    assert project.landed() == []
+    assert KEY not in project.git("log", "--patch", project.branch)
+
+
+@pytest.mark.parametrize(("setting", "flagged"), [("warn", True), ("off", False)])
+def test_a_person_can_have_them_flagged_or_not_looked_for(tmp_path: Path, setting: str, flagged: bool) -> None:
+    project = planted(tmp_path, f'KEY = "{KEY}"\n', safety={"secret_scan": setting})
+
+    project.loop()
+
+    warnings = " ".join(project.story("US-001")["evidence"].get("warnings", []))
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert ("holds an Anthropic key" in warnings) is flagged
+    assert KEY not in warnings
+
+
+def test_a_key_that_was_there_before_is_not_the_agents(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / "src" / "base.py").write_text(f'KEY = "{KEY}"\n')
+    project.git("commit", "--quiet", "--all", "-m", "chore: of old")
+    project.play(stories={"US-001": [works(append={"src/base.py": "MORE = 1\n"})]})
+
+    project.loop()
+
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+
+
+@pytest.mark.fault("S3")
+def test_the_environments_tokens_reach_no_log_no_commit_and_no_document(tmp_path: Path) -> None:
+    token = "Zq9-" + noise(24)
+    project = build(tmp_path, story("US-001"), agent={"command": AGENT, "env": ["DEPLOY_TOKEN"]})
+    project.env["DEPLOY_TOKEN"] = token
+    learns = {"learnings": f"deploy with {token}", "say": f"I used {token} and {SLACK}"}
+    project.play(stories={"US-001": [{**works(), **learns}]})
+
+    project.loop()
+
+    written = everything_written(project)
+    assert project.landed() == ["login/US-001"]
+    assert token not in written
+    assert SLACK not in written
+    assert "[redacted DEPLOY_TOKEN]" in project.read("progress.txt")
+    assert_clean(project)
+
+
+def test_a_document_with_a_key_goes_back_to_its_agent(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    report = "---\nverdict: pass\nfindings: []\n---\n# Review\n"
+    project.play(
+        stories={"*": [works()]},
+        qa=[{"outbox": {"QA_REPORT.md": f"{report}{KEY}\n"}}, {"outbox": {"QA_REPORT.md": report}}],
+    )
+
+    project.loop()
+
+    assert project.read("QA_REPORT.md") == report
+    assert [outcome for step, outcome in project.outcomes() if step == "qa"] == ["rejected", "succeeded"]
+    assert KEY not in everything_written(project)
+
+
+@pytest.mark.fault("G18")
+def test_a_file_that_is_too_big_rejects_the_attempt_unread(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
+    big = works(run=[["truncate", "-s", "2G", "src/model.bin"]])
+    project.play(stories={"US-001": [big, works()]})
+
+    ended = project.loop()
+
+    assert "src/model.bin has 2048.0 MB; more than limits.max_file_mb (10.0)" in ended.text
+    assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
+    assert project.landed() == ["login/US-001"]
+    assert any(name.endswith("model.bin") for name in project.set_aside())
+    objects = project.git("count-objects", "-v")
+    assert int(objects.split("size: ")[1].split()[0]) < 2048
+    assert_clean(project)
+
+
+@pytest.mark.fault("G18")
+def test_a_known_file_that_grew_too_big_is_as_it_was_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2, "max_file_mb": 0.001})
+    grown = works(append={"src/base.py": "# much\n" * 400})
+    project.play(stories={"US-001": [grown, works()]})
+
+    project.loop()
+
+    assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+    assert_clean(project)
+
+
+@pytest.mark.fault("G18")
+def test_a_folder_of_packages_that_git_does_not_ignore_rejects_the_attempt(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2, "max_new_files": 50})
+    packages = ["sh", "-c", "mkdir -p packages/a && for i in $(seq 60); do echo $i > packages/a/$i.js; done"]
+    project.play(stories={"US-001": [works(run=[packages]), works()]})
+
+    ended = project.loop()
+
+    assert "61 new files (packages …), more than limits.max_new_files (50)" in ended.text
+    assert project.landed() == ["login/US-001"]
+    assert "packages" in project.set_aside()
+    assert_clean(project)
