@@ -36,7 +36,8 @@ def put_refs_back(
     now = w.checkout.all_refs.read()
     if now == before and log_of(_stash_log(w)) == list(stash):
         return []
-    skipped = {f"refs/heads/{w.feature_branch}", *spared, STASH}
+    worked_on = (w.history.open_run or {}).get("branch") or w.feature_branch  # its commits are judged with the run
+    skipped = {f"refs/heads/{w.feature_branch}", f"refs/heads/{worked_on}", *spared, STASH}
     changed = [
         Moved(ref, before.get(ref, ""), now.get(ref, ""))
         for ref in sorted(before.keys() | now.keys())
