@@ -82,18 +82,26 @@ def agent_run(
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     _pass_on_warning(w, result)
-    steering = git_state.put_files_back(w, before)
-    drop_locks(w, snapshot.tree.branch, began)
-    require_branch(w, snapshot.tree.branch, snapshot.tree.head)
-    git_back = (*steering, *git_state.put_back(w, before))
-    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *git_back)
-    if tampered:
-        w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    tampered = _put_back(w, snapshot, before, remembered, began)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
     yield Ran(run, result, read(result.text), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
+
+
+def _put_back(
+    w: Workspace, s: Snapshot, before: git_state.GitState, remembered: Remembered, began: float
+) -> tuple[str, ...]:
+    """What the agent changed that is not its to change; git is asked for nothing before its own files are right."""
+    steering = git_state.put_files_back(w, before)
+    drop_locks(w, s.tree.branch, began)
+    require_branch(w, s.tree.branch, s.tree.head)
+    refs = git_state.put_back(w, before)
+    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *steering, *refs)
+    if tampered:
+        w.say(f"changed during the run and put back: {', '.join(tampered)}")
+    return tampered
 
 
 def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
