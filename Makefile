@@ -2,6 +2,7 @@
 #
 #   make test ARGS="-k receipts -x"     arguments for pytest
 #   make demo AGENT=claude              with the real claude instead of the stand-in
+#   make chaos N=200 SEED=7             a seed has the same nights again
 #   make lint V=1                       show the commands
 
 SHELL := /bin/sh
@@ -19,6 +20,9 @@ CLAUDE_VERSION := 2.1.197
 PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
 AGENT ?= rehearsal
 ARGS ?=
+N ?= 20
+SEED ?=
+PART ?=
 V ?=
 Q := $(if $(filter-out 0,$(V)),,@)
 
@@ -29,7 +33,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench docs wheel clean
+.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs wheel clean
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +82,12 @@ demo: $(STAMP) ## show the whole pipeline on a toy repository
 
 bench: $(STAMP) ## measure, beside a bare loop in the same run
 	$(Q)$(BIN)/python -m bench $(ARGS)
+
+chaos: $(STAMP) ## go through N features (20) under random kills, faults and cheats; SEED=... has a night again
+	$(Q)$(BIN)/python -m tests.faults.chaos $(N) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+sweep: $(STAMP) ## fail every durable operation of a landing once; PART=1/10 takes every tenth
+	$(Q)$(BIN)/python -m tests.faults.sweep $(if $(PART),--part $(PART)) $(ARGS)
 
 docs: $(STAMP) ## write docs/reference and docs/faults.md from the code
 	$(Q)$(BIN)/python -m ralphy.cli.reference docs/reference

@@ -173,14 +173,15 @@ class Objects:
         return oid
 
     def persist(self, tree: str) -> None:
-        """Write what of a grafted tree is only known here, its subtrees first."""
-        data = self._unwritten.pop(tree, None)
+        """Write what of a grafted tree is only known here, its subtrees first; what cannot be written stays known."""
+        data = self._unwritten.get(tree)
         if data is None:
             return
         for entry in self._trees[tree].values():
             if entry.mode == TREE:
                 self.persist(entry.oid)
         self.write("tree", data)
+        self._unwritten.pop(tree, None)
 
     def write(self, kind: str, data: bytes) -> str:
         """Store an object and give its id; `sync` makes all that were stored last through a power loss."""

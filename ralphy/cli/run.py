@@ -27,12 +27,13 @@ class Terminated(BaseException):
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into Terminated while a run is on."""
+    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so."""
 
     def raise_it(_: int, __: FrameType | None) -> None:
         raise Terminated
 
-    before = {number: signal.signal(number, raise_it) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, raise_it) for number in heard}
     try:
         yield
     finally:

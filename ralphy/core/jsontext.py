@@ -67,7 +67,10 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
     except json.JSONDecodeError as error:
         raise _syntax_error(error, where) from None
     except _RefusalError as error:
-        line = _line(text, error.at(text))
+        try:
+            line = _line(text, error.at(text))
+        except (StopIteration, IndexError, ValueError):  # it goes on with what is no JSON: then it has no place
+            line = 1
         raise InvalidInput(error.what, where=f"{where}:{line}", hint=error.hint) from None
     return value
 

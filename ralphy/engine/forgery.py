@@ -59,7 +59,7 @@ def drop_locks(w: Workspace, branch: str, since: float) -> None:
             w.say(f"{lock} is left alone: git (pid {person}) is at work in this checkout")
             continue
         lock.unlink(missing_ok=True)
-        w.say(f"the agent left {lock.name} behind; it is removed")
+        w.say(f"{lock.name} was left behind; it is removed")
 
 
 def _git_at_work(root: Path) -> int:

@@ -179,6 +179,8 @@ def read_intent(w: Workspace) -> dict[str, Any]:
         intent = orjson.loads(noted)
     except orjson.JSONDecodeError:
         return {}
+    if not isinstance(intent, dict):
+        return {}
     run = (intent.get("end") or {}).get("run")
     open_run = w.history.open_run.get("run") if w.history.open_run else None
     return intent if run is None or run == open_run else {}

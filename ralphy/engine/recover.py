@@ -59,6 +59,8 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         for folder in (w.feature.private / "runs").glob(f"{run.get('run')}-*"):
             redact_run(w, folder)
         forgery.drop_locks(w, str(run.get("branch") or ""), float(run.get("at") or 0.0))
+    elif read_intent(w):
+        forgery.drop_locks(w, w.feature_branch, w.intent.stat().st_mtime)
     if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")
         run = w.history.open_run

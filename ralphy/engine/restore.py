@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ralphy.adapters.files import read_regular, replace_file
 from ralphy.engine.changes import (
     GITLINK,
     changed_paths,
@@ -23,6 +24,9 @@ from ralphy.engine.workspace import Workspace, is_private
 
 if TYPE_CHECKING:
     from ralphy.engine.candidate import Candidate
+
+_OWN = ("prd.json", "progress.txt")
+_PLAIN, _MODE, _EXECUTABLE = "100644", 0o644, 0o111
 
 
 def clear_away(w: Workspace, candidate: Candidate) -> bool:
@@ -40,8 +44,8 @@ def clear_away(w: Workspace, candidate: Candidate) -> bool:
     for path, before, _ in changes:
         if before is None:
             _remove(w, path)
-    own = [w.feature.in_repository(name) for name in ("prd.json", "progress.txt")]
-    check_out(w, candidate.green, [path for path, before, _ in changes if before] + own)
+    check_out(w, candidate.green, [path for path, before, _ in changes if before])
+    _put_own_back(w, candidate.green)
     return not any(not is_control(w, path) and not w.is_other_feature(path) for path in changed_paths(w))
 
 
@@ -111,7 +115,22 @@ def restore_control(w: Workspace, green: str, changed: Sequence[str]) -> tuple[s
 def put_control_back(w: Workspace, green: str) -> None:
     """All control files as `green` has them, prd.json and progress.txt too."""
     restore_control(w, green, changed_paths(w))
-    check_out(w, green, [w.feature.in_repository(name) for name in ("prd.json", "progress.txt")])
+    _put_own_back(w, green)
+
+
+def _put_own_back(w: Workspace, green: str) -> None:
+    """prd.json and progress.txt as `green` has them, at one stroke: git would write them while somebody reads."""
+    for name in _OWN:
+        path = w.feature.in_repository(name)
+        entry, at = w.objects.at(green, path), w.feature.file(name)
+        if entry is None or entry.mode != _PLAIN or (at.exists() and (at.is_symlink() or not at.is_file())):
+            check_out(w, green, [path])
+            continue
+        data = w.objects.read(entry.oid) or b""
+        if read_regular(at) != data:
+            replace_file(at, data, durable=False)
+        if at.stat().st_mode & _EXECUTABLE:
+            at.chmod(_MODE)
 
 
 def written_code(w: Workspace, green: str) -> tuple[str, tuple[str, ...]]:

@@ -53,10 +53,19 @@ class Wakeups:
         self._direct.add(folder)
 
     def _watch(self) -> None:
+        """Where the system has no watches left, the folders are polled; where that fails too, the tick is enough."""
+        for polling in (None, True):
+            try:
+                self._follow(polling)
+                return
+            except Exception:  # whatever the watcher raises: the wait must not end with it
+                self._resync_s = min(self._resync_s, RESYNC_S)
+
+    def _follow(self, polling: bool | None) -> None:
         from watchfiles import watch
 
         changes = watch(*self._folders, watch_filter=None, step=STEP_MS, debounce=STEP_MS, stop_event=self._stop,
-                        rust_timeout=1000, raise_interrupt=False)  # fmt: skip
+                        rust_timeout=1000, raise_interrupt=False, force_polling=polling)  # fmt: skip
         for batch in changes:
             with self._guard:
                 self._changed.update(path for _, path in batch)

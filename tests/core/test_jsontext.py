@@ -256,3 +256,12 @@ def test_a_value_is_shown_harmlessly(value: Any, text: str) -> None:
 def test_a_shown_text_is_short_and_prints(text: str, limit: int) -> None:
     assert len(shown(text, limit)) <= limit
     assert shown(text, limit).isprintable()
+
+
+@pytest.mark.parametrize(
+    "data", [b"NaN\0", b"[-Infinity\1]", b'{"a": 1e310\0}', b"9" * 30 + b"\0", b"NaN\0}]", b"NaN\0,", b"{NaN:"]
+)
+@pytest.mark.fault("I1x")
+def test_a_word_that_goes_on_with_what_is_no_json_is_refused_like_any_other(data: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        parse(data, "prd.json")

@@ -1,0 +1,43 @@
+"""Agents that say what nobody knows, or plan the work anew: their lines are passed over, their plans are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import assert_clean, build, story, works
+from tests.faults.scenes import UNKNOWN_LINES
+
+PLAN = "docs/features/login/prd.json"
+REORDERED = [story("US-009", passes=True, status="completed"), story("US-002"), story("US-001", priority=7)]
+
+
+@pytest.mark.fault("P18")
+def test_lines_of_a_newer_claude_are_passed_over_and_the_run_counts(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(raw=UNKNOWN_LINES)]})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert ended.text.count("telepathy") <= 1
+
+
+@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.fault("A5")
+def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_path: Path, commits: bool) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    plan = json.dumps({"userStories": REORDERED})
+    act = works(write={PLAN: plan, "src/{{slug}}.py": "WORKS = 1\n"}, **({"commit": "wip: plan"} if commits else {}))
+    project.play(stories={"US-001": [act], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert [found["id"] for found in project.prd()["userStories"]] == ["US-001", "US-002"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)

@@ -1,0 +1,197 @@
+"""Any bytes in any file of a feature give a decision or an error with a message, at once, and never a traceback."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from ralphy.adapters.prd_store import PrdStore
+from ralphy.core.decide import decide
+from ralphy.core.errors import RalphyError
+from ralphy.core.jsontext import dump
+from ralphy.core.model import Prd
+from ralphy.engine.observe import observe
+from tests.engine.building import Project, build, open_feature, story
+
+FILES = (
+    "prd.json",
+    "PRD.md",
+    "SPEC.md",
+    "QUESTIONS.md",
+    "QA_REPORT.md",
+    "PR.md",
+    "progress.txt",
+    "APPROVED",
+    "REJECTED",
+    "STOP",
+    ".ralphy/config.yaml",
+    "../../../.ralphy/config.yaml",
+    "../../../.git/ralphy/journal.jsonl",
+    "../../../.git/ralphy/checkouts/main/intent",
+)
+LARGE = {
+    "deep": b"[" * 1_000_000,
+    "one line": b"a" * 1_000_000,
+    "lines": b"\n" * 1_000_000,
+    "nothing": b"\0" * 1_000_000,
+    "no text": b"\xff\xfe" * 500_000,
+    "headings": b"## US-001: x\n> y\nAnswer:\n" * 40_000,
+    "front matter": b"---\n" * 250_000,
+    "braces": b'{"a":' * 170_000,
+    "digits": b"[" + b"9" * 999_000 + b"]",
+    "anchors": b"a: &a [*a, *a]\n" * 60_000,
+}
+pieces = st.sampled_from(
+    [
+        b"---\n",
+        b"{",
+        b"}",
+        b"[",
+        b'"userStories":',
+        b'{"id":"US-001"}',
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\0",
+        b"\r\n",
+        b"NaN",
+        b"1e999",
+        b"verdict: pass\n",
+        b"findings:\n",
+        b"## US-001: x\n",
+        b"Answer: yes\n",
+        b"# Title\n",
+        b"<<: *a\n",
+        b"!!python",
+        b"agent:\n",
+        b"  command: [x]\n",
+        b"\x1b[2J",
+        b"\xed\xa0\x80",
+        b'{"ev":"run"}\n',
+        b'{"ev":"end","run":[]}\n',
+        b'{"ev":"gate","gate":{},"ctime_ns":"x"}\n',
+        b'{"commit":[]}',
+        b'{"branch":"\\u0000"}',
+        b"null",
+        b"0",
+    ]
+)
+contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=12).map(b"".join))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("bytes")
+        from tests.engine.test_crash_points import prepare_home
+
+        prepare_home(folder, patch)
+        made = build(folder, story("US-001"), story("US-002"))
+        made.write("PRD.md", "# Login\n\n- Sign in\n")
+        (made.repo / ".git" / "ralphy" / "checkouts" / "main").mkdir(parents=True)
+        yield made
+
+
+def judged(project: Project, name: str, content: bytes) -> float:
+    """Seconds in which the feature was looked at and decided with these bytes in one of its files."""
+    path = project.folder / name
+    before = path.read_bytes() if path.exists() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    began = time.monotonic()
+    try:
+        with open_feature(project.repo, project.path, project.env) as workspace:
+            decide(observe(workspace), workspace.config)
+    except RalphyError as error:
+        assert str(error)
+    finally:
+        path.unlink() if before is None else path.write_bytes(before)
+    return time.monotonic() - began
+
+
+@pytest.mark.fault("I1x", "I2x", "I3x")
+@given(name=st.sampled_from(FILES), content=contents)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_in_any_file_are_a_decision_or_an_error_with_a_message(
+    project: Project, name: str, content: bytes
+) -> None:
+    judged(project, name, content)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.fault("I1x", "I2x")
+def test_a_megabyte_of_anything_is_judged_within_two_seconds(project: Project, name: str) -> None:
+    slow = {what: seconds for what, content in LARGE.items() if (seconds := cpu(judged, project, name, content)) > 2.0}
+    assert slow == {}
+
+
+def cpu(call: Callable[..., object], *words: object) -> float:
+    """Seconds of this process's own work, so that a busy machine proves nothing."""
+    began = time.process_time()
+    call(*words)
+    return time.process_time() - began
+
+
+class Store(RuleBasedStateMachine):
+    """prd.json under Ralphy's and a person's hands: what is read is the last valid word, or a refusal."""
+
+    def __init__(self) -> None:
+        import tempfile
+
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "prd.json"
+        self.store = PrdStore(self.path, "prd.json")
+        self.said: Prd | None = None
+        self.is_valid = True
+
+    ids = st.lists(st.sampled_from(["US-1", "US-2", "US-3", "US-4"]), unique=True, max_size=4)
+
+    @rule(ids=ids, durable=st.booleans())
+    def ralphy_saves(self, ids: list[str], durable: bool) -> None:
+        if self.is_valid:
+            self.said = Prd.of({"userStories": [{**story(name), "title": name} for name in ids]})
+            self.store.save(self.said, durable=durable)
+
+    @rule(ids=ids)
+    def a_person_edits(self, ids: list[str]) -> None:
+        self.said, self.is_valid = Prd.of({"userStories": [{**story(name), "title": name} for name in ids]}), True
+        self.path.write_bytes(dump(self.said.raw))
+
+    @rule(content=contents)
+    def a_person_breaks_it(self, content: bytes) -> None:
+        self.path.write_bytes(content + b"}]")
+        self.is_valid = False
+
+    @rule()
+    def somebody_removes_it(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.said, self.is_valid = None, True
+
+    @rule()
+    def ralphy_is_started_anew(self) -> None:
+        self.store = PrdStore(self.path, "prd.json")
+
+    @invariant()
+    def the_last_valid_word_is_read(self) -> None:
+        if not self.is_valid:
+            with pytest.raises(RalphyError):
+                self.store.load()
+            return
+        read = self.store.load()
+        assert [found.id for found in read.stories] == [
+            found.id for found in (self.said or Prd.of({"userStories": []})).stories
+        ]
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+
+@pytest.mark.fault("M4")
+def test_prd_json_is_the_last_valid_word_or_a_refusal() -> None:
+    run_state_machine_as_test(Store, settings=settings(max_examples=40, stateful_step_count=20, deadline=None))

@@ -1,0 +1,244 @@
+"""Files and disks that refuse, lie in the way, or have odd names: refused in words, or done; never half done."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import git
+from ralphy.adapters.documents import check_prd
+from ralphy.adapters.files import read_regular, replace_file
+from ralphy.core.errors import EnvironmentProblem, ExitCode, RalphyError
+from tests.engine.building import assert_clean, breaks, build, drive, story, works
+from tests.faults.invariants import Known, broken_at_rest
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root")
+
+
+def into_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def into_device(path: Path) -> None:
+    os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))  # /dev/zero, which never ends
+
+
+LIES_IN_THE_WAY: dict[str, Callable[[Path], object]] = {
+    "folder": lambda path: path.mkdir(),
+    "pipe": into_pipe,
+    "link": lambda path: path.symlink_to("/etc/passwd"),
+    "circle": lambda path: path.symlink_to(path.name),
+    "device": into_device,
+}
+
+
+@pytest.mark.parametrize("what", [
+    pytest.param(name, marks=needs_root if name == "device" else ()) for name in LIES_IN_THE_WAY
+])  # fmt: skip
+@pytest.mark.fault("F8")
+def test_what_is_no_file_in_prd_jsons_place_is_refused_without_waiting(tmp_path: Path, what: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    path = project.folder / "prd.json"
+    path.unlink()
+    LIES_IN_THE_WAY[what](path)
+
+    with pytest.raises(RalphyError, match=r"prd\.json"):
+        project.loop()
+
+    assert read_regular(path) is None
+    assert not project.journal("run")
+
+
+ODD = ["a b  c", "it's", "ünïcödé 🎉", "-x --help", "$(touch hit);`id`", "%s {x} \\n", "n" * 200]
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.fault("F10")
+def test_a_story_lands_in_a_repository_with_an_odd_path(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    project = build(tmp_path / name, story("US-001"))
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
+    assert not list(tmp_path.rglob("hit"))
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.ESTALE, errno.EROFS])
+@pytest.mark.fault("F11")
+def test_a_rename_that_fails_names_the_file_and_leaves_the_old_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = tmp_path / "prd.json"
+    path.write_bytes(b"old")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(EnvironmentProblem, match=r"prd\.json: cannot be written"):
+        replace_file(path, b"new")
+
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["prd.json"]
+
+
+@pytest.mark.fault("F6")
+def test_a_system_that_writes_less_than_asked_tears_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 3})
+    project.play(stories={"US-001": [breaks(), works()]})
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data)[:7]))
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert [end["outcome"] for end in project.journal("end")][:2] == ["rejected", "succeeded"]
+    assert_clean(project)
+
+
+@pytest.mark.fault("M5")
+def test_a_reader_sees_a_whole_prd_json_while_attempts_fail_and_land(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 5})
+    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]})
+    path, over, seen, torn = project.folder / "prd.json", threading.Event(), [], []
+
+    def read() -> None:
+        while not over.is_set():
+            try:
+                seen.append(check_prd(path.read_bytes(), "prd.json") is not None)
+            except (OSError, RalphyError) as error:
+                torn.append(str(error))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        project.loop()
+    finally:
+        over.set()
+        reader.join()
+    assert torn == []
+    assert len(seen) > 100
+
+
+@pytest.mark.fault("F14")
+def test_without_any_watcher_the_tick_finds_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No inotify, and a watcher that raises: touching the marker opens the gate all the same."""
+    import watchfiles
+
+    from ralphy.adapters.inotify import Inotify
+    from ralphy.engine import wakeups
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "OS file watch limit reached")
+
+    monkeypatch.setattr(watchfiles, "watch", refuse)
+    monkeypatch.setattr(wakeups, "RESYNC_S", 0.1)
+    monkeypatch.setattr(Inotify, "add", lambda *_: None)
+
+    with wakeups.Wakeups([tmp_path], resync_s=30.0) as waiting:
+        waits = [waiting.wait(30.0) for _ in range(5)]
+
+    assert waits == [(set(), "")] * 5
+
+
+@pytest.mark.fault("F14")
+def test_where_no_watches_are_left_the_folders_are_polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import watchfiles
+
+    from ralphy.engine.wakeups import Wakeups
+
+    asked: list[object] = []
+    native = watchfiles.watch
+
+    def picky(*folders: Path, **words: object) -> object:
+        asked.append(words["force_polling"])
+        if not words["force_polling"]:
+            raise OSError(errno.ENOSPC, "OS file watch limit reached")
+        return native(*folders, **words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(watchfiles, "watch", picky)
+    with Wakeups([tmp_path]) as waiting:
+        for number in range(200):
+            (tmp_path / "new").write_text(str(number), encoding="utf-8")
+            found, _ = waiting.wait(0.2)
+            if found:
+                break
+
+    assert asked == [None, True]
+    assert str(tmp_path / "new") in found
+
+
+KILL_AT = ("intent_recorded", "refs_moved", "files_replaced")
+
+
+@pytest.mark.parametrize("milestone", KILL_AT)
+@pytest.mark.fault("F13")
+def test_a_journal_that_a_kill_has_torn_costs_nothing(tmp_path: Path, milestone: str) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 5})
+    base = project.git("rev-parse", "HEAD")
+    drive(project, "die", milestone, "1")
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    os.truncate(journal, journal.stat().st_size - 7)
+
+    assert project.loop().code == ExitCode.WAITING
+    assert broken_at_rest(project, Known(base)) == []
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("F1")
+def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ralphy.adapters import objects
+
+    project = build(tmp_path)
+    found = objects.Objects(git.discover(project.repo, project.env))
+    blob = objects.Entry("100644", found.write("blob", b"1\n"))
+    tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
+    with monkeypatch.context() as full:
+        full.setattr(objects, "_write_once", refuse_to_write)
+        with pytest.raises(EnvironmentProblem):
+            found.persist(tree)
+
+    found.persist(found.graft(tree, {"other": blob}))
+    found.persist(tree)
+    found.close()
+
+    assert project.git("ls-tree", "-r", "--name-only", tree, "a").split() == ["a/b/c"]
+    assert project.git("fsck", "--strict", "--no-dangling") == ""
+
+
+def refuse_to_write(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.fault("F1")
+def test_a_head_that_could_not_be_written_is_not_left_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = build(tmp_path)
+    repository = git.discover(project.repo, project.env)
+    monkeypatch.setattr(os, "fsync", refuse_to_write)
+
+    with pytest.raises(EnvironmentProblem, match="HEAD cannot be written"):
+        git.point_head(repository, "elsewhere")
+
+    assert not (project.repo / ".git" / "HEAD.lock").exists()
+    assert git.head_of(repository)[0] == "main"
+
+
+@pytest.mark.fault("P1", "G2")
+def test_a_lock_on_head_that_a_kill_in_the_switch_has_left_stops_nobody(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    drive(project, "die", "branch_intent_recorded", "1")
+    (project.repo / ".git" / "HEAD.lock").write_text("ref: refs/heads/ra", encoding="utf-8")
+
+    assert project.loop().code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
