@@ -17,6 +17,8 @@ from ralphy.core.errors import InvalidInput
 MAX_TITLE = 120
 MAX_BODY = 60_000
 MAX_ROWS = 200
+MAX_NOTES = 50
+MAX_NOTE = 400
 MAX_LINE = 1_000
 CUT_NOTE = "\n\n*Cut: the rest of this text is longer than a pull request can hold.*\n"
 
@@ -44,7 +46,10 @@ class PullRequestText:
 
 @dataclass(frozen=True, slots=True)
 class StoryEvidence:
-    """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed."""
+    """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed.
+
+    `tests` says how many there were and are; `notes` are the warnings of its evidence.
+    """
 
     id: str
     title: str
@@ -52,6 +57,8 @@ class StoryEvidence:
     cost_usd: float
     checks: tuple[tuple[str, float], ...]
     files: int
+    tests: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def parse_pr_text(markdown: str) -> PullRequestText:
@@ -75,13 +82,16 @@ def with_evidence(text: PullRequestText, table: str) -> PullRequestText:
 
 
 def evidence_table(rows: Sequence[StoryEvidence]) -> str:
-    """A Markdown table with a row per story (at most 200) and the totals."""
+    """A Markdown table with a row per story (at most 200) and the totals; below it what was flagged (at most 50)."""
     lines = ["| Story | Attempts | Cost | Checks | Files |", "|---|---:|---:|---|---:|"]
     lines += [_row(row) for row in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:
         lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | |")
     attempts, cost = sum(row.attempts for row in rows), sum(row.cost_usd for row in rows)
     lines.append(f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} |")
+    notes = [f"- {_cell(row.id)}: {_cell(_short(note, MAX_NOTE))}" for row in rows for note in row.notes]
+    more = [f"- … and {len(notes) - MAX_NOTES} more"] if len(notes) > MAX_NOTES else []
+    lines += ["", "Flagged:", "", *notes[:MAX_NOTES], *more] if notes else []
     return "\n".join(lines) + "\n"
 
 
@@ -173,8 +183,9 @@ def _cut(body: str, size: int) -> str:
 
 def _row(row: StoryEvidence) -> str:
     checks = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in row.checks[:10])
+    checks = "; ".join(part for part in (_short(checks, 120), row.tests) if part)
     name = _cell(f"{row.id} {_short(row.title, 80)}")
-    return f"| {name} | {row.attempts} | ${row.cost_usd:.2f} | {_cell(_short(checks, 120))} | {row.files} |"
+    return f"| {name} | {row.attempts} | ${row.cost_usd:.2f} | {_cell(checks)} | {row.files} |"
 
 
 def _cell(text: str) -> str:

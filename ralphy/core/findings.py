@@ -45,7 +45,7 @@ def sentences(findings: Iterable[Finding]) -> list[str]:
     grouped: dict[Kind, list[str]] = {}
     for finding in findings:
         grouped.setdefault(finding.kind, []).append(finding.what)
-    return [f"{_SAID[kind][0]}: {_listed(names)}" for kind, names in grouped.items()]
+    return [f"{_SAID[kind][0]}: {listed_names(names)}" for kind, names in grouped.items()]
 
 
 def orders(findings: Iterable[Finding], most: int = 50) -> str:
@@ -62,7 +62,8 @@ def orders(findings: Iterable[Finding], most: int = 50) -> str:
     return "\n\n".join(parts)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
+    """The first names, each short and printable, and how many more there are."""
     known = list(dict.fromkeys(map(_short, names)))
     more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
     return ", ".join(known[:_MOST_NAMED]) + more

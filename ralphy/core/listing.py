@@ -43,6 +43,18 @@ class Listing:
         return {"collected": self.collected, **{name: self.counts[name] for name in OUTCOMES if self.counts.get(name)}}
 
 
+def tests_of(evidence: Mapping[str, Any]) -> str:
+    """How many tests ran before a story and with it; "" if no runner told."""
+    tests = evidence.get("tests")
+    after = tests.get("after") if isinstance(tests, Mapping) else None
+    if not isinstance(tests, Mapping) or not isinstance(after, Mapping):
+        return ""
+    before = tests.get("before")
+    were = f"{before.get('collected', 0)} → " if isinstance(before, Mapping) else ""
+    out = sum(int(after.get(name) or 0) for name in ("skipped", "xfailed"))
+    return f"{were}{after.get('collected', 0)} tests" + (f" ({out} skipped)" if out else "")
+
+
 def parse_junit(data: bytes) -> Listing | None:
     """The tests of a JUnit report as pytest writes it (xunit1), or None if it is none."""
     from xml.etree import ElementTree

@@ -17,6 +17,7 @@ from ralphy.adapters.forge_push import Remote, push, remote
 from ralphy.core import decision as d
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.jsontext import dump
+from ralphy.core.listing import tests_of
 from ralphy.core.model import Snapshot, Story
 from ralphy.engine.gate import commit_files
 from ralphy.engine.scan import redacted
@@ -88,7 +89,8 @@ def evidence_of(story: Story) -> StoryEvidence:
     checks = tuple((str(c.get("name")), float(c.get("seconds", 0))) for c in evidence.get("checks", ()))
     files = len(execution.get("files_modified") or ())
     cost = float(evidence.get("cost_usd", 0.0))
-    return StoryEvidence(story.id, story.title, int(execution.get("attempts") or 0), cost, checks, files)
+    attempts, notes = int(execution.get("attempts") or 0), tuple(map(str, evidence.get("warnings") or ()))
+    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, tests_of(evidence), notes)
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:

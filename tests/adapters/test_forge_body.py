@@ -144,3 +144,20 @@ def test_a_title_stays_in_its_cell() -> None:
     row = evidence_table([evidence(title="a|b\\|c\n| d | @anna <!-- x -->")]).splitlines()[2]
 
     assert row.startswith(f"| US-001 a\\|b\\\\\\|c \\| d \\| @{GAP}anna  | 2 |")
+
+
+def test_the_table_says_how_many_tests_there_were_and_are_and_what_was_flagged() -> None:
+    rows = [evidence(tests="7 → 8 tests", notes=("tests assert less: a | b @anna",)), evidence(2)]
+
+    table = evidence_table(rows)
+
+    assert "test 3.2 s, lint 0.4 s; 7 → 8 tests |" in table
+    assert table.endswith(f"Flagged:\n\n- US-001: tests assert less: a \\| b @{GAP}anna\n")
+    assert "Flagged" not in evidence_table([evidence()])
+
+
+def test_what_was_flagged_is_bounded() -> None:
+    table = evidence_table([evidence(notes=("x" * 1000,) * 100)])
+
+    assert table.endswith("- … and 50 more\n")
+    assert len(table) < 50 * 420 + 500

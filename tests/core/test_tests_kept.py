@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ralphy.core.cases import Case
 from ralphy.core.findings import Finding, Kind, orders, sentences
-from ralphy.core.listing import OUTCOMES, Listing, merged, pack, parse_junit, unpack
+from ralphy.core.listing import OUTCOMES, Listing, merged, pack, parse_junit, tests_of, unpack
 from ralphy.core.tests_kept import Key, Sources, compare, may_go
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
@@ -187,3 +187,17 @@ def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
     assert said[0].endswith(" and 2 more")
     assert "\x1b" not in said[0]
     assert orders(found).count("\n- ") == 12
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        ({}, ""),
+        ({"tests": {"compared": "by their text"}}, ""),
+        ({"tests": {"after": {"collected": 3}}}, "3 tests"),
+        ({"tests": {"before": {"collected": 2}, "after": {"collected": 3, "skipped": 1}}}, "2 → 3 tests (1 skipped)"),
+        ({"tests": "by hand"}, ""),
+    ],
+)
+def test_the_evidence_of_tests_in_words(evidence: dict[str, object], said: str) -> None:
+    assert tests_of(evidence) == said

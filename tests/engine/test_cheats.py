@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,9 @@ def test_fewer_assertions_are_flagged(tmp_path: Path) -> None:
     project = played(tmp_path, feature(write=weaker))
 
     assert project.landed() == ["login/US-001"]
-    assert f"tests assert less than before: {TEST_FILE}::test_types" in project.story("US-001")["evidence"]["warnings"]
+    said = f"tests assert less than before: {TEST_FILE}::test_types"
+    assert said in project.story("US-001")["evidence"]["warnings"]
+    assert f"7 → 7 tests; flagged: {said}" in project.prompts("qa")[-1]
 
 
 def test_what_landed_is_what_the_next_story_is_compared_with(tmp_path: Path) -> None:
@@ -302,3 +305,30 @@ def test_the_evidence_says_that_no_check_names_its_tests(tmp_path: Path) -> None
 
     evidence = project.story("US-001")["evidence"]
     assert evidence["tests"] == {"compared": "by their text: no check names its tests"}
+
+
+def test_what_fails_of_the_old_version_of_an_edited_test_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    tests = TESTS.replace("(1, 2) == 3", "(1, 2) == 4").replace("== 30", "== 31")
+    code = CALC.replace("a + b", "a + b + 1")
+
+    project = played(tmp_path, {"write": {"calc.py": code, TEST_FILE: tests}})
+
+    assert project.landed() == ["login/US-001"]
+    said = f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::test_small, {TEST_FILE}::test_big"
+    assert said in project.story("US-001")["evidence"]["warnings"]
+    assert list(temporary.iterdir()) == []
+    assert_clean(project)
+
+
+def test_an_edited_test_whose_old_version_passes_is_not_spoken_of(tmp_path: Path) -> None:
+    more = edited("    assert add(1, 2) == 3", "    assert add(1, 2) == 3\n    assert add(1, 3) == 4")
+
+    project = played(tmp_path, feature(write=more), run=f"{sys.executable} -m pytest -q tests")
+
+    assert project.landed() == ["login/US-001"]
+    assert "warnings" not in project.story("US-001")["evidence"]
