@@ -61,6 +61,7 @@ _COUNT = Rule("a whole number, 1 or more", least=1)
 _MONEY = Rule("an amount in USD above 0, or null for no limit", above=0)
 _COMMAND = Rule("a command on one line", is_command=True)
 _NAMES = Rule("a list of names", pattern=r"[^\x00-\x1f\x7f-\x9f]{1,100}")
+_PATHS = Rule("a list of absolute paths, or such as ~/.pyenv", pattern=r"(/|~/)[^\x00-\x1f\x7f-\x9f]{1,1000}")
 _REF = r"(?![-/.])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))[^\x00-\x20\x7f-\x9f~^:?*\[\\]{1,200}"
 
 _BY_KIND: Mapping[str, Rule] = {
@@ -94,6 +95,11 @@ RULES: Mapping[str, Rule] = {
     "gates.qa": _GATE,
     "safety.level": Rule('"minimal", "moderate" or "strict"', choices=("minimal", "moderate", "strict")),
     "safety.sandbox": Rule('"auto", "bwrap" or "none"', choices=("auto", "bwrap", "none")),
+    "safety.network": Rule(
+        "a list of hosts such as pypi.org:443", pattern=r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}(:[0-9]{1,5})?"
+    ),
+    "safety.ro_paths": _PATHS,
+    "safety.rw_paths": _PATHS,
     "verify.removed_tests": _FINDING,
     "verify.skipped_tests": _FINDING,
     "verify.emptied_tests": _FINDING,

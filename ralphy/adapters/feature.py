@@ -144,18 +144,29 @@ class Digests:
 
 
 def read_marker(path: Path) -> Marker | None:
-    """A marker as it lies there, judged without regard to its gate; None if there is none."""
+    """A marker as it lies there, judged without regard to its gate; None if there is none.
+
+    What is judged is what is read: one open file, whatever is put in its place meanwhile.
+    """
     try:
-        found = path.lstat()
+        found, folder = path.lstat(), path.parent.stat()
     except OSError:
         return None
-    invalid = _why_invalid(found, path)
-    text = "" if invalid else (read_regular(path, _MARKER_BYTES) or b"").decode("utf-8", "replace")
-    return Marker(found.st_ctime_ns, text, invalid)
+    if not stat.S_ISREG(found.st_mode):
+        return Marker(found.st_ctime_ns, "", _why_invalid(found, folder))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return Marker(found.st_ctime_ns, "", f"cannot be read: {error.strerror}")
+    with os.fdopen(descriptor, "rb") as file:
+        held = os.fstat(descriptor)
+        invalid = _why_invalid(held, folder)
+        text = "" if invalid else file.read(_MARKER_BYTES).decode("utf-8", "replace")
+    return Marker(held.st_ctime_ns, text, invalid)
 
 
-def _why_invalid(found: os.stat_result, path: Path) -> str:
-    allowed = {os.getuid(), path.parent.stat().st_uid}
+def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
+    allowed = {os.getuid(), folder.st_uid}
     faults = (
         (stat.S_ISLNK(found.st_mode), "is a symbolic link"),
         (stat.S_ISDIR(found.st_mode), "is a directory"),
@@ -164,5 +175,7 @@ def _why_invalid(found: os.stat_result, path: Path) -> str:
         (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
         (found.st_ctime > time.time() + 5, "comes from the future"),
         (found.st_size > _MARKER_BYTES, "is too large"),
+        # whoever can write to the folder can give an old file of somebody else this name
+        (bool(folder.st_mode & stat.S_IWOTH), "lies in a folder that everybody can write to (chmod o-w)"),
     )
     return next((why for is_so, why in faults if is_so), "")

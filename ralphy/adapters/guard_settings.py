@@ -7,14 +7,13 @@ cannot switch them off.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 from ralphy.adapters.files import read_regular, replace_file
+from ralphy.adapters.sandbox import interpreter
 
 SCRIPT = Path(__file__).with_name("guard.py")
 HOOK_S = 10  # longer than the guard's own alarm: a hook that is late would be ignored
@@ -22,11 +21,6 @@ NO_ATTRIBUTION = {"attribution": {"commit": "", "pr": ""}}
 _COMMANDS = ("git push", "git update-ref", "git rebase", "git worktree", "gh", "glab", "hub", "pkill", "killall")
 _CREDENTIALS = ("~/.ssh", "~/.aws", "~/.gnupg", "~/.kube", "~/.config/gh", "~/.config/gcloud")
 _PLAIN = re.compile(r"[\w./ @+,:=-]+")  # what a rule takes without reading a pattern into it
-
-
-def interpreter() -> str:
-    """The Python that scripts beside Ralphy run in: the real one, which needs no environment of ours."""
-    return os.path.realpath(sys.executable)
 
 
 def write_settings(folder: Path, name: str, policy: dict[str, Any]) -> Path:

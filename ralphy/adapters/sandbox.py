@@ -13,11 +13,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAM = "bwrap"
+FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
 ALLOW = "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap)"
 _PROBE_S = 10.0
@@ -25,6 +27,18 @@ _HOLD = ("--die-with-parent", "--unshare-pid")
 # What root could take the walls down with. A user has no capability in here anyway.
 _DROPPED = ("SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_BOOT", "MKNOD", "DAC_READ_SEARCH", "BPF",
             "PERFMON")  # fmt: skip
+_CLOSED = ("--new-session", "--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
+           "--cap-drop", "ALL", "--hostname", "ralphy")  # fmt: skip
+_ETC = ("ssl", "pki", "ca-certificates", "ca-certificates.conf", "alternatives", "passwd", "group", "nsswitch.conf",
+        "hosts", "resolv.conf", "localtime", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")  # fmt: skip
+HOME = "/home/agent"
+_TMP_BYTES, _HOME_BYTES = str(1 << 28), str(1 << 30)
+_UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
+          "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
+          "CLAUDE_CONFIG_DIR", "SSH_AUTH_SOCK")  # fmt: skip
+_SET = {"HOME": HOME, "IS_SANDBOX": "1", "GIT_OPTIONAL_LOCKS": "0"}
+_PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
+_PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
 _FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
 
 
@@ -42,14 +56,36 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A prefix for command lines."""
+    """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any."""
 
     prefix: tuple[str, ...]
+    starter: tuple[str, ...] = ()
 
-    def around(self, argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-        """The command line inside; one whose program does not exist is left to fail by itself, and be named so."""
+    def around(self, argv: Sequence[str], env: Mapping[str, str], shared: str = "") -> tuple[str, ...]:
+        """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
+
+        `shared` is a folder that the program may write to.
+        """
         found = shutil.which(argv[0], path=env.get("PATH")) if argv else None
-        return (*self.prefix, "--", found, *argv[1:]) if found else tuple(argv)
+        bind = ("--bind", shared, shared) if shared else ()
+        return (*self.prefix, *bind, "--", *self.starter, found, *argv[1:]) if found else tuple(argv)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a closed sandbox shows beside the system and the repository. `links` are names for programs in it;
+    `proxy` is the folder of its socket, None for no network; `settings` becomes the agent's own."""
+
+    readable: tuple[Path, ...]
+    writable: tuple[Path, ...]
+    links: tuple[tuple[Path, Path], ...]
+    settings: Path
+    proxy: Path | None = None
+
+
+def interpreter() -> str:
+    """The Python that scripts beside Ralphy run in: the real one, which needs no environment of ours."""
+    return os.path.realpath(sys.executable)
 
 
 def find(env: Mapping[str, str]) -> str | None:
@@ -65,6 +101,72 @@ def bare_sandbox(program: str) -> Sandbox:
 def open_sandbox(program: str, place: Place) -> Sandbox:
     """The machine as it is; what is trusted is read-only."""
     return Sandbox((*bare_sandbox(program).prefix, *_trusted(place)))
+
+
+def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
+    """A bare system, an empty home, the repository with all of Git and the feature folder read-only."""
+    return Sandbox(
+        (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
+         "--chdir", str(place.root)),
+        _starter(view),
+    )  # fmt: skip
+
+
+def _own_names(program: str) -> Iterator[str]:
+    """Who the agent is inside: never root; and it makes no further namespace, where bubblewrap can forbid that."""
+    if os.geteuid() == 0:
+        yield from ("--uid", "1000", "--gid", "1000")
+    said = subprocess.run([program, "--help"], capture_output=True, timeout=_PROBE_S, check=False).stdout
+    if b"--disable-userns" in said:
+        yield "--disable-userns"
+
+
+def _system() -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/") / name
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    for name in _ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _surroundings(view: View) -> Iterator[str]:
+    """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
+    yield from ("--proc", "/proc", "--dev", "/dev", "--size", _TMP_BYTES, "--tmpfs", "/tmp")  # noqa: S108 - one of its own
+    yield from ("--size", _HOME_BYTES, "--tmpfs", HOME)
+    for path in view.readable:
+        yield from _read_only(path)
+    for path in view.writable:
+        yield from ("--bind-try", str(path), str(path))
+    for name, target in view.links:
+        yield from ("--symlink", str(target), str(name))
+    yield from ("--ro-bind", str(view.settings), f"{HOME}/.claude/settings.json")
+    for variable in _UNSET:
+        yield from ("--unsetenv", variable)
+    for variable, value in {**_SET, **(_PROXY if view.proxy else {})}.items():
+        yield from ("--setenv", variable, value)
+
+
+def _project(place: Place, view: View) -> Iterator[str]:
+    yield from ("--bind", str(place.root), str(place.root))
+    for folder in dict.fromkeys((place.root / ".git", place.common_dir, place.git_dir)):
+        yield from ("--ro-bind", str(folder), str(folder))
+    for folder in (place.root / ".ralphy", place.root / ".claude"):
+        yield from _read_only(folder)
+    yield from _kept_in_place(place.root, place.feature)
+    yield from _read_only(place.feature)
+    yield from ("--bind", str(place.outbox), str(place.outbox))
+    if view.proxy:
+        yield from ("--ro-bind", str(view.proxy), _PROXY_AT)
+
+
+def _starter(view: View) -> tuple[str, ...]:
+    if view.proxy is None:
+        return ()
+    return (interpreter(), "-I", "-S", str(FORWARD), f"{_PROXY_AT}/proxy", _PROXY_PORT, "--")
 
 
 def why_not(sandbox: Sandbox) -> tuple[str, str]:

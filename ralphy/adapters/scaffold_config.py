@@ -23,7 +23,7 @@ _REMARKS = {
     "timeouts": "seconds; agent bounds a single run, the others a whole step",
     "limits": "iterations are agent runs per invocation; until is HH:MM",
     "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
-    "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none",
+    "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "git": "commit: squash or keep; base: empty is the repository's default branch",
 }
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")

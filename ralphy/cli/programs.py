@@ -129,11 +129,20 @@ def _sandbox(g: Ground) -> Finding:
         return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
     program = find(g.env)
     why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
+    if not why and safety.level == "strict" and (lacks := _no_key(g)):
+        return fail("sandbox", lacks, "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…")
     if not why:
         return ok("sandbox", f"{safety.level}: {program}")
     if safety.sandbox == "bwrap" or safety.level == "strict":
         return fail("sandbox", why, fix)
     return warn("sandbox", f"{why}: the agent can write whatever you can", fix)
+
+
+def _no_key(g: Ground) -> str:
+    from ralphy.core.config import KEYS
+
+    wants = g.config is not None and Path(g.config.agent.command[0]).name == "claude"
+    return "safety.level strict needs a key of the agent's own" if wants and not any(map(g.env.get, KEYS)) else ""
 
 
 def _checks(g: Ground) -> Finding:

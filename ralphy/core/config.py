@@ -117,11 +117,20 @@ class Gates:
     qa: str = "human"
 
 
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # a login of the agent's own
+
+
 @dataclass(frozen=True, slots=True)
 class Safety:
+    """`network`, the paths and `checks_network` are for the closed sandbox of `strict`."""
+
     level: str = "moderate"
     sandbox: str = "auto"
     secret_scan: str = "auto"  # noqa: S105 - no password: what is done about those
+    network: tuple[str, ...] = ("api.anthropic.com:443",)
+    checks_network: bool = False
+    ro_paths: tuple[str, ...] = ()
+    rw_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from ralphy.adapters.warm_git import BlobWriter, RefMover
 
 if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
+    from ralphy.adapters.proxy import AllowProxy, Host
 
 Rows = tuple[tuple[str, str], ...]
 STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=none",
@@ -30,7 +31,8 @@ class Checkout:
     """`index_at` is the commit that Ralphy's own index holds; `clean_at` the commit from which nothing differs;
     `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run.
     `git_files` are the files that steer git, `all_refs` reads the refs, `git_record` is the digest of what was noted
-    of both on the disk; `said` is what is said once for all features."""
+    of both on the disk; `said` is what is said once for all features,
+    `proxies` the ways out of closed sandboxes."""
 
     repository: Repository
     objects: Objects
@@ -45,6 +47,7 @@ class Checkout:
     rows: Rows | None = None
     ignored: frozenset[str] | None = None
     said: set[str] = field(default_factory=set)
+    proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     _identity: str = ""
     _file_mode: bool | None = None
     _supervisor: Supervisor | None = None
@@ -58,6 +61,9 @@ class Checkout:
         self.objects.close()
         self.refs.close()
         self.blobs.close()
+        for proxy in self.proxies.values():
+            proxy.close()
+        self.proxies.clear()
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None

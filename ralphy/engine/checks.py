@@ -70,7 +70,7 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
 
 def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
     """Run a check, and take in what its runner reported of the tests."""
-    result = _run(w, check, reports.environment(env, check.name))
+    result = _run(w, check, reports.environment(env, check.name), shared=reports.folder)
     if is_refused(result.exit, result.output):
         result = _run(w, check, env)
     return replace(result, run=check.run, listing=reports.read(check.name) or read_output(result.output))
@@ -99,8 +99,9 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
                 cached.unlink(missing_ok=True)
 
 
-def _run(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
-    command = Command(around(walls(w).checks, argv(check), env), str(w.repository.root), env, check.timeout_s)
+def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
+    sandbox = walls(w).checks if shared else walls(w).agent
+    command = Command(around(sandbox, argv(check), env, shared), str(w.repository.root), env, check.timeout_s)
     try:
         end, output = capture(w.supervisor, command, _OUTPUT_BYTES)
     except NotStarted as error:

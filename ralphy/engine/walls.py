@@ -6,35 +6,37 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
 from ralphy.adapters.files import private_folder
 from ralphy.adapters.guard_settings import write_settings
-from ralphy.adapters.sandbox import INSTALL, Place, Sandbox, find, open_sandbox, why_not
+from ralphy.adapters.sandbox import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.workspace import Workspace
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
+_CONTROL = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """The sandboxes of agents and of checks (None: there is none), and what is said of them at the start."""
+    """The sandboxes of agents (and of `setup`) and of checks; None: there is none. `said` is said at the start."""
 
     agent: Sandbox | None = None
     checks: Sandbox | None = None
     said: str = ""
-    settings: str = field(default="")
+    settings: str = ""
 
     @property
     def name(self) -> str:
         return "bwrap" if self.agent else "none"
 
 
-def around(sandbox: Sandbox | None, argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """A command line inside its walls."""
-    return sandbox.around(argv, env) if sandbox else tuple(argv)
+def around(sandbox: Sandbox | None, argv: Sequence[str], env: Mapping[str, str], shared: str = "") -> tuple[str, ...]:
+    """A command line inside its walls; `shared` is a folder that it may write to."""
+    return sandbox.around(argv, env, shared) if sandbox else tuple(argv)
 
 
 def walls(w: Workspace) -> Walls:
@@ -51,16 +53,16 @@ def _put_up(w: Workspace) -> Walls:
     safety = w.config.safety
     if safety.level == MINIMAL:
         return Walls(said="safety: minimal: no guard and no sandbox, the agent may do whatever you may")
+    settings = _settings(w)
     if safety.level == STRICT:
-        raise EnvironmentProblem(
-            "safety.level strict needs isolation that this version does not have",
-            hint="docs/security.md says what the levels do; set safety.level: moderate to go on",
-        )
+        from ralphy.engine.strict import closed
+
+        agent, checks = closed(w, place(w), settings)
+        return Walls(agent, checks, "safety: strict, in a closed bubblewrap sandbox", str(settings))
     sandbox, why = _sandbox(w)
-    settings = str(_settings(w))
     if sandbox:
-        return Walls(sandbox, sandbox, f"safety: {safety.level}, in a bubblewrap sandbox", settings)
-    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}", settings=settings)
+        return Walls(sandbox, sandbox, f"safety: {safety.level}, in a bubblewrap sandbox", str(settings))
+    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}", settings=str(settings))
 
 
 def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
@@ -86,11 +88,11 @@ def place(w: Workspace) -> Place:
     return Place(*(path.resolve() for path in real))
 
 
-def _settings(w: Workspace) -> object:
-    at = place(w)
-    control = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+def _settings(w: Workspace) -> Path:
+    at, level = place(w), w.config.safety.level
     kept = [at.root / ".git", at.git_dir, at.common_dir, at.root / ".ralphy", at.feature,
-            *(at.feature / name for name in control)]  # fmt: skip
-    policy = {"root": str(at.root), "home": w.env.get("HOME", "/"), "level": w.config.safety.level,
+            *(at.feature / name for name in _CONTROL)]  # fmt: skip
+    home = HOME if level == STRICT else w.env.get("HOME", "/")
+    policy = {"root": str(at.root), "home": home, "level": level,
               "kept": list(dict.fromkeys(map(str, kept))), "free": [str(at.outbox)]}  # fmt: skip
     return write_settings(w.repository.checkout_dir / "guard", w.feature.name, policy)

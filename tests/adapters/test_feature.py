@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -269,3 +270,47 @@ def test_a_marker_belongs_to_the_user_or_to_the_folders_owner(tmp_path: Path) ->
     os.chown(tmp_path, 4242, 4242)
     marker = read_marker(path)
     assert marker and marker.invalid == ""
+
+
+@pytest.mark.fault("S1")
+def test_a_marker_in_a_folder_of_everybody_is_no_statement(tmp_path: Path) -> None:
+    path = tmp_path / "APPROVED"
+    path.touch()
+    tmp_path.chmod(0o777)
+    marker = read_marker(path)
+    assert marker and marker.invalid.startswith("lies in a folder that everybody can write to")
+    tmp_path.chmod(0o775)
+    assert (read_marker(path) or marker).invalid == ""
+
+
+@pytest.mark.fault("S1")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_a_marker_that_somebody_else_made_is_no_statement(tmp_path: Path) -> None:
+    """Another user may write to the folder: by its group, as in a shared checkout."""
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(0o755)
+    os.chown(tmp_path, 0, 65534)
+    tmp_path.chmod(0o775)
+    made = subprocess.run(["touch", "APPROVED"], cwd=tmp_path, user=65534, group=65534, extra_groups=[], check=False)
+    assert made.returncode == 0
+    marker = read_marker(tmp_path / "APPROVED")
+    assert marker and marker.invalid == "belongs to user 65534"
+
+
+@pytest.mark.fault("S1")
+def test_what_is_judged_is_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that takes the marker's place between the look and the reading is not followed."""
+    path, secret = tmp_path / "APPROVED", tmp_path / "secret"
+    path.touch()
+    secret.write_text("not a remark")
+    opened = os.open
+
+    def swapped(name: Path, flags: int) -> int:
+        path.unlink()
+        path.symlink_to(secret)
+        return opened(name, flags)
+
+    monkeypatch.setattr(os, "open", swapped)
+    marker = read_marker(path)
+    assert marker and marker.invalid.startswith("cannot be read")
+    assert marker.text == ""

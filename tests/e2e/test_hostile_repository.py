@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,3 +133,36 @@ def test_without_a_sandbox_its_traces_are_put_back(git_repo: Path, private_home:
     aside = [path.name.split("-", 1)[1] for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")]
     assert sorted(aside) == ["APPROVED", "prd.json"]
     assert not (feature / "APPROVED").exists()
+
+
+@pytest.mark.fault("A13", "A14")
+def test_in_strict_the_machine_is_out_of_reach(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
+    """No network but the provider's, no home, no commit, no credentials; and the work is done all the same."""
+    (private_home / "diary.txt").write_text("private")
+    listens_outside = socket.create_server(("127.0.0.1", 0))
+    port = listens_outside.getsockname()[1]
+    seen = [
+        bash(f"cat {private_home}/diary.txt || echo NO DIARY"),
+        bash("cat /etc/shadow || echo NO SHADOW"),
+        bash("python3 -c \"import os; os.system('git commit --allow-empty -m mine')\" || true"),
+        bash(f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 5)\" || true"),
+        bash("python3 -c \"import urllib.request as u; u.urlopen('http://evil.example.org/')\" || true"),
+        bash("cat ~/.claude/settings.json"),
+        bash("find ~ / -maxdepth 1 -delete 2>/dev/null; echo done"),
+        bash("id -u; (sleep 300 &) ; exit 1"),
+    ]
+    script = {"US-001": [*([block] for block in seen), WORK, report()]}
+    with Scripted(script) as api:
+        project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "auto")
+        strict = {"RALPHY_SAFETY_LEVEL": "strict", "RALPHY_SAFETY_RO_PATHS": f"{sys.prefix},{sys.base_prefix}"}
+        project = Project(project.repo, {**project.env, **strict})
+        ended = project.loop("--max-iterations", "1")
+        told = "\n".join(map(json.dumps, api.of("US-001")[-1]["messages"]))
+    listens_outside.close()
+    assert_story_alone(project, tmp_path, main)
+    assert "in a closed bubblewrap sandbox" in ended.said
+    for words in ("NO DIARY", "NO SHADOW", "Read-only file system", "Connection refused", "403: Forbidden",
+                  "Bash(git push:*)"):  # fmt: skip
+        assert words in told
+    assert (private_home / "diary.txt").read_text() == "private"
+    assert not (private_home / ".claude").exists()

@@ -284,3 +284,10 @@ def test_a_repository_with_uncommitted_code_is_left_alone(tmp_path: Path) -> Non
     assert "src/base.py" in ended.rest.reason
     assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
+
+
+@pytest.mark.fault("S1")
+def test_an_approval_survives_a_reset_of_the_tree(waiting: Project) -> None:
+    waiting.approve()
+    waiting.git("reset", "--hard", "--quiet")
+    assert waiting.loop().runs[:1] == ["US-001"]

@@ -1,0 +1,129 @@
+"""The level `strict`: a closed sandbox, and everything that it takes, looked for before the first agent."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ralphy.adapters.proxy import AllowProxy, Host, host_of
+from ralphy.adapters.sandbox import FORWARD, INSTALL, Place, Sandbox, View, closed_sandbox, find, interpreter, why_not
+from ralphy.core.config import KEYS
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.engine.checks import argv
+from ralphy.engine.environment import agent_environment
+from ralphy.engine.workspace import Workspace
+
+_SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
+_ANSWER_S = 10.0
+
+
+def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox]:
+    """(the sandbox of agents, that of checks). EnvironmentProblem names all that is missing."""
+    program = find(w.env)
+    if program is None:
+        raise _missing([("bubblewrap is not installed", INSTALL), *_no_key(w), *_switched_off(w)])
+    agent = closed_sandbox(program, place, _view(w, settings, networked=True))
+    checks = agent if w.config.safety.checks_network else \
+        closed_sandbox(program, place, _view(w, settings, networked=False))  # fmt: skip
+    lacking = [*_switched_off(w), *_no_key(w)]
+    why, fix = why_not(checks)
+    lacking += [(why, fix)] if why else [*_no_start(w, agent), *_out_of_sight(w)]
+    if lacking:
+        raise _missing(lacking)
+    return agent, checks
+
+
+def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
+    what = "; ".join(what for what, _ in lacking)
+    return EnvironmentProblem(f"safety.level strict cannot be kept: {what}", hint="; ".join(fix for _, fix in lacking))
+
+
+def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
+    safety = w.config.safety
+    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
+    readable = [*own, *_paths(w, safety.ro_paths)]
+    links = []
+    if found := _agent_program(w):
+        real = found.resolve()
+        readable.append(_installation(real))
+        if found != real and not any(found.is_relative_to(folder) for folder in (*readable, w.repository.root)):
+            links.append((found, real))
+    proxy = _proxy(w).folder if networked else None
+    seen = [path for path in readable if not any(path.is_relative_to(system) for system in _SYSTEM)]
+    links = [link for link in links if not any(link[0].is_relative_to(system) for system in _SYSTEM)]
+    return View(tuple(dict.fromkeys(seen)), tuple(_paths(w, safety.rw_paths)), tuple(links), settings, proxy)
+
+
+def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
+    home = w.env.get("HOME", "/")
+    return [Path(f"{home}{name[1:]}" if name.startswith("~/") else name) for name in names]
+
+
+def _agent_program(w: Workspace) -> Path | None:
+    found = shutil.which(w.config.agent.command[0], path=w.env.get("PATH"))
+    return Path(found).absolute() if found else None
+
+
+def _installation(real: Path) -> Path:
+    """The folder that a program needs: of an npm package all packages beside it, else the program alone."""
+    modules = [folder for folder in real.parents if folder.name == "node_modules"]
+    return modules[-1] if modules else real
+
+
+def _proxy(w: Workspace) -> AllowProxy:
+    """The one way out, shared by all features of a checkout; it ends with the checkout."""
+    hosts = frozenset(_hosts(w))
+    if hosts not in w.checkout.proxies:
+        w.checkout.proxies[hosts] = AllowProxy(hosts)
+    return w.checkout.proxies[hosts]
+
+
+def _hosts(w: Workspace) -> Iterator[Host]:
+    yield from (host_of(name) for name in w.config.safety.network)
+    base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
+    if base.hostname:
+        yield base.hostname, base.port or (80 if base.scheme == "http" else 443)
+
+
+def _switched_off(w: Workspace) -> Iterator[tuple[str, str]]:
+    if w.config.safety.sandbox == "none":
+        yield "safety.sandbox is none", "set safety.sandbox: auto"
+
+
+def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
+    """The login of a person stays outside: an agent that could read it could use it elsewhere."""
+    if Path(w.config.agent.command[0]).name == "claude" and not any(w.env.get(name) for name in KEYS):
+        yield "there is no key of its own for the agent", "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…"
+
+
+def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
+    """Does the agent start in there at all?"""
+    program = w.config.agent.command[0]
+    env = agent_environment(w, "strict", {})
+    command = agent.around((*w.config.agent.command, "--version"), env)
+    if command[0] == program:
+        yield f"{program} is not on PATH", "install it, or set agent.command"
+        return
+    try:
+        tried = subprocess.run(command, env=env, capture_output=True, timeout=_ANSWER_S, check=False,
+                               stdin=subprocess.DEVNULL, cwd=w.repository.root)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
+        return
+    if tried.returncode:
+        said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
+        yield f"{program} does not start in the sandbox: {said}", "name the folders that it needs in safety.ro_paths"
+
+
+def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
+    """Programs of the checks that the sandbox does not show."""
+    shown = (*_SYSTEM, w.repository.root, Path(sys.base_prefix),
+             *_paths(w, w.config.safety.ro_paths), *_paths(w, w.config.safety.rw_paths))  # fmt: skip
+    for check in w.checks:
+        found = shutil.which(argv(check)[0], path=w.env.get("PATH"))
+        if found and not any(Path(found).is_relative_to(folder) for folder in shown):
+            yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{Path(found).parent.parent}]"

@@ -1,0 +1,144 @@
+"""The level `strict`: a closed sandbox, with everything that it takes looked for before the first agent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.building import ROOT, Project, assert_clean, build, story, works
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+VISIBLE = [str(ROOT), sys.prefix, sys.base_prefix]
+
+
+def strict(tmp_path: Path, **safety: Any) -> Project:
+    scenario = str(tmp_path / "scenario.json")
+    return build(tmp_path, story("US-001"), safety={"level": "strict", "ro_paths": [*VISIBLE, scenario], **safety})
+
+
+def looks(project: Project, code: str) -> Project:
+    """Let the only check be this Python code; what it prints goes into the story's document if it is red."""
+    script = project.repo / "look.py"
+    script.write_text(code)
+    project.git("add", "look.py")
+    settings = project.repo / ".ralphy" / "config.yaml"
+    found = json.loads(settings.read_text())
+    found["checks"] = [{"name": "look", "run": f"{sys.executable} look.py"}]
+    settings.write_text(json.dumps(found))
+    project.git("commit", "--quiet", "--all", "-m", "chore: a look")
+    return project
+
+
+@pytest.mark.fault("A14")
+def test_a_story_is_done_in_the_closed_sandbox(tmp_path: Path) -> None:
+    project = strict(tmp_path)
+    ended = project.loop()
+    assert project.statuses() == {"US-001": "completed"}
+    assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
+    assert project.trailer("Ralphy-Story", project.commit_of("US-001")) == "login/US-001"
+    assert_clean(project)
+
+
+CLOSED = """
+import os, pathlib, socket, sys
+wrong = []
+def fails(name, act):
+    try:
+        act()
+    except OSError:
+        return
+    wrong.append(name)
+home = pathlib.Path.home()
+if str(home) != "/home/agent" or os.getuid() == 0:
+    wrong.append(f"{home} {os.getuid()}")
+fails("shadow", lambda: open("/etc/shadow").read())
+fails("home outside", lambda: os.listdir(HOME))
+fails("git", lambda: open(".git/HEAD", "a"))
+fails("hooks", lambda: open(".git/hooks/x", "w"))
+fails("prd.json", lambda: open("docs/features/login/prd.json", "a"))
+fails("marker", lambda: open("docs/features/login/APPROVED", "w"))
+fails("settings", lambda: open(".ralphy/config.yaml", "a"))
+fails("agent's settings", lambda: open(home / ".claude" / "settings.json", "a"))
+fails("toolchain", lambda: open(pathlib.Path(ROOT) / "canary", "w"))
+fails("network", lambda: socket.create_connection(("127.0.0.1", PORT), 2))
+(home / "scratch").write_text("mine")
+pathlib.Path("/tmp/scratch").write_text("mine")
+pathlib.Path("written.log").write_text("mine")
+rules = (home / ".claude" / "settings.json").read_text()
+for word in ("PreToolUse", "Bash(git push:*)", "Read(~/.ssh/**)"):
+    if word not in rules:
+        wrong.append(word)
+print("FAILED", wrong)
+sys.exit(1 if wrong else 0)
+"""
+
+
+@pytest.mark.fault("A13")
+def test_what_runs_in_it_sees_a_bare_system(tmp_path: Path, private_home: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        facts = f"HOME, ROOT, PORT = {str(private_home)!r}, {str(ROOT)!r}, {server.getsockname()[1]}\n"
+        project = looks(strict(tmp_path), facts + CLOSED)
+        ended = project.loop()
+    assert project.statuses() == {"US-001": "completed"}, ended.text
+    assert not (ROOT / "canary").exists()
+    assert not (private_home / ".claude").exists()
+
+
+def test_checks_reach_the_named_hosts_only_when_told(tmp_path: Path) -> None:
+    code = "import os, sys\nsys.exit(os.environ.get('HTTPS_PROXY') != 'http://127.0.0.1:3128')\n"
+    project = looks(strict(tmp_path, checks_network=True), code)
+    project.loop()
+    assert project.statuses() == {"US-001": "completed"}
+
+
+def test_a_cache_that_is_named_can_be_written(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    project = looks(strict(tmp_path, rw_paths=[str(cache)]), f"open({str(cache / 'x')!r}, 'w').write('kept')\n")
+    project.loop()
+    assert project.statuses() == {"US-001": "completed"}
+    assert (cache / "x").read_text() == "kept"
+
+
+def test_everything_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("claude", "#!/bin/sh\necho 2.1.197"), ("tester", "#!/bin/sh\nexit 0")):
+        (tools / name).write_text(f"{text}\n")
+        (tools / name).chmod(0o755)
+    project = build(
+        tmp_path, story("US-001"), agent={"command": ["claude"]}, safety={"level": "strict", "sandbox": "none"},
+        checks=[{"name": "test", "run": "tester --all"}],
+    )  # fmt: skip
+    project.env["PATH"] = f"{tools}:{project.env['PATH']}"
+    code, said = project.call("loop", "login")
+    assert code == 5
+    for words in ("safety.sandbox is none", "no key of its own", f"the check test needs {tools / 'tester'}",
+                  "claude setup-token", "safety.ro_paths"):  # fmt: skip
+        assert words in said
+    assert project.journal("run") == []
+
+
+@pytest.mark.fault("P17")
+def test_an_agent_that_does_not_start_in_it_ends_it_before_anything_is_done(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), safety={"level": "strict"}, checks=[{"name": "t", "run": "true"}])
+    code, said = project.call("loop", "login")
+    assert code == 5
+    assert "does not start in the sandbox" in said
+    assert "safety.ro_paths" in said
+    assert project.journal("run") == []
+
+
+def test_works_and_the_guard_knows_the_level(tmp_path: Path) -> None:
+    project = strict(tmp_path)
+    project.play(stories={"US-001": [works(run="git commit --allow-empty -m mine")]})
+    project.loop()
+    policy = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login.policy.json"
+    assert json.loads(policy.read_text())["level"] == "strict"
+    assert project.subjects("mine") == []
