@@ -153,7 +153,8 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     if story is None:
         asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
         rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
-        return rest(why_stuck(s.prd), ExitCode.STORIES_OPEN)
+        asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
+        return rest(f"{why_stuck(s.prd)}{asked}", ExitCode.STORIES_OPEN)
     past = s.history.of("story", story.id)
     most = config.limits.max_cost_per_story_usd
     if most is not None and past.cost_usd >= most:

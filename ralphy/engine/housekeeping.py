@@ -84,8 +84,8 @@ def tidy(repository: Repository, config: Config, now: float) -> str:
         return ""
     if at_work(repository):
         return ""
-    litter = look(repository, config, now)
     try:
+        litter = look(repository, config, now)
         _drop_refs(repository, litter)
     except EnvironmentProblem as error:
         return f"old attempts could not be let go: {error}"

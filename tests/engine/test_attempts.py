@@ -126,6 +126,7 @@ def test_a_failed_story_is_not_tried_again_by_itself(failed: Project) -> None:
 
     assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])
     assert "failed: US-001" in ended.rest.reason
+    assert "an answer in QUESTIONS.md reopens what failed" in ended.rest.reason
 
 
 @pytest.mark.fault("N1")

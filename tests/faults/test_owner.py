@@ -100,9 +100,10 @@ def test_a_ref_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path) -> None
     """The check of the story takes the lock, as a person's git in another window might; it is let go a while later."""
     project = build(tmp_path, story("US-001"))
     lock = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
-    takes = f"sh -c 'test ! -e src/us_001.py || touch {lock}'"
+    told = tmp_path / "told"
+    takes = f"sh -c 'test ! -e src/us_001.py || test -e {told} || touch {told} {lock}'"
     project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": takes}])
-    opener = threading.Thread(target=_let_go, args=(lock,))
+    opener = threading.Thread(target=_let_go, args=(told, lock))
     opener.start()
 
     ended = project.loop()
@@ -112,10 +113,10 @@ def test_a_ref_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path) -> None
     assert project.landed() == ["login/US-001"]
 
 
-def _let_go(lock: Path) -> None:
-    """Remove the lock a while after it came."""
+def _let_go(told: Path, lock: Path) -> None:
+    """Remove the lock a while after it was taken; git's own locks of that name come and go before."""
     end = time.monotonic() + PATIENCE_S
-    while not lock.exists() and time.monotonic() < end:
+    while not told.exists() and time.monotonic() < end:
         time.sleep(0.005)
     time.sleep(0.7)
     lock.unlink(missing_ok=True)
