@@ -79,13 +79,18 @@ def _cases(
     path: str, body: Sequence[ast.stmt], prefix: str, helpers: _Functions, *, is_skipped: bool
 ) -> Iterator[Case]:
     for node in body:
-        if isinstance(node, _FUNCTION) and node.name.lower().startswith(("test", "it_", "should")):
+        if isinstance(node, _FUNCTION) and _is_named_test(node):
             yield _case(path, node, f"{prefix}{node.name}", helpers, is_skipped=is_skipped or _is_marked(node))
         elif isinstance(node, ast.ClassDef):
             out = is_skipped or _is_marked(node) or _skips_all(node.body)
             yield from _cases(path, node.body, f"{prefix}{node.name}.", helpers, is_skipped=out)
         elif isinstance(node, ast.If | ast.Try):
             yield from _cases(path, [*node.body, *node.orelse], prefix, helpers, is_skipped=is_skipped)
+
+
+def _is_named_test(node: _Function) -> bool:
+    is_fixture = any("fixture" in _names(decorator) for decorator in node.decorator_list)
+    return node.name.lower().startswith(("test", "it_", "should")) and not is_fixture
 
 
 def _case(path: str, node: _Function, name: str, helpers: _Functions, *, is_skipped: bool) -> Case:

@@ -43,7 +43,7 @@ class Listing:
         return {"collected": self.collected, **{name: self.counts[name] for name in OUTCOMES if self.counts.get(name)}}
 
 
-def tests_of(evidence: Mapping[str, Any]) -> str:
+def number_of_tests(evidence: Mapping[str, Any]) -> str:
     """How many tests ran before a story and with it; "" if no runner told."""
     tests = evidence.get("tests")
     after = tests.get("after") if isinstance(tests, Mapping) else None

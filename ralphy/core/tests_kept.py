@@ -18,6 +18,8 @@ from ralphy.core.findings import Finding, Kind
 from ralphy.core.listing import FAILED, PASSED, Listing
 
 _RAN = (PASSED, FAILED)
+# Of Python, what a runner collects by itself: a helper beside the tests may have any name.
+_COLLECTED = re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_tests?)\.py$|\.(?!py$)\w+$")
 _GO_SUBTEST = re.compile(r"(?:Test|Fuzz|Example)\w*/")
 
 
@@ -103,12 +105,21 @@ def compare(before: Listing | None, after: Listing | None, sources: Sources, rem
 
 
 def _beyond(sources: Sources, listing: Listing) -> Sources:
-    """The tests in languages that a listing does not speak of: pytest and unittest tell paths, others names alone."""
-    spoken = {bool(Key.of(test).path) for test in listing.tests}
-    old, new = (
-        [case for case in side if case.path.endswith(".py") not in spoken] for side in (sources.old, sources.new)
-    )
-    return Sources(old, new, sources.changed)
+    """The tests that a listing does not speak of: in files of which it names none, or in another language.
+
+    pytest and unittest tell paths, others names alone. Of a check that calls pytest twice, the last report counts.
+    """
+    keys = {Key.of(test) for test in listing.tests}
+    places = {key.path for key in keys} - {""}
+    below = tuple(f"/{place}" for place in places)
+    names_others = any(not key.path for key in keys)
+
+    def is_beyond(case: Case) -> bool:
+        if case.path.endswith(".py"):
+            return case.path not in places and not case.path.endswith(below)
+        return not names_others
+
+    return Sources(list(filter(is_beyond, sources.old)), sources.new, sources.changed)
 
 
 def may_go(test: str, removes: Iterable[str]) -> bool:
@@ -212,7 +223,7 @@ def _by_text(sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
     live = [case for case in sources.new if not case.is_skipped]
     grown = [case for case in live if len(case.asserts) > old.get((case.path, case.name), -1)]
     for lost in sources.old:
-        if may_go(lost.shown, removes) or lost.is_skipped:
+        if may_go(lost.shown, removes) or lost.is_skipped or not _COLLECTED.search(lost.path):
             continue
         still = new.get((lost.path, lost.name))
         if still is not None and still.is_skipped:

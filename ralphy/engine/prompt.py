@@ -8,7 +8,7 @@ from pathlib import Path
 from ralphy.adapters import prompts
 from ralphy.adapters.files import read_text
 from ralphy.core.decision import RunAgent
-from ralphy.core.listing import tests_of
+from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
 from ralphy.core.split import MOST_PIECES
@@ -124,6 +124,6 @@ def listed(prd: Prd) -> str:
 def _evidence(story: Story) -> str:
     evidence = story.raw.get("evidence") or {}
     said = ", ".join(f"{c.get('name')} exit {c.get('exit')}" for c in evidence.get("checks", ()))
-    tests, warnings = tests_of(evidence), [str(text)[:300] for text in evidence.get("warnings") or ()]
+    tests, warnings = number_of_tests(evidence), [str(text)[:300] for text in evidence.get("warnings") or ()]
     flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
     return f"- {story.id}: {story.status.value}; {', '.join(p for p in (said or 'no checks', tests) if p)}{flagged}"

@@ -17,7 +17,7 @@ from ralphy.adapters.forge_push import Remote, push, remote
 from ralphy.core import decision as d
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.jsontext import dump
-from ralphy.core.listing import tests_of
+from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Snapshot, Story
 from ralphy.engine.gate import commit_files
 from ralphy.engine.scan import redacted
@@ -90,7 +90,7 @@ def evidence_of(story: Story) -> StoryEvidence:
     files = len(execution.get("files_modified") or ())
     cost = float(evidence.get("cost_usd", 0.0))
     attempts, notes = int(execution.get("attempts") or 0), tuple(map(str, evidence.get("warnings") or ()))
-    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, tests_of(evidence), notes)
+    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, number_of_tests(evidence), notes)
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:

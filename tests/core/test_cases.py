@@ -128,3 +128,7 @@ def test_deep_nesting_is_held_back() -> None:
     assert parsed(b"(" * 100_000) is None
     nested = ast.unparse(parsed(b"def test_x():\n    assert a\n") or ast.Module([], []))
     assert len(cases(nested)) == 1
+
+
+def test_a_fixture_is_no_test_whatever_its_name() -> None:
+    assert cases("@pytest.fixture\ndef test_client():\n    return 1\n") == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ralphy.core.cases import Case
 from ralphy.core.findings import Finding, Kind, orders, sentences
-from ralphy.core.listing import OUTCOMES, Listing, merged, pack, parse_junit, tests_of, unpack
+from ralphy.core.listing import OUTCOMES, Listing, merged, number_of_tests, pack, parse_junit, unpack
 from ralphy.core.tests_kept import Key, Sources, compare, may_go
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
@@ -21,7 +21,7 @@ def listing(*passed: str, **others: str) -> Listing:
     return Listing.of({**dict.fromkeys(passed, "passed"), **others})
 
 
-def a_case(name: str, *asserts: str, path: str = "t.py", calls: Sequence[str] = ()) -> Case:
+def a_case(name: str, *asserts: str, path: str = "test.py", calls: Sequence[str] = ()) -> Case:
     return Case(path, name, f"body of {asserts or name}", asserts, asserts, frozenset(calls))
 
 
@@ -120,46 +120,60 @@ def test_a_test_is_named_by_id_name_glob_file_or_folder(named: str) -> None:
 
 
 def test_a_known_failure_must_still_be_there() -> None:
-    found = compare(Listing.of({"t.py::a": "failed"}), listing("t.py::b"), Sources(changed=frozenset(["t.py"])), ())
+    found = compare(
+        Listing.of({"test.py::a": "failed"}), listing("test.py::b"), Sources(changed=frozenset(["test.py"])), ()
+    )
     assert kinds(found) == [Kind.REMOVED]
 
 
 def test_a_skipped_test_may_go() -> None:
-    assert compare(Listing.of({"t.py::a": "skipped", "t.py::b": "passed"}), listing("t.py::b"), Sources(), ()) == []
+    assert (
+        compare(Listing.of({"test.py::a": "skipped", "test.py::b": "passed"}), listing("test.py::b"), Sources(), ())
+        == []
+    )
 
 
 def test_a_removed_test_is_not_found_again_in_one_that_is_skipped() -> None:
-    sources = Sources([a_case("test_a", "f(1)")], [a_case("test_b", "f(1)")], frozenset(["t.py"]))
-    before, after = listing("t.py::test_a"), Listing.of({"t.py::test_b": "skipped", "t.py::test_c": "passed"})
+    sources = Sources([a_case("test_a", "f(1)")], [a_case("test_b", "f(1)")], frozenset(["test.py"]))
+    before, after = (
+        listing("test.py::test_a"),
+        Listing.of({"test.py::test_b": "skipped", "test.py::test_c": "passed"}),
+    )
     assert kinds(compare(before, after, sources, ())) == [Kind.REMOVED]
 
 
 def test_two_tests_are_not_found_again_in_one_case_with_other_values() -> None:
-    old = [Case("t.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12"]
-    sources = Sources(old, [Case("t.py", "test_f", "f", ("f(3)",), ("f(_)",))], frozenset(["t.py"]))
-    found = compare(listing("t.py::test_1", "t.py::test_2"), listing("t.py::test_f"), sources, ())
-    assert found == [Finding(Kind.REMOVED, "t.py::test_2")]
+    old = [Case("test.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12"]
+    sources = Sources(old, [Case("test.py", "test_f", "f", ("f(3)",), ("f(_)",))], frozenset(["test.py"]))
+    found = compare(listing("test.py::test_1", "test.py::test_2"), listing("test.py::test_f"), sources, ())
+    assert found == [Finding(Kind.REMOVED, "test.py::test_2")]
 
 
 def test_without_listings_the_text_says_what_is_gone_skipped_or_emptied() -> None:
     old = [a_case(f"test_{n}", f"f({n})") for n in "abcd"]
-    skipped = Case("t.py", "test_b", "", ("f(b)",), ("f(b)",), frozenset(), is_skipped=True)
+    skipped = Case("test.py", "test_b", "", ("f(b)",), ("f(b)",), frozenset(), is_skipped=True)
     new = [skipped, a_case("test_c"), a_case("test_renamed", "f(d)")]
-    found = compare(None, None, Sources(old, new, frozenset(["t.py"])), ())
+    found = compare(None, None, Sources(old, new, frozenset(["test.py"])), ())
     assert {(f.kind, f.what) for f in found} == {
-        (Kind.REMOVED, "t.py::test_a"), (Kind.SKIPPED, "t.py::test_b"), (Kind.EMPTIED, "t.py::test_c"),
+        (Kind.REMOVED, "test.py::test_a"), (Kind.SKIPPED, "test.py::test_b"), (Kind.EMPTIED, "test.py::test_c"),
     }  # fmt: skip
 
 
 def test_without_listings_a_test_that_stays_is_no_home_of_one_that_is_gone() -> None:
-    small, big = (Case("t.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12")
-    found = compare(None, None, Sources([small, big], [small], frozenset(["t.py"])), ())
-    assert found == [Finding(Kind.REMOVED, "t.py::test_2")]
+    small, big = (Case("test.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12")
+    found = compare(None, None, Sources([small, big], [small], frozenset(["test.py"])), ())
+    assert found == [Finding(Kind.REMOVED, "test.py::test_2")]
 
 
 def test_tests_in_a_language_that_no_check_lists_are_compared_by_their_text() -> None:
     sources = Sources([a_case("adds", "f(1)", path="a.test.js")], [], frozenset(["a.test.js"]))
-    assert kinds(compare(listing("t.py::a"), listing("t.py::a"), sources, ())) == [Kind.REMOVED]
+    assert kinds(compare(listing("test.py::a"), listing("test.py::a"), sources, ())) == [Kind.REMOVED]
+
+
+def test_tests_in_files_that_no_check_lists_are_compared_by_their_text() -> None:
+    old = [a_case("test_b", "f(1)", path="unit/test_b.py"), a_case("test_c", "f(1)", path="unit/helpers.py")]
+    found = compare(listing("test.py::a"), listing("test.py::a"), Sources(old), ())
+    assert found == [Finding(Kind.REMOVED, "unit/test_b.py::test_b")]
 
 
 def test_names_that_are_made_while_a_test_runs_count_by_number() -> None:
@@ -181,7 +195,7 @@ def test_of_numbers_alone_fewer_are_found() -> None:
 
 
 def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
-    found = [Finding(Kind.REMOVED, f"t.py::test_{n}\x1b[31m") for n in range(12)]
+    found = [Finding(Kind.REMOVED, f"test.py::test_{n}\x1b[31m") for n in range(12)]
     said = sentences(found)
     assert len(said) == 1
     assert said[0].endswith(" and 2 more")
@@ -200,4 +214,4 @@ def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
     ],
 )
 def test_the_evidence_of_tests_in_words(evidence: dict[str, object], said: str) -> None:
-    assert tests_of(evidence) == said
+    assert number_of_tests(evidence) == said
