@@ -67,6 +67,20 @@ def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
     assert len(github.world.prs) == 1
 
 
+@pytest.mark.fault("H5")
+def test_a_pull_request_that_could_be_merged_at_once_is_left_to_a_person(
+    project: Project, bare: Path, github: GitHubApi
+) -> None:
+    github.world.merge_state = "CLEAN"
+
+    assert project.loop().code == 0
+
+    assert_published(project, bare, github)
+    assert [pr["state"] for pr in github.world.prs] == ["OPEN"]
+    assert github.operations()
+    assert not [name for name in github.operations() if "merge" in name.lower()]
+
+
 def test_a_pull_request_is_opened_with_the_evidence(project: Project, bare: Path, github: GitHubApi) -> None:
     called = project.loop()
 

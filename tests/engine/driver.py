@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ralphy.adapters.lock import Lock
+from ralphy.core.errors import RalphyError
 from ralphy.engine.reactor import Patience, run_feature
 from tests.engine.building import open_feature
 
@@ -52,5 +53,14 @@ def main(root: str, feature: str, what: str, *more: str) -> int:
     return rest.exit_code
 
 
+def run(*words: str) -> int:
+    """The exit code, also of an error that the command line would word."""
+    try:
+        return main(*words)
+    except RalphyError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(run(*sys.argv[1:]))

@@ -153,9 +153,9 @@ def _sound(project: Project, known: Known) -> Iterator[str]:
 
 def _nothing_lost(project: Project, known: Known) -> Iterator[str]:
     for path, content in known.precious.items():
-        if not path.exists():
+        if not path.exists() and not _is_kept(project, content):
             yield f"{path.name} of the person is gone"
-        elif path.read_bytes() != content:
+        elif path.exists() and path.read_bytes() != content:
             yield f"{path.name} of the person was changed"
     refs = git(project, "for-each-ref", "--format=%(objectname)", "refs/ralphy").split()
     for end in ended(project):
@@ -192,6 +192,13 @@ def _no_cheat(project: Project, known: Known) -> Iterator[str]:
             modes = git(project, "diff-tree", "-r", f"{commit}^", commit)
             if re.search(r"^:\d+ (120000|160000)", modes, re.M):
                 yield f"{commit[:10]} of {story} holds a link or a nested repository"
+
+
+def _is_kept(project: Project, content: bytes) -> bool:
+    """Is this content reachable from a ref? An agent's stash takes a person's new files along; it is kept."""
+    done = subprocess.run(["git", "hash-object", "--stdin"], input=content, cwd=project.repo, env=project.env,
+                          capture_output=True, check=True)  # fmt: skip
+    return done.stdout.decode().strip() in git(project, "rev-list", "--objects", "--all")
 
 
 def ended(project: Project) -> Iterator[dict[str, Any]]:

@@ -80,19 +80,30 @@ def draw(seed: int) -> Plan:
         before = scenes.drawn(chance)
         drawn += before
         acts[name] = [*(scene.act for scene in before), chance.choice(scenes.LAST)]
-    scenario = {
+    scenario: dict[str, Any] = {
         "defaults": {"cost_usd": 0.01, "delay_s": chance.choice((0, 0, 0, 0.05, 0.15))},
         "spec": chance.choice(scenes.SPECS),
         "qa": chance.choice(scenes.REVIEWS),
         "stories": {**acts, "*": [scenes.LAST[0]]},
     }
     gates = {"spec": chance.choice(("auto", "auto", "human")), "qa": chance.choice(("auto", "auto", "human"))}
+    is_boxed = chance.random() < 0.15  # where there is a sandbox, some are in it
+    if is_boxed:  # its agents cannot count their runs: what costs no attempt would be played for ever
+        scenario["qa"] = scenes.REVIEWS[0]
+        scenario["stories"] = {
+            name: [act for act in acts if not is_free(act)] for name, acts in scenario["stories"].items()
+        }
     is_small = os.geteuid() == 0 and chance.random() < 0.12
     kinds = strikes.ON_A_SMALL_DISK if is_small else strikes.ORDINARY
     return Plan(
         chance,
         stories if is_by_hand else (),
-        {"gates": gates, "limits": {"max_attempts": 9, "min_free_mb": 0}, "timeouts": {"agent": 2.5}},
+        {
+            "gates": gates,
+            "safety": {"sandbox": "auto" if is_boxed else "none"},
+            "limits": {"max_attempts": 9, "min_free_mb": 0},
+            "timeouts": {"agent": 2.5},
+        },
         scenario,
         tuple(strikes.draw(chance, kinds) for _ in range(chance.randint(0, 4))),
         tuple(
@@ -104,6 +115,11 @@ def draw(seed: int) -> Plan:
         tuple(drawn),
         is_small,
     )
+
+
+def is_free(act: dict[str, Any]) -> bool:
+    """An act that uses no attempt."""
+    return "limit" in act or act.get("error") == "auth"
 
 
 def spend(seed: int, folder: Path) -> Told:
@@ -268,7 +284,7 @@ class Night:
                 str(strike.nth),
             ]
         else:
-            words = ["ralphy", "loop", self.project.name]
+            words = ["ralphy", "loop", self.project.name, *(["--no-wait"] if self.plan.is_on_a_small_disk else [])]
         return [sys.executable, "-P", "-m", *words]
 
     def _strike(self, strike: strikes.Strike, process: subprocess.Popen[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import time
 from collections.abc import Callable
 
 from ralphy.core.errors import ExitCode
@@ -12,6 +13,7 @@ from tests.engine.building import Project
 from tests.faults.invariants import Known, git, is_quiet, landings
 from tests.faults.strikes import make_room
 
+COME_BACK_S = 1.0
 Deed = Callable[[Project, Known, random.Random], bool]
 
 
@@ -162,10 +164,26 @@ def _ground(project: Project, known: Known) -> str:
     return ""
 
 
+def _breaker(project: Project, known: Known) -> str:
+    """As the message says."""
+    code, said = project.call("reset-circuit", project.name)
+    assert code == ExitCode.DONE, said
+    return "reset the circuit"
+
+
+def _later(project: Project, known: Known) -> str:
+    """Not to be waited for: the person comes back in a moment, and the disk has room again."""
+    make_room(project)
+    time.sleep(COME_BACK_S)
+    return "came back later"
+
+
 _REACTIONS: dict[int, Callable[[Project, Known], str]] = {
     ExitCode.WAITING: _at_a_gate,
     ExitCode.STORIES_OPEN: _open_stories,
     ExitCode.INVALID: _invalid,
     ExitCode.CONFLICT: _conflict,
     ExitCode.ENVIRONMENT: _ground,
+    ExitCode.LIMITED: _later,
+    ExitCode.BREAKER_OPEN: _breaker,
 }

@@ -36,7 +36,7 @@ FAULTS = {
 }
 SYSTEM_CALLS = [name for name in FAULTS if name != "git"]
 EVERY_NTH_OPEN = 60  # there are thousands, most of them before anything is done
-TROUBLED = (-9, 137, ExitCode.ENVIRONMENT, ExitCode.CONFLICT, ExitCode.STORIES_OPEN)
+TROUBLED = (-9, 137, ExitCode.LIMITED, ExitCode.ENVIRONMENT, ExitCode.CONFLICT, ExitCode.STORIES_OPEN)
 RUN_S = 60.0
 
 FAKE_GIT = """\
@@ -72,7 +72,7 @@ class Swept:
 def feature(folder: Path) -> Project:
     """One story that is committed, and a review that waits for a person."""
     at_home(folder)
-    project = build(folder / "place", story("US-001"), limits={"max_attempts": 9})
+    project = build(folder / "place", story("US-001"), limits={"max_attempts": 9}, safety={"sandbox": "none"})
     project.play(stories={"US-001": [works()]})
     return project
 
@@ -85,7 +85,7 @@ def has_strace() -> bool:
 
 
 def words(project: Project) -> list[str]:
-    return [sys.executable, "-P", "-m", "ralphy", "loop", project.name]
+    return [sys.executable, "-P", "-m", "ralphy", "loop", project.name, "--no-wait"]
 
 
 def call(project: Project, argv: Sequence[str], env: dict[str, str]) -> tuple[int, str]:
