@@ -21,7 +21,6 @@ NOT_PROVED: dict[str, str] = {
     "P13": OPEN,
     "P14": OPEN,
     "G8": OPEN,
-    "H5": OPEN,
     "S4": "Ralphy calls no webhooks: there is nothing to lead astray.",
 }
 
