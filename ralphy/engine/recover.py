@@ -47,13 +47,7 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
     """
     if place := w.worked_on_in:
         raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
-    killed = sweep(REPO_MARKER, repository_token(w.repository))
-    if killed:
-        w.say(f"{killed} processes of the last run were still alive and have been ended")
-    git_state.put_back_after_kill(w)
-    w.checkout.close()  # Ctrl-C ends what was kept warm, too
-    w.checkout.index_at = ""
-    w.checkout.look_anew()
+    _end_what_lives(w)
     run = w.history.open_run
     if run:
         for folder in (w.feature.private / "runs").glob(f"{run.get('run')}-*"):
@@ -82,6 +76,17 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         _close_attempt(w, run, result, base)
     else:
         _close_step(w, run, result, base)
+
+
+def _end_what_lives(w: Workspace) -> None:
+    """Nothing of the dead run goes on, and nothing that was known of the checkout holds any more."""
+    killed = sweep(REPO_MARKER, repository_token(w.repository))
+    if killed:
+        w.say(f"{killed} processes of the last run were still alive and have been ended")
+    git_state.put_back_after_kill(w)
+    w.checkout.close()  # Ctrl-C ends what was kept warm, too
+    w.checkout.index_at = ""
+    w.checkout.look_anew()
 
 
 def _base(w: Workspace, run: Entry) -> str:
