@@ -1,4 +1,4 @@
-"""The journal: one JSON object a line, appended, never changed; all counters are folds over it."""
+"""The journal: one JSON object a line, appended, never changed, chained; all counters are folds over it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from ralphy.adapters.chain import LINKAGE, Link, last_link, linked, lock
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.files import last_bytes
 from ralphy.core.errors import EnvironmentProblem
@@ -28,6 +29,8 @@ class Journal:
         self._secrets = secrets
         self._read = 0
         self._inode = 0
+        self._at = -1
+        self._link = Link()
 
     def append(self, entry: Mapping[str, Any], *, durable: bool = True) -> None:
         """Add a line; when `durable`, it (and all before it) is on the disk when this returns.
@@ -38,15 +41,24 @@ class Journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                line = self._mend(descriptor) + without_values(_dumped(entry), self._secrets) + b"\n"
+                lock(descriptor, self._path)
+                line = self._mend(descriptor) + self._linked(descriptor, entry) + b"\n"
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
+                self._at = os.fstat(descriptor).st_size
                 if durable:
                     os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise refusal(error, "the journal cannot be written", str(self._path)) from error
+
+    def _linked(self, descriptor: int, entry: Mapping[str, Any]) -> bytes:
+        """The entry as the chain's next line. Where it stands is known if nobody has written since."""
+        if os.fstat(descriptor).st_size != self._at:
+            self._link = last_link(descriptor)
+        line, self._link = linked(without_values(_dumped(entry), self._secrets), self._link)
+        return line
 
     def mend(self) -> int:
         """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
@@ -77,7 +89,7 @@ class Journal:
             except orjson.JSONDecodeError:
                 continue
             if isinstance(entry, dict):
-                yield entry
+                yield {name: value for name, value in entry.items() if name not in LINKAGE}
 
     def _new_bytes(self) -> bytes:
         """What stands behind the last line read; from the beginning if the file was taken away or cut."""

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
     "reset-circuit": ("gates", "Close the circuit breaker, so that agents are started again."),
     "logs": ("records", "Show what the agents did."),
+    "audit": ("audit", "Check that nobody has changed the journal."),
     "gc": ("upkeep", "Let go of old attempts and runs, and pack the repository."),
     "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
     "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),

@@ -62,6 +62,7 @@ def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
         read = {"inputs": {"PRD.md": s.digest("PRD.md")}} if s.digest("PRD.md") else {}
         prd = prd.with_step("spec", {**s.prd.step("spec"), **read})
     keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{artifact} approved")
+    w.record("approved", durable=False, gate=decision.gate, digest=entry["digest"], by=decision.by)
     w.milestone("approval_written")
     w.feature.file("APPROVED").unlink(missing_ok=True)
     w.milestone("marker_consumed")
@@ -77,6 +78,7 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
         entry["text"] = decision.text[:8000]
     w.record("reset", step=decision.gate)
     keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
+    w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict)
     w.milestone("rejection_written")
     set_aside(w, w.feature.file("REJECTED"))
     w.say(f"{artifact} is rejected" + (" and goes back with the remarks" if decision.text else ""))
@@ -98,6 +100,7 @@ def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
     path = w.feature.file(decision.marker)
     moved = set_aside(w, path)
     w.say(f"{decision.reason}: set aside as {moved.name if moved else 'nothing'}")
+    w.record("marker_set_aside", durable=False, marker=decision.marker, why=decision.reason)
 
 
 def stop(w: Workspace, _: d.Stop, __: Snapshot) -> None:

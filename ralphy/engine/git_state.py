@@ -141,6 +141,7 @@ def put_back_after_kill(w: Workspace) -> None:
     back = [*_found_before(w), *put_files_back(w, state), *put_back(w, state)]
     if back:
         w.say(f"changed during the run and put back: {', '.join(dict.fromkeys(back))}")
+        w.record("put_back", durable=False, by="agent", what=list(dict.fromkeys(back)))
 
 
 def _loaded(record: Mapping[str, Any]) -> GitState:

@@ -56,6 +56,7 @@ def _remote(w: Workspace) -> Remote | None:
 def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:
     push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.env)
     w.session = replace(w.session, published=oid)
+    w.record("pushed", durable=False, commit=oid, to=f"{target.name}/{s.tree.feature_branch}")
     w.say(f"pushed {oid[:10]} to {target.name}/{s.tree.feature_branch}")
 
 
@@ -73,6 +74,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
                          labels=options.labels, reviewers=options.reviewers)  # fmt: skip
     for warning in found.warnings:
         w.say(f"warning: {warning}")
+    w.record("pull_request", durable=False, url=found.url, adopted=found.adopted)
     w.say(f"pull request {'adopted' if found.adopted else 'opened'}: {found.url}")
     return found
 

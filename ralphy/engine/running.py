@@ -101,6 +101,7 @@ def _put_back(
     tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *steering, *refs)
     if tampered:
         w.say(f"changed during the run and put back: {', '.join(tampered)}")
+        w.record("put_back", durable=False, by="agent", what=list(tampered))
     return tampered
 
 

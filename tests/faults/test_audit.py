@@ -1,0 +1,152 @@
+"""The journal is a chain: what was changed in it is found, by whomever and whenever it was written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ralphy.adapters.chain import verify
+from ralphy.adapters.journal import Journal
+from ralphy.core.errors import ExitCode
+from tests.engine.building import ROOT, Project, build, drive, story, works
+from tests.engine.driver import KILLED
+
+
+def journal_of(project: Project) -> Path:
+    return project.repo / ".git" / "ralphy" / "journal.jsonl"
+
+
+def audit(project: Project) -> tuple[int, dict[str, object]]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "ralphy", "audit", "--json"], cwd=project.repo, capture_output=True, check=False,
+        env={**project.env, "PYTHONPATH": str(ROOT)}, encoding="utf-8",
+    )  # fmt: skip
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.fault("A4")
+def test_a_feature_leaves_a_journal_that_is_whole_and_tells_what_happened(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), gates={"spec": "auto", "qa": "auto"})
+    project.play(stories={"US-001": [works(cheat={"approve": True, "mark_passed": True})]})
+    project.loop()
+
+    code, found = audit(project)
+
+    assert (code, found["ok"], found["unchained"]) == (ExitCode.DONE, True, 0)
+    events = [json.loads(line)["ev"] for line in journal_of(project).read_text().splitlines()]
+    assert {"run", "end", "put_back", "approved"} <= set(events)
+    assert any("APPROVED" in line["what"] for line in project.journal("put_back"))
+
+
+def test_a_kill_and_a_new_start_carry_the_chain_on(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    project.loop()
+
+    assert audit(project)[1]["ok"] is True
+
+
+def written(tmp_path: Path, lines: int = 8) -> Path:
+    journal = Journal(tmp_path / "journal.jsonl")
+    for number in range(lines):
+        journal.append({"ev": "note", "number": number}, durable=False)
+    return tmp_path / "journal.jsonl"
+
+
+TAMPERING: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
+    "changed": (lambda rows: [*rows[:3], rows[3].replace(b'"number":3', b'"number":4'), *rows[4:]], 4),
+    "taken out": (lambda rows: [*rows[:3], *rows[4:]], 4),
+    "put in": (lambda rows: [*rows[:3], b'{"ev":"end","landed":true}', *rows[3:]], 4),
+    "moved": (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], 4),
+    "doubled": (lambda rows: [*rows[:4], rows[3], *rows[4:]], 5),
+    "cut off at the beginning": (lambda rows: rows[2:], 1),
+}
+
+
+@pytest.mark.fault("A4")
+@pytest.mark.parametrize("what", TAMPERING)
+def test_a_line_that_was_tampered_with_is_named(tmp_path: Path, what: str) -> None:
+    rows = written(tmp_path).read_bytes().splitlines()
+    tamper, line = TAMPERING[what]
+
+    found = verify(b"\n".join(tamper(rows)) + b"\n")
+
+    assert (bool(found.broken), found.line) == (True, line)
+
+
+def test_a_broken_chain_is_exit_code_4_with_its_line(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.loop()
+    path = journal_of(project)
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([rows[0], *rows[2:]]))
+
+    code, found = audit(project)
+
+    assert code == ExitCode.CONFLICT
+    assert found["broken"] == {"line": 2, "why": "lines before this one were taken out, added or moved"}
+
+
+def test_lines_of_before_there_was_a_chain_are_accepted_at_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"ev":"run"}\n{"ev":"end"}\n')
+
+    found = verify(written(tmp_path).read_bytes())
+
+    assert (found.broken, found.before, found.links) == ("", 2, 8)
+
+
+@pytest.mark.fault("F13")
+def test_a_torn_last_line_is_closed_and_the_chain_goes_on(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    os.truncate(path, path.stat().st_size - 7)
+
+    found = verify(written(tmp_path).read_bytes())
+
+    assert (found.broken, found.torn, found.links) == ("", 1, 15)
+
+
+def test_many_writers_at_once_make_one_chain(tmp_path: Path) -> None:
+    journals = [Journal(tmp_path / "journal.jsonl") for _ in range(8)]
+
+    def write(journal: Journal) -> None:
+        for number in range(40):
+            journal.append({"ev": "note", "number": number}, durable=False)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, journals))
+
+    found = verify((tmp_path / "journal.jsonl").read_bytes())
+    assert (found.broken, found.links) == ("", 320)
+
+
+@given(data=st.binary(max_size=400))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_judged_without_an_error(data: bytes) -> None:
+    verify(data)
+
+
+@given(at=st.integers(0, 10_000), value=st.integers(0, 255))
+@settings(max_examples=200, deadline=None)
+def test_no_byte_of_a_chain_can_be_changed_unseen(at: int, value: int) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        data = bytearray(written(Path(folder), 4).read_bytes())
+    at %= len(data)
+    if data[at] == value:
+        return
+    whole = verify(bytes(data))
+    data[at] = value
+    found = verify(bytes(data))
+
+    assert found.broken or found.torn or found.links < whole.links
