@@ -188,6 +188,7 @@ class _Conversation:
         return AgentResult(
             outcome=outcome,
             text=transcript.text,
+            structured=transcript.structured,
             detail=detail,
             complete=reports_success(transcript.result),
             cost_usd=transcript.cost_usd,

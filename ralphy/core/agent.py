@@ -78,13 +78,14 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the
-    provider's last word on its limit; `complete` says that a result line came and reported success.
+    """`text` is the agent's last message, `structured` the object it gave beside it; `retry_at` is epoch
+    seconds, for LIMITED; `limit` is the provider's last word on it; `complete` that a result line reported success.
     `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
     the calls that were refused."""
 
     outcome: Outcome
     text: str = ""
+    structured: Mapping[str, Any] | None = None
     detail: str = ""
     complete: bool = False
     cost_usd: float = 0.0

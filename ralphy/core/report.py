@@ -7,46 +7,68 @@ claims: only the final text counts, and of it the last complete block that says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from ralphy.core.loose import mapping_of
+from ralphy.core.prose import closing_question, confidence
 
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
 _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
           "RECOMMENDATION")  # fmt: skip
 _FIELD = re.compile(r"[-*+ \t]*[`*_]*([A-Za-z_]{6,30}?)[`*_]*[ \t]*:[`*_]*(.*)", re.S)
 _PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
+_FENCED = re.compile(r"(?:```|~~~)(?:json)?[ \t]*\n(.*)\n(?:```|~~~)", re.S)
+_HELD = ("BLOCKED", "FAILED")
 _MOST_RECOMMENDED = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`exit_signal` is None when it was not said; `promise` is "" when there was no tag on a line of its own."""
+    """`exit_signal` is None when it was not said; `promise` is "" when there was no tag on a line of its own.
+
+    `question` is one that a message without any report ends with; `guess` is what its prose sounds like.
+    """
 
     has_block: bool = False
     status: str = ""
     exit_signal: bool | None = None
     recommendation: str = ""
     promise: str = ""
+    question: str = ""
     work_type: str = field(default="", compare=False)
+    guess: float = field(default=0.0, compare=False)
 
     @property
     def holds_back(self) -> str:
         """Why the agent itself says that the work is not done; "" if it does not."""
         if self.exit_signal is False:
             return f"the agent says EXIT_SIGNAL: false{self._remark}"
-        if self.status in ("BLOCKED", "FAILED"):
+        if self.status in _HELD:
             return f"the agent says STATUS: {self.status}{self._remark}"
+        if self.question:
+            return f"the agent ends with a question: {self.question}"
         return "the agent says <promise>FAILED</promise>" if self.promise == "FAILED" else ""
 
     @property
     def asks(self) -> str:
         """The question a person has to answer, or ""."""
-        return self.recommendation if self.status == "BLOCKED" else ""
+        return self.recommendation if self.status == "BLOCKED" else self.question
 
     @property
     def is_complete(self) -> bool:
         """A whole report that says so came."""
         return self.has_block and self.exit_signal is True and not self.holds_back
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is, 0 to 1, that the agent means to be done: its own word, else a guess from its prose."""
+        if self.holds_back:
+            return 0.0
+        return 1.0 if self.is_complete else 0.9 if self.exit_signal else self.guess
 
     @property
     def says_satisfied(self) -> bool:
@@ -57,26 +79,56 @@ class Claim:
         return f": {self.recommendation}" if self.recommendation else ""
 
 
-def read(text: str) -> Claim:
-    """The claim in an agent's last message."""
+def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
+    """The claim in an agent's last message: a JSON object if it is one, else the text, and its structured output."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
     block, rest = _last_block(lines)
+    for value in (_object_in(text), structured):
+        for name, said in _json_fields(value).items():
+            block.setdefault(name, []).append(said)
+    plain = list(_outside_code(lines))
     promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
-    status, work_type = (_word(block, name) for name in ("STATUS", "WORK_TYPE"))
     # A signal that stands alone after the block, or where there is none, counts as well; false wins.
     signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
+    is_silent = not block and not promises and all(signal is None for signal in signals)
     return Claim(
         has_block=bool(block),
-        status=status,
+        status=_status(block),
         exit_signal=False if False in signals else True if True in signals else None,
         recommendation=_recommendation(block),
         promise=promises[-1] if promises else "",
-        work_type=work_type,
+        question=closing_question(plain) if is_silent else "",
+        work_type=_word(block.get("WORK_TYPE", ())),
+        guess=confidence(plain),
     )
 
 
-def _word(block: Mapping[str, Sequence[str]], name: str) -> str:
-    found = re.match("[A-Z_]*", " ".join(block.get(name, [])).upper())
+def _object_in(text: str) -> Mapping[str, Any]:
+    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other."""
+    inner = _FENCED.fullmatch(text.strip())
+    try:
+        value = orjson.loads(inner.group(1) if inner else text)
+    except ValueError:
+        return {}
+    found = mapping_of(value)
+    return mapping_of(found.get("RALPH_STATUS")) or found
+
+
+def _json_fields(value: Mapping[str, Any] | None) -> dict[str, str]:
+    """The report's fields in an object, whatever the case of their names."""
+    said = {str(name).upper(): found for name, found in (value or {}).items()}
+    plain = (str, bool, int)
+    return {name: str(said[name]).strip() for name in _NAMES if isinstance(said.get(name), plain)}
+
+
+def _status(block: Mapping[str, Sequence[str]]) -> str:
+    """Of several words, one that holds back counts."""
+    words = [_word([said]) for said in block.get("STATUS", ())]
+    return next((word for word in words if word in _HELD), words[-1] if words else "")
+
+
+def _word(said: Sequence[str]) -> str:
+    found = re.match("[A-Z_]*", " ".join(said).upper())
     return found.group() if found else ""
 
 
@@ -113,20 +165,23 @@ def _fields(lines: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _recommendation(block: Mapping[str, Sequence[str]]) -> str:
-    text = "\n".join(block.get("RECOMMENDATION", ()))[:_MOST_RECOMMENDED]
-    return "" if text.lower().rstrip(".") in ("none", "n/a") else text
+    said = (one for one in block.get("RECOMMENDATION", ()) if one.lower().rstrip(".") not in ("none", "n/a"))
+    return "\n".join(said)[:_MOST_RECOMMENDED]
 
 
 def _signals(lines: Iterable[str]) -> list[bool | None]:
     """What stands alone on a line outside of code fences."""
-    found, is_code = [], False
+    fields = (_FIELD.fullmatch(line) for line in _outside_code(lines))
+    return [_signal(f.group(2).strip(" \t`*_")) for f in fields if f and f.group(1).upper() == "EXIT_SIGNAL"]
+
+
+def _outside_code(lines: Iterable[str]) -> Iterator[str]:
+    is_code = False
     for line in lines:
         if line.lstrip().startswith(("```", "~~~")):
             is_code = not is_code
-        field = None if is_code else _FIELD.fullmatch(line)
-        if field and field.group(1).upper() == "EXIT_SIGNAL":
-            found.append(_signal(field.group(2).strip(" \t`*_")))
-    return found
+        elif not is_code:
+            yield line
 
 
 def _signal(value: str) -> bool | None:

@@ -143,6 +143,12 @@ class Transcript:
         return said or self.last_text
 
     @property
+    def structured(self) -> Mapping[str, Any] | None:
+        """What the agent gave as structured output, if its program was asked for any."""
+        found = (self.result or {}).get("structured_output")
+        return found if isinstance(found, dict) else None
+
+    @property
     def knows_its_cost(self) -> bool:
         """A result line said it, or no model has answered yet."""
         return self.has_cost or not self.answered

@@ -221,6 +221,8 @@ def _end(a: Attempt) -> dict[str, Any]:
 
 def _for_the_breaker(a: Attempt) -> dict[str, Any]:
     files = a.candidate.files
+    if a.ran.claim.status == "BLOCKED":  # whatever it changed, it says itself that it gets no further
+        return {"changed": "", "error": "blocked"}
     says_testing = not files and a.ran.claim.work_type == "TESTING"
     return {
         "changed": a.candidate.code if files else "",

@@ -85,7 +85,7 @@ def agent_run(
     tampered = _put_back(w, snapshot, before, remembered, began)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
-    yield Ran(run, result, read(result.text), outbox, tampered)
+    yield Ran(run, result, read(result.text, result.structured), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
 

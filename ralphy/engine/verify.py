@@ -116,7 +116,10 @@ def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
 def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:
     """What a reader of the evidence should know although the story counts."""
     doubts = (
-        (not _is_explicit(claim), "the agent gave no report (EXIT_SIGNAL is missing)"),
+        (
+            not _is_explicit(claim),
+            f"the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: {claim.confidence:.1f} of 1",
+        ),
         (
             bool(candidate.tampered),
             f"control files were changed and put back: {', '.join(candidate.tampered[:5])}",

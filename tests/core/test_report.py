@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import jinja2
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -227,3 +229,73 @@ def test_a_text_made_to_be_slow_is_read_in_no_time(text: str) -> None:
     began = time.process_time()
     assert read(text) == Claim()
     assert time.process_time() - began < 2.0
+
+
+JSON = {"status": "COMPLETE", "exit_signal": True, "work_type": "TESTING", "recommendation": "none"}
+
+
+@pytest.mark.parametrize(
+    "text", [orjson.dumps(JSON).decode(), f"```json\n{orjson.dumps(JSON).decode()}\n```",
+             orjson.dumps({"RALPH_STATUS": JSON}).decode()],
+)  # fmt: skip
+def test_a_message_that_is_a_json_object_is_a_report(text: str) -> None:
+    claim = read(text)
+    assert claim == COMPLETE and claim.is_complete and claim.work_type == "TESTING"
+    assert read(text.replace("true", "false")).holds_back
+
+
+def test_structured_output_counts_beside_the_text_and_false_wins() -> None:
+    assert read("Done.", JSON).is_complete
+    assert read(block(), {"exit_signal": False}).holds_back
+    assert read(block(EXIT_SIGNAL="false"), JSON).holds_back
+    assert read(block(), {"STATUS": "BLOCKED", "recommendation": "Which?"}).asks == "Which?"
+    values: list[Any] = [{}, {"exit_signal": []}, {"status": None, 5: 5}, {"STATUS": {"a": 1}}, None]
+    for value in values:
+        assert read("Done.", value) == Claim()
+
+
+@pytest.mark.parametrize("text", ['{"exit_signal": true', '{"exit_signal": tru}', "[1, 2]", '{"a": 1}', "{", "null"])
+def test_json_that_is_broken_or_says_nothing_is_text(text: str) -> None:
+    assert read(text) == Claim()
+    assert read(f"{text}\n{block()}") == COMPLETE
+
+
+@pytest.mark.fault("A6")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am NOT outputting <promise>STORY_DONE</promise> yet.",
+        "I will only say <promise>COMPLETE</promise> when all is done",
+        "The file says:\n> <promise>STORY_DONE</promise>\n> EXIT_SIGNAL: true",
+        "`<promise>STORY_DONE</promise>` is what I would print.",
+        "The log has EXIT_SIGNAL: true in it.",
+    ],
+)
+def test_signals_that_are_negated_quoted_or_told_are_none(text: str) -> None:
+    claim = read(text)
+    assert (claim.promise, claim.exit_signal, claim.is_complete) == ("", None, False)
+
+
+@pytest.mark.fault("A8")
+def test_a_message_without_a_report_that_ends_with_a_question_asks() -> None:
+    claim = read("I looked around.\n\nThere are two ways.\nShould people sign in with OAuth or with passwords?\n")
+    assert claim.asks == "There are two ways.\nShould people sign in with OAuth or with passwords?"
+    assert claim.holds_back and claim.confidence == 0.0
+    for text in (f"Shall I go on?\n{block()}", f"{block()}\nShall I go on?", "Why? Because.\nDone.",
+                 "EXIT_SIGNAL: true\n\nAnything else?", "Look:\n```\nwhy?\n```\n", "> Really?"):  # fmt: skip
+        assert read(text).asks == "", text
+
+
+def test_prose_is_a_guess_that_says_how_sure_it_is() -> None:
+    sure = read("I implemented the form. All tests pass, everything is done.").confidence
+    unsure = read("I could not finish: two tests still fail, the form is not implemented yet.").confidence
+    assert 0.0 == unsure < read("I looked at it.").confidence < sure <= 0.8
+    assert (read("").confidence, read("EXIT_SIGNAL: true").confidence, read(block()).confidence) == (0.0, 0.9, 1.0)
+    assert read(f"All done, all tests pass.\n{block(EXIT_SIGNAL='false')}").confidence == 0.0
+
+
+@given(st.text(), st.none() | st.dictionaries(st.text(), st.text() | st.booleans() | st.none() | st.integers()))
+def test_whatever_is_said_is_read_and_never_more_than_sure(text: str, structured: dict[str, object] | None) -> None:
+    claim = read(text, structured)
+    assert 0.0 <= claim.confidence <= 1.0
+    assert not (claim.is_complete and claim.holds_back)

@@ -44,9 +44,17 @@ def assert_untouched(project: Project) -> None:
     assert not (project.repo / "greet.py").exists()
 
 
+def early_warning(resets_in_s: int) -> dict[str, Any]:
+    """The headers of an answer whose provider says that the limit is all but used up."""
+    unified = {"status": "allowed_warning", "representative-claim": "five_hour", "reset": f"@+{resets_in_s}",
+               "5h-utilization": "0.97", "5h-surpassed-threshold": "0.9", "5h-reset": f"@+{resets_in_s}"}  # fmt: skip
+    return {f"anthropic-ratelimit-unified-{k}": v for k, v in unified.items()}
+
+
 @pytest.mark.fault("N1")
-def test_a_usage_limit_is_waited_out_and_costs_no_attempt(git_repo: Path, private_home: Path) -> None:
-    with Scripted({"US-001": [[GREETING[0][0]], usage_limit(4), *GREETING]}) as api:
+@pytest.mark.parametrize("resets_in_s", [4, 20])
+def test_a_usage_limit_is_waited_out_and_costs_no_attempt(resets_in_s: int, git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [[GREETING[0][0]], usage_limit(resets_in_s), *GREETING]}) as api:
         project = subscribed(with_claude(git_repo, private_home, api.url))
         project.plan(STORIES[0])
         called = project.loop("--max-iterations", "2")
@@ -55,8 +63,29 @@ def test_a_usage_limit_is_waited_out_and_costs_no_attempt(git_repo: Path, privat
     assert called.code == BUDGET
     assert "waiting until" in called.said and "the usage limit (five_hour) is reached" in called.said
     assert project.ends() == [("US-001", "limited"), ("US-001", "succeeded")]
-    assert second - first >= 4
+    assert second - first >= resets_in_s
     assert project.trailer("Ralphy-Attempt") == ["1"]
+    limit = project.journal("end")[0]["limit"]
+    assert (limit["status"], limit["kind"]) == ("rejected", "five_hour")
+    assert 0 <= project.journal("run")[1]["at"] - limit["resets_at"] <= 5
+
+
+@pytest.mark.fault("N1")
+def test_an_early_warning_is_heeded_before_the_next_story(git_repo: Path, private_home: Path) -> None:
+    answers = [[said] if isinstance(said, str) else said for said in GREETING]
+    warned = [{"blocks": blocks, "headers": early_warning(8)} for blocks in answers]
+    farewell = [[write("farewell.py", "def farewell() -> str:\n    return 'Bye'\n")], report()]
+    with Scripted({"US-001": warned, "US-002": farewell}) as api:
+        project = subscribed(with_claude(git_repo, private_home, api.url))
+        project.plan(STORIES[0], {"id": "US-002", "title": "Farewell", "priority": 9})
+        called = project.loop("--max-iterations", "2")
+
+    assert called.code == BUDGET, called.said
+    assert "97% of the usage limit (five_hour) is used up" in called.said
+    limit = project.journal("end")[0]["limit"]
+    assert (limit["status"], limit["utilization"]) == ("allowed_warning", 0.97)
+    assert 0 <= project.journal("run")[1]["at"] - limit["resets_at"] <= 5
+    assert project.ends() == [("US-001", "succeeded"), ("US-002", "succeeded")]
 
 
 @pytest.mark.fault("N1")
