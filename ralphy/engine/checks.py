@@ -17,6 +17,7 @@ from ralphy.core.listing import Listing
 from ralphy.core.runner_output import read_output
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
+from ralphy.engine.room import require_room
 from ralphy.engine.walls import around, walls
 from ralphy.engine.workspace import Workspace
 
@@ -56,13 +57,18 @@ class CheckResult:
 
 
 def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
-    """Run them in order; with `until_red`, the first red one is the last."""
+    """Run them in order; with `until_red`, the first red one is the last.
+
+    Raises DiskFull when one is red and there is no room on the disk: what it says then is worth nothing.
+    """
     results = []
     env = check_environment(w, run)
     with Reports() as reports:
         for check in w.checks:
             results.append(_reported(w, check, env, reports))
             w.say(f"  check {results[-1].sentence()}")
+            if not results[-1].is_green:
+                require_room(w)
             if until_red and not results[-1].is_green and not results[-1].is_empty:
                 break
     return results

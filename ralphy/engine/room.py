@@ -21,6 +21,12 @@ def places(w: Workspace) -> tuple[Path, ...]:
     return w.repository.root, w.repository.common_dir
 
 
+def require_room(w: Workspace) -> None:
+    """DiskFull if nothing can be written any more."""
+    if has_no_room(places(w)):
+        raise DiskFull("there is no room on the disk", where=str(w.repository.root), hint="free some space")
+
+
 def note_room(w: Workspace, rest: Rest) -> None:
     """Remember since when there is no room."""
     is_short = isinstance(rest, Wait) and rest.exit_code == ExitCode.ENVIRONMENT

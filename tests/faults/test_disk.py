@@ -98,6 +98,28 @@ def test_a_disk_that_an_agent_has_filled_is_waited_for_and_costs_no_attempt(disk
 
 @needs_root
 @pytest.mark.fault("F1")
+def test_checks_that_fail_on_a_full_disk_say_nothing_about_the_code(disk: Path) -> None:
+    """The baseline is taken on a full disk, and is red: nobody calls the code red for it."""
+    project, filler, told = two(disk), disk / "filler", disk.parent / "told"
+    fails = f"sh -c 'test -e {told} || {{ touch {told}; cat /dev/zero > {filler}; exit 1; }}'"
+    project.configure(gates={"spec": "auto"}, limits={"min_free_mb": 0}, checks=[{"name": "test", "run": fails}])
+    now = [NOON]
+
+    def clock() -> float:
+        now[0] += 10.0
+        if now[0] > NOON + 300 and told.exists():
+            filler.unlink(missing_ok=True)
+        return now[0]
+
+    ended = project.loop(clock=clock)
+
+    assert ended.code == ExitCode.WAITING, ended.text
+    assert [row["red"] for row in project.journal("baseline") if row.get("red")] == []
+    assert_done(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
 @pytest.mark.fault("F4")
 @pytest.mark.parametrize("what", ["bytes", "inodes"])
 def test_a_disk_without_room_ends_an_impatient_loop_in_words_and_the_next_one_goes_on(disk: Path, what: str) -> None:
