@@ -193,6 +193,35 @@ def test_the_page_on_make_tells_of_every_target_of_a_repository() -> None:
     assert set(listed) == repository_targets()
 
 
+PROMISES = [ROOT / "docs" / name for name in ("reliability.md", "security.md")]
+
+
+def promises() -> list[tuple[str, list[str]]]:
+    """(page and heading, the tests that prove it) of every promise that ends with "Proved by"."""
+    found = []
+    for path in PROMISES:
+        for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", path.read_text(encoding="utf-8"), re.M | re.S):
+            _, proved, tests = body.partition("Proved by:")
+            if proved:
+                found.append((f"{path.name}: {heading}", re.findall(r"`(tests/[\w/]+\.py::test_\w+)`", tests)))
+    return found
+
+
+@pytest.mark.parametrize(("promise", "tests"), promises())
+def test_every_promise_names_tests_that_there_are(promise: str, tests: list[str]) -> None:
+    assert tests, promise
+    for name in tests:
+        path, _, function = name.partition("::")
+        assert re.search(rf"^def {function}\(", (ROOT / path).read_text(encoding="utf-8"), re.M), name
+
+
+def test_the_page_of_promises_proves_each_of_them() -> None:
+    headings = re.findall(r"^## (.+)$", PROMISES[0].read_text(encoding="utf-8"), re.M)
+    assert [f"reliability.md: {heading}" for heading in headings] == [
+        name for name, _ in promises() if name.startswith("reliability")
+    ]
+
+
 def test_the_changelog_begins_with_this_version_or_with_what_is_unreleased() -> None:
     newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     assert newest and newest[1] in ("Unreleased", __version__)

@@ -12,7 +12,7 @@ from ralphy.core import decision as d
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
-from ralphy.core.ground import baseline, budget, circuit, ground, pause
+from ralphy.core.ground import baseline, budget, circuit, ground, no_room, pause
 from ralphy.core.history import StoryHistory
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
@@ -43,7 +43,7 @@ def _on_clean_ground(s: Snapshot, decision: d.Decision) -> d.Decision:
 
 
 def _recovery(s: Snapshot, _: Config) -> d.Decision | None:
-    return d.Recover(s.unfinished) if s.unfinished else None
+    return (no_room(s) or d.Recover(s.unfinished)) if s.unfinished else None
 
 
 def _stop(s: Snapshot, _: Config) -> d.Decision | None:

@@ -16,7 +16,8 @@ from ralphy.core.stories import all_ready
 _HOUR_S = 3600.0
 _SOON_S = 6 * _HOUR_S
 AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
-_LOOK_S = 30.0
+_LOOK_S = 5.0
+_LEAST_MB = 1.0  # what clearing up after a full disk takes
 MOST_SHORT_S = 8 * _HOUR_S
 
 
@@ -96,8 +97,15 @@ def room(s: Snapshot, config: Config) -> d.Rest | None:
                          "(limits.min_free_mb)")  # fmt: skip
 
 
+def no_room(s: Snapshot) -> d.Rest | None:
+    """As long as the disk that was full is full, nothing is tried again."""
+    if not s.session.short_since or s.free_mb >= _LEAST_MB:
+        return None
+    return wait_for_room(s.session, s.now, "the disk is full")
+
+
 def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
-    """A look at the disk every half a minute; after a night of it a person should know."""
+    """A look at the disk every few seconds; after a night of it a person should know."""
     if session.short_since and now - session.short_since >= MOST_SHORT_S:
         return d.Halt(f"{why}, for hours: free some space, start again to go on", ExitCode.ENVIRONMENT)
     return d.Wait(f"{why}: waiting until there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)

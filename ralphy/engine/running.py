@@ -131,7 +131,8 @@ def _listener(w: Workspace) -> Callable[[Activity], None]:
             w.checkout.refs.warm()
         if activity.kind == "warning":
             w.say(activity.text)
-        w.show(activity)
+        else:
+            w.show(activity)
 
     return hear
 

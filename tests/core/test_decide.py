@@ -79,6 +79,14 @@ RULES: dict[str, Situation] = {
         snapshot(unfinished="the last run ended without a word", markers={"STOP": marker()}),
         d.Recover, "without a word", {},
     ),
+    "on a disk that is still full, clearing up is not tried again": (
+        snapshot(unfinished="the last run ended without a word", session={"short_since": NOW - 60}, free_mb=0.0),
+        d.Wait, "the disk is full", {"exit_code": ExitCode.ENVIRONMENT, "until": NOW + 5},
+    ),
+    "when there is room again, what was cut short is cleared first": (
+        snapshot(unfinished="the last run ended without a word", session={"short_since": NOW - 60}, free_mb=9.0),
+        d.Recover, "without a word", {},
+    ),
     # STOP
     "stop asks to end": (snapshot(markers={"STOP": marker()}), d.Stop, "STOP", {}),
     "a consumed stop ends the session": (
