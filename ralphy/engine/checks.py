@@ -78,7 +78,7 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
     """Run a check, and take in what its runner reported of the tests."""
     result = _run(w, check, reports.environment(env, check.name), shared=reports.folder)
     if is_refused(result.exit, result.output):
-        result = _run(w, check, env)
+        result = _run(w, check, env, shared=reports.folder)
     return replace(result, run=check.run, listing=reports.read(check.name) or read_output(result.output))
 
 

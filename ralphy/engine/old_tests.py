@@ -8,8 +8,6 @@ repository.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -59,25 +57,23 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str,
 
 
 def _run(w: Workspace, candidate: Candidate, check: Check, edited: Mapping[str, Entry]) -> Listing | None:
-    folder = Path(tempfile.mkdtemp(prefix="ralphy-old-tests-"))
     try:
-        if not _lay_out(w, candidate.tree, folder):
-            return None
-        for path, entry in edited.items():
-            _put(w, folder / path, entry)
         with Reports() as reports:
+            folder = Path(reports.folder) / "tree"
+            if not _lay_out(w, candidate.tree, folder):
+                return None
+            for path, entry in edited.items():
+                _put(w, folder / path, entry)
             env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
             words = [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
-            seconds = min(check.timeout_s, _MOST_SECONDS)
-            capture(
-                w.supervisor, Command(around(walls(w).checks, words, env), str(folder), env, seconds), _OUTPUT_BYTES
-            )
+            there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
+            words = [*around(walls(w).checks, [*there, *words], env, reports.folder)]
+            command = Command(tuple(words), str(folder), env, min(check.timeout_s, _MOST_SECONDS))
+            capture(w.supervisor, command, _OUTPUT_BYTES)
             return reports.read(check.name)
     except (OSError, EnvironmentProblem) as error:
         w.say(f"the old versions of edited tests could not be run: {error}")
         return None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _pytest_at(words: Sequence[str]) -> int:

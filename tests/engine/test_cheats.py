@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import Act, assert_clean, build, story
+from tests.engine.building import ROOT, Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
 
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
@@ -307,22 +307,37 @@ def test_the_evidence_says_that_no_check_names_its_tests(tmp_path: Path) -> None
     assert evidence["tests"] == {"compared": "by their text: no check names its tests"}
 
 
+CHANGED_RULES = {
+    "calc.py": CALC.replace("a + b", "a + b + 1"),
+    TEST_FILE: TESTS.replace("(1, 2) == 3", "(1, 2) == 4").replace("== 30", "== 31"),
+}
+OLD_FAIL = f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::test_small, {TEST_FILE}::test_big"
+
+
 def test_what_fails_of_the_old_version_of_an_edited_test_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    tests = TESTS.replace("(1, 2) == 3", "(1, 2) == 4").replace("== 30", "== 31")
-    code = CALC.replace("a + b", "a + b + 1")
 
-    project = played(tmp_path, {"write": {"calc.py": code, TEST_FILE: tests}})
+    project = played(tmp_path, {"write": CHANGED_RULES})
 
     assert project.landed() == ["login/US-001"]
-    said = f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::test_small, {TEST_FILE}::test_big"
-    assert said in project.story("US-001")["evidence"]["warnings"]
+    assert OLD_FAIL in project.story("US-001")["evidence"]["warnings"]
     assert list(temporary.iterdir()) == []
     assert_clean(project)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_tests_are_compared_in_the_closed_sandbox_too(tmp_path: Path) -> None:
+    seen = [str(ROOT), sys.prefix, sys.base_prefix, str(tmp_path / "scenario.json")]
+
+    project = played(tmp_path, {"write": CHANGED_RULES}, safety={"level": "strict", "ro_paths": seen})
+
+    evidence = project.story("US-001")["evidence"]
+    assert evidence["tests"]["compared"] == "by name"
+    assert OLD_FAIL in evidence["warnings"]
 
 
 def test_an_edited_test_whose_old_version_passes_is_not_spoken_of(tmp_path: Path) -> None:
