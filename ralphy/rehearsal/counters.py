@@ -17,7 +17,7 @@ def state_path(environ: Mapping[str, str], cwd: str) -> str:
     if named := environ.get("RALPHY_REHEARSAL_STATE"):
         return files.join(cwd, named)
     common = common_dir(cwd)
-    return files.join(common, "ralphy", "rehearsal.json") if common else ""
+    return files.join(common, "rehearsal.json") if common else ""
 
 
 def common_dir(start: str) -> str:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ralphy.adapters.proc_table import RUN_MARKER
-from tests.conftest import is_gone
+from tests.conftest import is_gone, why_no_sandbox
 from tests.e2e.claude_cli import real_claude, with_subscription
 from tests.e2e.greetings import GREET, GREETING, STORIES, TEST_GREET
 from tests.e2e.project import BRANCH, Project, with_claude
@@ -161,11 +161,15 @@ def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, pr
     assert project.ends() == [("US-001", "succeeded")]
 
 
-def test_a_run_past_its_deadline_is_ended_and_still_paid_for(git_repo: Path, private_home: Path) -> None:
+@pytest.mark.parametrize("sandbox", ["none", "bwrap"])
+def test_a_run_past_its_deadline_is_ended_and_still_paid_for(git_repo: Path, private_home: Path, sandbox: str) -> None:
+    """The interrupt that asks for the bill reaches the CLI in the sandbox as well."""
+    if sandbox == "bwrap" and (why := why_no_sandbox()):
+        pytest.skip(why)
     half = "def greet() -> None: ...\n"
     mended = [[read("greet.py")], [edit("greet.py", half, GREET), write("tests/test_greet.py", TEST_GREET)], report()]
     with Scripted({"US-001": [[write("greet.py", half)], [bash("sleep 60; true")], *mended]}) as api:
-        project = with_claude(git_repo, private_home, api.url)
+        project = with_claude(git_repo, private_home, api.url, RALPHY_SAFETY_SANDBOX=sandbox)
         project.plan(STORIES[0])
         Project(project.repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN)
         called = project.loop(*ONE_RUN)

@@ -73,7 +73,7 @@ def test_a_terminated_hang_ends_without_a_result(rehearse: Rehearse, running: Ru
 def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(rehearse: Rehearse, running: Running) -> None:
     child = rehearse.start({"silent_hang": True})
     running.append(child)
-    state = Path(rehearse.cwd, ".git/ralphy/rehearsal.json")
+    state = Path(rehearse.cwd, ".git/rehearsal.json")
     until(state.exists, "the run was counted")
     until(lambda: "S (sleeping)" in Path(f"/proc/{child.pid}/status").read_text(), "it sleeps")
     assert child.stdout is not None

@@ -101,7 +101,7 @@ def test_the_nth_run_takes_the_nth_act_and_the_last_one_again(rehearse: Rehearse
     runs = [rehearse() for _ in range(4)]
     assert [run.code for run in runs] == [0, 3, 0, 0]
     assert [runs[n].text.split("\n")[0] for n in (0, 2, 3)] == ["one", "three", "three"]
-    state = json.loads((rehearse.cwd / ".git" / "ralphy" / "rehearsal.json").read_text())
+    state = json.loads((rehearse.cwd / ".git" / "rehearsal.json").read_text())
     assert state["runs"] == {"story/login/US-001": 4}
 
 
@@ -145,7 +145,7 @@ def test_worktrees_share_their_counts(rehearse: Rehearse, git: RunGit, tmp_path:
     rehearse(act)
     rehearse.cwd = tmp_path / "second"
     rehearse(act)
-    state = json.loads((tmp_path / "repo" / ".git" / "ralphy" / "rehearsal.json").read_text())
+    state = json.loads((tmp_path / "repo" / ".git" / "rehearsal.json").read_text())
     assert state["runs"] == {"story/login/US-001": 2}
 
 
