@@ -25,7 +25,7 @@ from tests.conftest import FOREIGN, GIT_CONFIG
 from tests.engine.building import ROOT, Project, build, story
 from tests.engine.driver import KILLED
 from tests.faults import person, scenes, strikes
-from tests.faults.invariants import Known, broken, broken_at_rest, git
+from tests.faults.invariants import Known, broken, broken_at_rest, git, git_state
 
 RUN_S = 60.0  # a call of the loop that takes longer hangs
 MOST_CALLS = 30  # without any further disturbance a feature has to come to its end within so many calls
@@ -138,7 +138,7 @@ def spend(seed: int, folder: Path) -> Told:
         subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
         project.git("remote", "add", "origin", str(remote))
         project.play(**plan.scenario)
-        known = Known(base=project.git("rev-parse", "HEAD"))
+        known = Known(base=project.git("rev-parse", "HEAD"), git_state=git_state(project))
         try:
             told.end = Night(plan, project, known, told).go()
         except (AssertionError, RalphyError, OSError, subprocess.SubprocessError, ValueError) as error:
@@ -200,7 +200,8 @@ class Night:
                 return self._end("done")
             if code == ExitCode.DONE:
                 continue
-            if code == ExitCode.UNEXPECTED or (code in BY_SIGNAL and strike is None):
+            stops = any(scene.name == "stop_marker" for scene in self.plan.drawn)  # it might be a person's
+            if code == ExitCode.UNEXPECTED or (code in BY_SIGNAL and strike is None and not stops):
                 raise AssertionError(f"exit {code}: {self._said()}")
             reaction = person.react(self.project, self.known, code) if code not in BY_SIGNAL else ""
             self.told.log.append(f"exit {code}" + (f", {reaction}" if reaction else ""))

@@ -82,6 +82,15 @@ GIT = (
     Scene("merges", runs("git switch -qc side-$$", "git commit -qm side --allow-empty", "git switch -q -",
                          "git merge -q --no-ff -m 'wip: merge' side-$$ || true"), 2, touches_prd=True),
 )  # fmt: skip
+STATE = (
+    Scene("moves_main", runs("git update-ref refs/heads/main HEAD", commit="wip: to be moved"), 3),
+    Scene("deletes_main", runs("git update-ref -d refs/heads/main"), 2),
+    Scene("tags", runs("git tag v-evil", "git tag -a -m evil v-evil-2"), 3),
+    Scene("plants_a_hook", runs("printf '#!/bin/sh\\ntouch /tmp/ralphy-hit' > .git/hooks/post-commit",
+                                "chmod +x .git/hooks/post-commit"), 3),
+    Scene("configures", runs("git config core.fsmonitor 'touch /tmp/ralphy-hit'", "git config user.name Evil"), 3),
+    Scene("replaces", runs("git replace HEAD HEAD~1"), 2),
+)  # fmt: skip
 CHEATS = (
     Scene("forges_trailers", sly(cheat={"forge_trailer": True}), 5),
     Scene("marks_passed", breaks(cheat={"mark_passed": True}), 5, touches_prd=True),
@@ -101,7 +110,7 @@ CHEATS = (
     Scene("stop_marker", runs(f"touch {FOLDER}/STOP"), 2),
     Scene("moves_the_private_folder", runs(f"rm -rf {FOLDER}/.ralphy/runs"), 2),
 )  # fmt: skip
-SCENES = (*TROUBLE, *GIT, *CHEATS)
+SCENES = (*TROUBLE, *GIT, *STATE, *CHEATS)
 
 REVIEWS = (
     [reports()],
