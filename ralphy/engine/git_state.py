@@ -25,6 +25,7 @@ from ralphy.adapters.lock import holder
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.git_refs import put_refs_back
+from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace
 
 
@@ -105,6 +106,9 @@ def put_files_back(w: Workspace, state: GitState) -> list[str]:
     for path in changed:
         set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
         state.files.put_back(path)
+    if read_intent(w):  # nothing is landed while an agent works: whoever wrote that, it was not Ralphy
+        set_aside(w, w.intent)
+        changed.append(str(w.intent))
     if not _stands(_head_text(w.repository)) and state.head:
         replace_file(w.repository.git_dir / "HEAD", f"{state.head}\n".encode())
         changed.append(str(w.repository.git_dir / "HEAD"))
