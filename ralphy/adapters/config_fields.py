@@ -108,6 +108,7 @@ RULES: Mapping[str, Rule] = {
     "verify.edited_checks": _FINDING,
     "safety.secret_scan": Rule('"auto", "block", "warn" or "off"', choices=("auto", "block", "warn", "off")),
     "limits.max_file_mb": Rule("a number of megabytes above 0", above=0, most=100_000),
+    "git.hooks": Rule('"run" or "skip"', choices=("run", "skip")),
     "git.commit": Rule('"squash" or "keep"', choices=("squash", "keep")),
     "git.branch_prefix": Rule("the beginning of a branch name, such as ralphy/", pattern=_REF),
     "git.base": Rule("the name of a branch, or nothing", pattern=rf"(|{_REF}(?<![./]))"),

@@ -150,6 +150,7 @@ class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
     base: str = ""
+    hooks: str = "run"
 
 
 @dataclass(frozen=True, slots=True)

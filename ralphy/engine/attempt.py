@@ -68,7 +68,8 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         verdict = judge(w, story, ran.result, ran.claim, candidate, forged)
         forgery.require_branch(w, w.feature_branch, head)
         w.milestone("judged")
-        settle(w, Attempt(story, decision.attempt, prd, head, ran, candidate, verdict, tip))
+        judged = verdict.candidate or candidate
+        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, tip))
 
 
 def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:

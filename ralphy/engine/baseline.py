@@ -12,6 +12,7 @@ from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, set_made_aside
 from ralphy.engine.checks import CheckResult, run_checks, set_up
+from ralphy.engine.hooks import ask_before_work
 from ralphy.engine.workspace import Workspace
 
 
@@ -36,7 +37,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     set_up(w)
     w.say("the checks are run on the code as it is")
     before = set(changed_paths(w))
-    results = run_checks(w, "baseline", until_red=False)
+    results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
     set_made_aside(w, before)
     record_baseline(w, snapshot.tree.code, results)
 

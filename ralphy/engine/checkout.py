@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.adapters import git
@@ -41,6 +42,7 @@ class Checkout:
     all_refs: RefState
     git_files: GitFiles = field(default_factory=GitFiles)
     git_record: str = ""
+    hooks: Path | None = None
     included: tuple[tuple[object, ...], tuple[str, ...]] | None = None
     index_at: str = ""
     clean_at: str = ""

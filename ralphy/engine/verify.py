@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ralphy.core.agent import AgentResult, Outcome
@@ -14,6 +14,7 @@ from ralphy.core.substance import why_no_work
 from ralphy.engine.baseline import had_no_tests, record_baseline
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
+from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import tests_kept
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
@@ -38,6 +39,7 @@ class Verdict:
     question: str = ""
     goes_on: bool = False
     drifted: bool = False
+    candidate: Candidate | None = None
     tests: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,11 +62,22 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         return _no_work(w, result, claim, candidate, why)
     if claim.holds_back:
         return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
+    hooked = run_hook(w, candidate)
+    return replace(_judge_code(w, story, result, claim, hooked), candidate=hooked.candidate)
+
+
+def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, hooked: Hooked) -> Verdict:
+    """Is what would be committed free of secrets, and what do the hook and the checks say of it?"""
+    candidate = hooked.candidate
+    if candidate.refused:
+        return Verdict(Outcome.REJECTED, candidate.refused, candidate.refused, hooked.results)
     secrets = secrets_in(w, candidate.green, candidate.tree)
     if secrets and scan_policy(w) == "block":
         why = f"{'; '.join(secrets[:5])}: a secret is not committed"
         return Verdict(Outcome.REJECTED, why, f"{why}. Read it from the environment instead", goes_on=True)
-    results = _check(w, candidate)
+    stops = failed(hooked.results, w.history.known_red, False)
+    checks = [] if stops else _check(w, candidate)
+    results = [*hooked.results, *checks]
     drifted = drift(w, candidate) if results else ()
     if drifted:
         what = f"{', '.join(drifted[:5])} changed while the checks ran: what was checked is not what would be committed"
@@ -74,7 +87,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
         digest = digest_failure([r.name for r in red], red[0].output, said)
         return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
-    kept = tests_kept(w, story, candidate, results)
+    kept = tests_kept(w, story, candidate, checks)
     if kept.rejected:
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
@@ -82,7 +95,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    shown = (*kept.warnings, *secrets, *old_tests_fail(w, candidate))
+    shown = (*kept.warnings, *secrets, *old_tests_fail(w, candidate), *hooked.warnings)
     warnings = (*_warnings(result, claim, candidate, results), *shown)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 

@@ -20,7 +20,6 @@ NOT_PROVED: dict[str, str] = {
     "P10": OPEN,
     "P13": OPEN,
     "P14": OPEN,
-    "G8": OPEN,
     "S4": "Ralphy calls no webhooks: there is nothing to lead astray.",
 }
 

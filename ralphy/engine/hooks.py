@@ -1,0 +1,109 @@
+"""The repository's own pre-commit hook, run as the first of the checks, on the candidate as a commit would have it.
+
+It sees an index of its own that holds the candidate, without control files. What it changes becomes the candidate:
+formatters do so, and then often end with an error; so a hook that changed something is asked once more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters import git
+from ralphy.core.config import Check
+from ralphy.engine.candidate import Candidate, write_candidate
+from ralphy.engine.changes import changed_paths, is_control
+from ralphy.engine.checks import CheckResult, run_one
+from ralphy.engine.environment import check_environment
+from ralphy.engine.restore import check_out
+from ralphy.engine.workspace import Workspace
+
+NAME = "pre-commit"
+_CHECK = Check(NAME, "git hook run --ignore-missing pre-commit", 120.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """The candidate as the hook left it, and what the hook said; no result where there is none to run."""
+
+    candidate: Candidate
+    results: Sequence[CheckResult] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def is_red(self) -> bool:
+        return any(not result.is_green for result in self.results)
+
+
+def hook_of(w: Workspace) -> Path | None:
+    """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
+    if w.config.git.hooks == "skip":
+        return None
+    path = _folder(w) / NAME
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def _folder(w: Workspace) -> Path:
+    """Where git looks for hooks, as it was configured before any agent worked; asked once."""
+    if w.checkout.hooks is None:
+        try:  # the last value is the one by which Ralphy's own calls run no hooks
+            rows = w.repository.run("config", "--type=path", "-z", "--get-all", "core.hooksPath").split(b"\0")[:-2]
+        except git.GitError:
+            rows = []
+        named = os.fsdecode(rows[-1]) if rows else ""
+        w.checkout.hooks = w.repository.root / named if named else w.repository.common_dir / "hooks"
+    return w.checkout.hooks
+
+
+def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
+    """Run the hook on a candidate; nothing happens without one."""
+    hook = hook_of(w)
+    if hook is None:
+        return Hooked(candidate)
+    own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
+    warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
+    result = _ask(w, candidate.tree)
+    after = write_candidate(w, candidate.green)
+    if after.tree != candidate.tree and not after.refused:
+        w.say(f"the {NAME} hook changed files: they are part of what is checked")
+        result = result if result.is_green else _ask(w, after.tree)
+        last = write_candidate(w, candidate.green)
+        if last.tree != after.tree:
+            result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
+        after = last
+    aside = tuple(dict.fromkeys((*candidate.set_aside, *after.set_aside)))
+    tampered = tuple(dict.fromkeys((*candidate.tampered, *after.tampered)))
+    w.say(f"  check {result.sentence()}")
+    return Hooked(Candidate(after.tree, after.code, after.green, after.files, tampered, after.refused, aside),
+                  (result,), warnings)  # fmt: skip
+
+
+def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
+    """What the hook says of the code as it is, for the baseline; what it changes is put back."""
+    if hook_of(w) is None:
+        return []
+    green, before = w.objects.tree_of(head), set(changed_paths(w))
+    result = _ask(w, green)
+    check_out(w, green, [path for path in changed_paths(w) if path not in before and not is_control(w, path)])
+    w.say(f"  check {result.sentence()}")
+    return [result]
+
+
+def _ask(w: Workspace, tree: str) -> CheckResult:
+    """Run the hook with an index that holds this tree."""
+    w.objects.persist(tree)
+    w.objects.sync()
+    index = w.repository.git_dir / "ralphy-hook-index"
+    try:
+        w.repository.run("read-tree", tree, index=index)
+        w.repository.run("update-index", "-q", "--refresh", "--really-refresh", index=index)
+        differs = w.repository.run("diff-files", "--name-only", "-z", index=index)
+        if differs:  # control files: no business of a hook's
+            w.repository.run("update-index", "-z", "--assume-unchanged", "--stdin", stdin=differs, index=index)
+        env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}
+        return run_one(w, _CHECK, env)
+    finally:
+        for left in (index, index.with_name(f"{index.name}.lock")):
+            left.unlink(missing_ok=True)
