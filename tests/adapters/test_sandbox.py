@@ -65,6 +65,8 @@ def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
         "touch .ralphy/config.yaml",
         "umount docs/features/login",
         "mount -o remount,rw,bind docs/features/login",
+        "unshare -rm sh -c 'mount -o remount,rw,bind docs/features/login; echo HACK > docs/features/login/prd.json'",
+        "unshare -rm sh -c 'umount docs/features/login; echo HACK > docs/features/login/prd.json'",
     ],
 )
 @pytest.mark.fault("A4")
