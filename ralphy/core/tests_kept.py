@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from ralphy.core.cases import Case
 from ralphy.core.findings import Finding, Kind
 from ralphy.core.listing import FAILED, PASSED, Listing
+from ralphy.core.written import Written
 
 _RAN = (PASSED, FAILED)
 # Of Python, what a runner collects by itself: a helper beside the tests may have any name.
@@ -167,29 +168,29 @@ class _Homes:
     """Where a test may have gone to: the tests of the changed files that run now."""
 
     def __init__(self, sources: Sources, old: Runs, new: Runs) -> None:
-        self._sources, self._new = sources, new
+        self._changed, self._new_runs = sources.changed, new
+        self._old, self._new = Written(sources.old), Written(sources.new)
         self._room = {case: new.times(case) - old.times(case) for case in sources.new}
 
     def is_written(self, key: Key) -> bool:
         """Is there a test of that name in the files as they were before?"""
-        return any(key.means(case) for case in self._sources.old)
+        return any(map(key.means, self._old.named(key.short)))
 
     def is_unchanged(self, key: Key) -> bool:
         """Is a test still written where it was, although it does not run?"""
-        if key.path and not any(map(key.is_at, self._sources.changed)):
+        if key.path and not any(map(key.is_at, self._changed)):
             return True
-        return any(key.means(case) for case in self._sources.new)
+        return any(map(key.means, self._new.named(key.short)))
 
     def has(self, key: Key, times: int) -> bool:
         """Is the test's body, or all that it asserts, in one that runs now?"""
-        lost = next((case for case in self._sources.old if key.means(case)), None)
+        lost = next(filter(key.means, self._old.named(key.short)), None)
         if lost is None:
             return self._moved_unread(key)
-        running = [case for case, room in self._room.items() if room > 0 or self._new.times(case)]
-        if any(_holds(case, lost) for case in running):
+        if any(_holds(case, lost) for case in self._new.holding(lost) if self._new_runs.times(case)):
             return True
-        for case in running:
-            if self._room[case] >= min(times, 1) and _resembles(case, lost):
+        for case in self._new.resembling(lost):
+            if self._room[case] >= min(times, 1) and self._new_runs.times(case) and _resembles(case, lost):
                 self._room[case] -= 1
                 return True
         return False
@@ -197,7 +198,7 @@ class _Homes:
     def _moved_unread(self, key: Key) -> bool:
         """A test of a kind that cannot be read is where one of its name runs in another file."""
         return any(found.name == key.name and found.path != key.path and times and found.path
-                   for found, times in self._new.ran.items())  # fmt: skip
+                   for found, times in self._new_runs.ran.items())  # fmt: skip
 
 
 def _holds(case: Case, lost: Case) -> bool:
@@ -220,16 +221,23 @@ def _by_text(sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
     """Without listings: which tests are not written anywhere any more, or take themselves out."""
     new = {(case.path, case.name): case for case in sources.new}
     old = {(case.path, case.name): len(case.asserts) for case in sources.old}
-    live = [case for case in sources.new if not case.is_skipped]
-    grown = [case for case in live if len(case.asserts) > old.get((case.path, case.name), -1)]
+    live = Written(case for case in sources.new if not case.is_skipped)
+    grown = Written(case for case in sources.new
+                    if not case.is_skipped and len(case.asserts) > old.get((case.path, case.name), -1))  # fmt: skip
     for lost in sources.old:
         if may_go(lost.shown, removes) or lost.is_skipped or not _COLLECTED.search(lost.path):
             continue
         still = new.get((lost.path, lost.name))
         if still is not None and still.is_skipped:
             yield Finding(Kind.SKIPPED, lost.shown)
-        elif still is None and not (any(_holds(c, lost) for c in live) or any(_resembles(c, lost) for c in grown)):
+        elif still is None and not _is_among(lost, live, grown):
             yield Finding(Kind.REMOVED, lost.shown)
+
+
+def _is_among(lost: Case, live: Written, grown: Written) -> bool:
+    """Is all that a test asserted in one that is live, or is it one that is new or asserts more than before?"""
+    holds = any(_holds(case, lost) for case in live.holding(lost))
+    return holds or any(_resembles(case, lost) for case in grown.resembling(lost))
 
 
 def _weakened(sources: Sources, removes: Sequence[str], ran: Runs | None) -> Iterator[Finding]:
