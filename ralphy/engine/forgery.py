@@ -107,5 +107,6 @@ def log_of(path: Path) -> list[str]:
 
 
 def is_agents(row: str) -> bool:
-    """Does a line of git's log carry the agent's word?"""
-    return row.partition("\t")[2].startswith(AGENT)
+    """Does a line of git's log carry the agent's word, or none? What people type says what it is; plumbing does not."""
+    said = row.partition("\t")[2]
+    return not said.strip() or said.startswith(AGENT)

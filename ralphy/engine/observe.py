@@ -29,7 +29,7 @@ def observe(workspace: Workspace) -> Snapshot:
     unfinished = _unfinished(w)
     prd = committed_prd(w) if unfinished else w.store.load()
     artifacts = _artifacts(w)
-    tree = _tree(w, prd)
+    tree = _tree(w, prd, unfinished)
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
@@ -78,13 +78,15 @@ def _unfinished(w: Workspace) -> str:
     return f"the last run ({what}) ended without a word: it is cleared first"
 
 
-def _tree(w: Workspace, prd: Prd) -> Tree:
+def _tree(w: Workspace, prd: Prd, unfinished: str) -> Tree:
     branch, head = git.head_of(w.repository)
-    if not head:
-        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     base = base_branch(w.repository, w.config)
     w.branch = str(prd.raw.get("branchName") or "")
     mine = w.feature_branch
+    if not head and unfinished:  # the dead run has deleted its branch: recovery puts it back
+        return Tree(head="", branch=branch, base=base, feature_branch=mine, code="")
+    if not head:
+        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     dirty, edited = changed_files(w, head, is_on_branch=branch == mine)
     prefix = w.config.git.branch_prefix
     others = branch.removeprefix(prefix) if branch.startswith(prefix) and branch != mine else ""
@@ -147,8 +149,8 @@ def _names(w: Workspace) -> int:
 
 def committed_prd(w: Workspace) -> Prd:
     """prd.json as the last commit has it, or no stories: the one to trust while a dead run is not cleared."""
-    head = git.head_of(w.repository)[1]
-    data = w.objects.read(f"{head}:{w.feature.in_repository('prd.json')}")
+    head = git.head_of(w.repository)[1] or str((w.history.open_run or {}).get("green") or "")
+    data = w.objects.read(f"{head}:{w.feature.in_repository('prd.json')}") if head else None
     if data is None:
         return Prd.of({"userStories": []})
     return canonical(Prd.of(check_prd(data, f"{head[:10]}:{w.feature.in_repository('prd.json')}")))

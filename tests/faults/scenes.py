@@ -43,6 +43,8 @@ UNKNOWN_LINES = [
     '{"type":"system","subtype":"brand_new","n":1e300}',
 ]
 
+BY_PLUMBING = "git update-ref HEAD $(git commit-tree -p HEAD -m 'wip: by plumbing' $(git add src; git write-tree))"
+
 TROUBLE = (
     Scene("red", breaks(), 10),
     Scene("nothing", {"say": "All done."}, 6),
@@ -85,6 +87,7 @@ GIT = (
 STATE = (
     Scene("moves_main", runs("git update-ref refs/heads/main HEAD", commit="wip: to be moved"), 3),
     Scene("deletes_main", runs("git update-ref -d refs/heads/main"), 2),
+    Scene("commits_by_plumbing", breaks(run=[["sh", "-c", BY_PLUMBING]]), 3),
     Scene("tags", runs("git tag v-evil", "git tag -a -m evil v-evil-2"), 3),
     Scene("plants_a_hook", runs("printf '#!/bin/sh\\ntouch /tmp/ralphy-hit' > .git/hooks/post-commit",
                                 "chmod +x .git/hooks/post-commit"), 3),
