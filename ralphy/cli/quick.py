@@ -161,10 +161,11 @@ def status_text(v: dict[str, Any]) -> str:
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
-    unknown = f" and {v['unknown_cost_runs']} runs of unknown cost" if v.get("unknown_cost_runs") else ""
+    unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
-        lines.append(f"  ahead:   {ahead['stories_left']} stories, about {ahead['seconds'] / 60:.0f} min "
+        minutes = max(1, round(ahead["seconds"] / 60))
+        lines.append(f"  ahead:   stories left: {ahead['stories_left']}, about {minutes} min "
                      f"and ${ahead['cost_usd']:.2f} at the pace so far")  # fmt: skip
     breaker = v.get("circuit_breaker") or {}
     if breaker.get("state", "CLOSED") != "CLOSED":

@@ -36,7 +36,7 @@ EXIT_MEANINGS = {
     ExitCode.STORIES_OPEN: "ended with failed or blocked stories",
     ExitCode.BREAKER_OPEN: "the circuit breaker is open: runs led nowhere, one after the other",
     ExitCode.BUDGET: "budget, iterations or time reached",
-    ExitCode.LIMITED: "the provider's limit, when told not to wait",
+    ExitCode.LIMITED: "the provider's limit, when it is not waited for",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.TERMINATED: "terminated (SIGTERM)",
 }

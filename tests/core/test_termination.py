@@ -92,6 +92,17 @@ lines = st.fixed_dictionaries(
         "changed": few(["", "t1", "t2"]),
         "error": few(["a", "b"]),
         "test_only": few([True, None]),
+        "until_reset": few([True, None]),
+        "limit": few(
+            [
+                None,
+                {},
+                {"status": "allowed_warning", "utilization": 0.97, "resets_at": NOW + 600},
+                {"status": "allowed_warning", "utilization": None, "resets_at": "soon"},
+                {"status": "rejected", "utilization": 1.0, "resets_at": NOW + 600},
+            ]
+        ),
+        "at": few([NOW - 4000, NOW - 60, NOW, NOW + 28800, None]),
         "gate": few(["spec", "qa"]),
         "digest": digests,
         "ctime_ns": times,
@@ -188,6 +199,19 @@ def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: C
     assert repr(seen) == before
     if isinstance(decision, d.Rest):
         assert decision.exit_code in EXIT_MEANINGS
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(snapshots, configs)
+def test_a_wait_for_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, config: Config) -> None:
+    """By the clock, or, whatever the clock says, because it was waited for: no limit holds for ever."""
+    decision = decide(seen, config)
+    if not isinstance(decision, d.Wait) or decision.until is None:
+        return
+    assert seen.now < decision.until <= seen.now + config.limits.max_wait_s
+    waited = replace(seen, session=replace(seen.session, waited=decision.until))
+    for later in (decide(seen.at(decision.until), config), decide(waited, config)):
+        assert not isinstance(later, d.Wait) or later.until != decision.until
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -63,7 +63,7 @@ def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: py
     assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at"}
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
-    assert "ahead:   2 stories" in call("status")[1]
+    assert "ahead:   stories left: 2, about 1 min and $1.00" in call("status")[1]
 
 
 def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_run_whose_cost_nobody_knows_is_counted_as_such(tmp_path: Path, capfd:
     assert (first["outcome"], first["cost"], first["cost_unknown"]) == ("crashed", 0.0, True)
     call = Call(project.repo, capfd)
     assert call.json("status")[1]["unknown_cost_runs"] == 1
-    assert "and 1 runs of unknown cost" in call("status")[1]
+    assert "(runs of unknown cost: 1)" in call("status")[1]
 
 
 def test_a_cost_that_the_dead_runs_stream_tells_is_booked(tmp_path: Path) -> None:
