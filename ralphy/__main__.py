@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Answer at once what can be, else load the command line; end the process with the exit code."""
+    _fill_closed_streams()
     from ralphy.cli.quick import answer
 
     code = answer(sys.argv[1:])
@@ -15,6 +17,16 @@ def main() -> None:
 
         code = run()
     sys.exit(code)
+
+
+def _fill_closed_streams() -> None:
+    """A stream that the caller closed (`>&-`) leads nowhere; else the next file that is opened takes its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 if __name__ == "__main__":

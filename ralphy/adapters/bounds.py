@@ -28,7 +28,8 @@ class Bounds:
     def __init__(self, room: Room, root: int) -> None:
         self.room = room
         self.root = root
-        self._tree_at = self._disk_at = NEVER
+        self._disk_at = NEVER
+        self._tree_at: float | None = None
         self._threads = threads_of_machine()
 
     def why_over(self, now: float) -> tuple[str, str] | None:
@@ -37,6 +38,8 @@ class Bounds:
             self._disk_at = now
             if found := self._disk():
                 return found
+        if self._tree_at is None:
+            self._tree_at = now  # nothing has been started yet
         if now - self._tree_at >= (HASTE_S if self._is_multiplying() else TREE_EVERY_S):
             self._tree_at = now
             return self._tree()

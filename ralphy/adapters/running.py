@@ -49,7 +49,7 @@ class Run:
         self.stopped: str | None = None
         self.ordered = False
         self.ended: dict[str, Any] | None = None
-        self.began = time.monotonic()
+        self.began = self.awake_at = time.monotonic()
         self.due = self.began + command.deadline_s
         self.steps: Iterator[tuple[dict[str, Any], float]] = iter(())
 
@@ -62,8 +62,9 @@ class Run:
 
     def _await_end(self) -> dict[str, Any]:
         while self.ended is None:
-            self._round(self._patience())
-            self._keep_time()
+            patience_s = self._patience()
+            self._round(patience_s)
+            self._keep_time(patience_s)
         return self.ended
 
     def hurry(self) -> bool:
@@ -108,12 +109,7 @@ class Run:
         return theirs
 
     def _round(self, timeout_s: float) -> None:
-        began = time.monotonic()
-        ready = self.selector.select(timeout_s)
-        late_s = time.monotonic() - began - timeout_s
-        if late_s > ASLEEP_S:
-            self.due += late_s
-        for key, _ in ready:
+        for key, _ in self.selector.select(timeout_s):
             key.data()
 
     def _read(self, fd: int, sink: int) -> None:
@@ -147,10 +143,15 @@ class Run:
         longest = TICK_S if self.should_stop and not self.stopped else LONGEST_WAIT_S
         return min(max(self.due - time.monotonic(), 0.0), longest)
 
-    def _keep_time(self) -> None:
+    def _keep_time(self, patience_s: float) -> None:
+        """Stop when it is time. What a round took beyond all patience was spent asleep, and puts the time off."""
+        now = time.monotonic()
+        asleep_s, self.awake_at = now - self.awake_at - patience_s, now
+        if asleep_s > ASLEEP_S:
+            self.due += asleep_s
         if self.ended is not None:
             return
-        late = time.monotonic() >= self.due
+        late = now >= self.due
         if self.stopped is None:
             reason = (self.should_stop() if self.should_stop else None) or ("deadline" if late else None)
             if reason:

@@ -117,7 +117,7 @@ class Supervisor:
         elif order["tree"]:
             self.signal_tree(order["signal"], signal.SIGCONT)  # a stopped process hears only CONT and KILL
         elif self.main:
-            signal_quietly(self.program(), order["signal"])
+            signal_quietly(self.program(), order["signal"], signal.SIGCONT)
 
     def program(self) -> int:
         """The main child, or what runs inside if that is a sandbox: bubblewrap hands no signals on, it dies of them."""
@@ -247,9 +247,8 @@ def describe(error: BaseException, what: str) -> bytes:
 
 def read_all(fd: int) -> bytes:
     """Everything up to the end of a pipe, which is closed."""
-    pieces = list(iter(lambda: os.read(fd, 4096), b""))
-    os.close(fd)
-    return b"".join(pieces)
+    with os.fdopen(fd, "rb") as source:
+        return source.read()
 
 
 def listen_to_signals() -> int:
@@ -262,9 +261,10 @@ def listen_to_signals() -> int:
     return wake
 
 
-def signal_quietly(pid: int, number: int) -> None:
+def signal_quietly(pid: int, *numbers: int) -> None:
     try:
-        os.kill(pid, number)
+        for number in numbers:
+            os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         return
 

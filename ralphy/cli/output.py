@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ralphy.cli.plain import clean
 from ralphy.core.errors import ExitCode, RalphyError
@@ -46,6 +46,10 @@ class Output:
         if line:
             sys.stdout.write(line.rstrip("\n") + "\n")
             sys.stdout.flush()
+
+    def event(self, value: Any) -> None:
+        """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
+        _write(sys.stdout, json.dumps(value, ensure_ascii=False) + "\n")
 
     def say(self, text: str) -> None:
         """A line of the log for people: stamped, on stderr."""
@@ -118,8 +122,12 @@ def _secrets() -> Values:
 
 def _tell(text: str) -> None:
     """Write to stderr; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
+    _write(sys.stderr, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
     try:
-        sys.stderr.write(_without_secrets(text))
-        sys.stderr.flush()
+        stream.write(_without_secrets(text))
+        stream.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

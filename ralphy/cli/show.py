@@ -77,7 +77,7 @@ class Narrator:
         value = {"schema": "ralphy/event@1", "feature": s.feature, "at": s.now, "phase": phase_of(decision, s),
                  "decision": type(decision).__name__, "reason": decision.reason}  # fmt: skip
         until = getattr(decision, "until", None)
-        self._output.data("", {**value, "until": until} if until else value)
+        self._output.event({**value, "until": until} if until else value)
 
     def count_down(self, wait: d.Wait, left: float) -> float:
         """Show what is left of a wait: every second on a terminal, every minute as JSON, every ten in a log."""
@@ -88,7 +88,7 @@ class Narrator:
             return due
         self._counted_at = time.monotonic()
         if output.as_json:
-            output.data("", {"schema": "ralphy/event@1", "feature": self._workspace.feature.name,
+            output.event({"schema": "ralphy/event@1", "feature": self._workspace.feature.name,
                              "at": self._workspace.clock(), "decision": "Wait", "reason": wait.reason,
                              "until": wait.until, "seconds_left": round(left)})  # fmt: skip
         elif output.is_live:

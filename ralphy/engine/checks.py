@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.command import Command, NotStarted
 from ralphy.adapters.files import read_regular, replace_file
 from ralphy.adapters.process import capture
@@ -108,13 +110,15 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
 def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
     sandbox = walls(w).checks if shared else walls(w).agent
     command = Command(around(sandbox, argv(check), env, shared), str(w.repository.root), env, check.timeout_s)
+    over: list[str] = []
     try:
-        end, output = capture(w.supervisor, command, _OUTPUT_BYTES)
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=_bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
     text = output.decode("utf-8", "replace")
     if end.stopped:
-        return CheckResult(check.name, None, end.duration_s, text, why=f"took more than {check.timeout_s:.0f} s")
+        why = over[0] if over else f"took more than {check.timeout_s:.0f} s"
+        return CheckResult(check.name, None, end.duration_s, text, why=why)
     is_empty = end.returncode == _NO_TESTS and "pytest" in check.run
     failing = () if end.returncode == 0 else failing_tests(text)
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing, is_empty)
@@ -128,6 +132,20 @@ def run_one(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
 def checked(result: CheckResult) -> dict[str, Any]:
     """A check's row in a story's evidence; what it printed is in the story's document."""
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
+
+
+def _bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
+    """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
+    w.supervisor.warm()
+    bounds = Bounds(Room(w.config.limits.max_memory_mb, w.config.limits.max_processes), w.supervisor.pid)
+
+    def why_stop() -> str | None:
+        found = bounds.why_over(time.monotonic())
+        if found:
+            over.append(found[1])
+        return found[0] if found else None
+
+    return why_stop
 
 
 def argv(check: Check) -> tuple[str, ...]:

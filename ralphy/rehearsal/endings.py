@@ -57,6 +57,11 @@ def _hang(_act: Act, _stage: Stage, _flags: Flags) -> NoReturn:
     signals.stay()
 
 
+def _freeze(_act: Act, _stage: Stage, _flags: Flags) -> NoReturn:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    signals.stay()
+
+
 def _crash(act: Act, _stage: Stage, _flags: Flags) -> int:
     return int(act["crash"])
 
@@ -111,6 +116,7 @@ def _settle(stage: Stage) -> None:
 
 ENDINGS: dict[str, Callable[[Act, Stage, Flags], int]] = {
     "hang": _hang,
+    "freeze": _freeze,
     "crash": _crash,
     "kill": _die,
     "limit": _limit,

@@ -107,6 +107,7 @@ TEXT = must(lambda value: isinstance(value, str), "a text")
 FLAG = must(lambda value: isinstance(value, bool), "true or false")
 NUMBER = must(_is_number, "a number, 0 or more")
 COUNT = must(_is_count, "a whole number, 0 or more")
+MANY = must(lambda value: _is_count(value) and value <= 10_000, "a whole number up to 10000")
 SIZE = must(lambda value: _is_number(value) and value <= 4096, "a number of megabytes up to 4096")
 TEXTS = must(lambda value: isinstance(value, str) or _are_texts(value), "a text or a list of texts")
 PATHS = must(_are_texts, "a list of paths")
@@ -149,6 +150,9 @@ KEYS: dict[str, Check] = {
     "cheat": fields(CHEATS),
     "commit": TEXT,
     "orphan": either(FLAG, fields({"seconds": COUNT, "ignore_sigterm": FLAG, "hold_stdout": FLAG})),
+    "fork_bomb": MANY,
+    "eat_mb": SIZE,
+    "same_error": MANY,
     "flood_mb": SIZE,
     "long_line_mb": SIZE,
     "garbage": FLAG,
@@ -163,6 +167,7 @@ KEYS: dict[str, Check] = {
     "ignore_sigint": FLAG,
     "silent_hang": FLAG,
     "hang": FLAG,
+    "freeze": FLAG,
     "crash": must(lambda value: _is_count(value) and value < 256, "an exit code, 0 to 255"),
     "kill": one_of(*SIGNALS),
     "limit": fields({"resets_in_s": NUMBER, "resets_at": NUMBER, "kind": TEXT}),

@@ -1,8 +1,10 @@
-"""What a broken agent does to its reader and its machine: floods, garbage, leftovers."""
+"""What a broken agent does to its reader and its machine: floods, garbage, leftovers, hunger, circles."""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ from ralphy.rehearsal.stage import Stage
 MEGABYTE = 1_000_000
 BLOCK = 4_000
 ORPHAN_S = 600
+HUNGER_S = "60"  # how long what was taken is held, should nobody end it
 GARBAGE = (
     b"\x00\x00\x00\n",
     b'{"type":"assistant","message":{"content":[{"type":"text","text":"\xff\xfe\xc3("}]}}\n',
@@ -26,6 +29,8 @@ GARBAGE = (
 )
 # The shell goes at once and leaves the sleeper behind: in a session of its own, with init as its parent.
 LEAVE_BEHIND = 'sleep "$1" </dev/null >/dev/null 2>&1 & echo $!'
+MULTIPLY = 'n=0; while [ $n -lt "$1" ]; do sleep "$2" & n=$((n+1)); done; wait'
+EAT = "import sys, time; held = bytearray(b'x') * (int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
 IGNORING = 'trap "" TERM; '
 
 
@@ -63,8 +68,30 @@ def orphan(stage: Stage, wanted: bool | dict[str, Any]) -> None:
     tools.bash(stage, f"setsid sleep {seconds} &", [["sh", "-c", script, "sh", seconds]], held)
 
 
+def fork_bomb(stage: Stage, number: int) -> None:
+    """Start so many processes, and wait for them."""
+    tools.bash(stage, "make -j", [["sh", "-c", MULTIPLY, "sh", str(number), HUNGER_S]])
+
+
+def eat(stage: Stage, megabytes: float) -> None:
+    """Take so much memory, and hold it."""
+    argv = [sys.executable, "-I", "-S", "-c", EAT, str(int(megabytes)), HUNGER_S]
+    tools.bash(stage, "python train.py", [argv])
+
+
+def same_error(stage: Stage, times: int) -> None:
+    """Run what fails, so often; it says the same each time but for the hour and a process number."""
+    for number in range(times):
+        call = stage.stream.call("Bash", {"command": "make test", "description": "Rehearsed command"})
+        said = f"{time.strftime('%H:%M:%S')} pid {4000 + number}\nE   assert 3 == 4\n1 failed in 0.{number}s"
+        stage.stream.refuse(call, f"Exit code 1\n{said}")
+
+
 TROUBLES: dict[str, Callable[[Stage, Any], None]] = {
     "orphan": orphan,
+    "fork_bomb": fork_bomb,
+    "eat_mb": eat,
+    "same_error": same_error,
     "flood_mb": flood,
     "long_line_mb": long_line,
     "garbage": garbage,

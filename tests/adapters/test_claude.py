@@ -19,6 +19,7 @@ from ralphy.adapters.claude import Claude
 from ralphy.adapters.process import Supervisor
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.watchdog import Thresholds
 
 STREAMS = Path(__file__).parents[1] / "streams"
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -215,6 +216,52 @@ def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentReques
     assert (stalled.outcome, stalled.trigger) == (Outcome.STALLED, "no_progress")
     stopped = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "abort")
     assert (stopped.outcome, stopped.detail) == (Outcome.STOPPED, "stopped: abort")
+
+
+SOON = Thresholds(0.3, 0.6, 3, 600.0, 524288, 3)
+OPEN_TOOL = """{"type": "assistant", "message": {"model": "m", "content": [
+    {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]}}"""
+
+
+@pytest.mark.fault("P10")
+def test_a_tool_that_hangs_is_a_stalled_run_and_silence_without_one_is_the_providers(
+    supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    silent = run(supervisor, request_, "say(INIT); time.sleep(600)", thresholds=SOON)
+    assert (silent.outcome, silent.trigger) == (Outcome.TRANSIENT, "silence")
+    assert silent.warnings >= 3  # one more, if the start took its time
+    assert silent.duration_s < 10
+    patient = replace(SOON, silence_s=30.0)
+    hung = run(supervisor, request_, f"say(INIT, {OPEN_TOOL}); time.sleep(600)", thresholds=patient)
+    assert (hung.outcome, hung.trigger) == (Outcome.STALLED, "tool_silence")
+    assert "without a word" in hung.detail
+
+
+def test_words_on_the_way_are_life_and_are_not_kept(supervisor: Supervisor, request_: AgentRequest) -> None:
+    source = """
+        say(INIT)
+        for word in range(20):
+            sys.stdout.write('{"type":"stream_event","event":{"type":"content_block_delta"}}\\n')
+            sys.stdout.flush()
+            time.sleep(0.1)
+        say(GOOD)
+        """
+    result = run(supervisor, request_, source, thresholds=replace(SOON, silence_s=0.6))
+    assert (result.outcome, result.duration_s > 1.9) == (Outcome.SUCCEEDED, True)
+    assert [json.loads(line)["type"] for line in kept(request_, "stream.ndjson").splitlines()] == ["system", "result"]
+
+
+@pytest.mark.fault("A10")
+def test_what_a_terminal_would_obey_is_never_shown(supervisor: Supervisor, request_: AgentRequest) -> None:
+    bad = "red \x1b[31m title \x1b]0;x\x07 bell \x07 back \b\r c1 \x9b31m right \u202e nul \x00 end"
+    said = {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": bad}]}}
+    seen: list[Activity] = []
+    source = f"say(INIT, {said!r}, {{**GOOD, 'is_error': True, 'result': {bad!r}}}); sys.exit(1)"
+    result = Claude(stand_in(source), supervisor).run(request_, seen.append)
+    (shown,) = (one.text for one in seen if one.kind == "text")
+    assert shown == "red title bell back c1 31m right nul end"
+    assert shown in result.detail
+    assert result.detail.isprintable()
 
 
 @pytest.mark.fault("A11")

@@ -269,6 +269,33 @@ def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.fault("C2")
+def test_the_time_in_which_ralphy_was_stopped_does_not_count_for_the_deadline(tmp_path: Path) -> None:
+    """Ralphy is stopped for longer than the deadline and woken; the program comes to its end."""
+    program = "print(1, flush=True); open('go').read(); print(2)"
+    source = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from ralphy.adapters import running
+from ralphy.adapters.process import Command, Supervisor
+running.ASLEEP_S = 0.3
+command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
+with Supervisor() as supervisor:
+    ended = supervisor.run(command, lambda data: print(data.decode(), end="", flush=True), print,
+                           should_stop=lambda: None)
+print(ended.returncode, ended.stopped)
+"""
+    os.mkfifo(tmp_path / "go")
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True) as ralphy:
+        assert ralphy.stdout
+        assert ralphy.stdout.readline() == "1\n"
+        ralphy.send_signal(signal.SIGSTOP)
+        select.select([], [], [], 4.0)
+        ralphy.send_signal(signal.SIGCONT)
+        (tmp_path / "go").write_text("")
+        assert ralphy.stdout.read() == "2\n0 None\n"
+
+
 def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ FRAME = (
     "--dangerously-skip-permissions",
     "--model",
     "sonnet",
+    "--include-partial-messages",
     "--tools",
     TOOLS,
     "--setting-sources",

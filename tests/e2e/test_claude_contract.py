@@ -149,6 +149,17 @@ def test_without_the_frame_the_same_repository_does_start_a_program(
     assert (canaries / "hook").exists()
 
 
+def test_an_answer_is_reported_while_it_comes(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
+    """Every few words of a text and of a tool's input, so that a long answer is told from a provider that hangs."""
+    answer = [{"text": "word " * 50}, {"tool": "Write", "input": {"file_path": str(tmp_path / "a"), "content": "x"}}]
+    with MessagesApi({"steps": [{"blocks": answer, "text_chunks": 10}, {"blocks": ["done"]}]}) as api:
+        ended = run(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
+    deltas = [line["event"].get("delta", {}).get("type") for line in ended.of("stream_event")]
+    assert deltas.count("text_delta") >= 10
+    assert "input_json_delta" in deltas
+    assert ended.result["is_error"] is False
+
+
 @pytest.mark.fault("N1")
 def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
     now = time.time()

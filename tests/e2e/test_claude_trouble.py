@@ -161,6 +161,21 @@ def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, pr
     assert project.ends() == [("US-001", "succeeded")]
 
 
+@pytest.mark.fault("P10")
+def test_a_provider_that_never_answers_is_tried_again_without_an_attempt(git_repo: Path, private_home: Path) -> None:
+    with Scripted({"US-001": [[write("greet.py", "half")], {"hang": 100}, *GREETING]}) as api:
+        project = with_claude(git_repo, private_home, api.url, RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT="4")
+        project.plan(STORIES[0])
+        called = project.loop("--max-iterations", "2")
+
+    assert called.code == BUDGET
+    assert "warning 3/3 (OPEN, the run is stopped): nothing came for" in called.said
+    assert project.ends() == [("US-001", "transient"), ("US-001", "succeeded")]
+    assert project.journal("end")[0]["trigger"] == "silence"
+    assert project.trailer("Ralphy-Attempt") == ["1"]
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:greet.py") == "half"
+
+
 @pytest.mark.parametrize("sandbox", ["none", "bwrap"])
 def test_a_run_past_its_deadline_is_ended_and_still_paid_for(git_repo: Path, private_home: Path, sandbox: str) -> None:
     """The interrupt that asks for the bill reaches the CLI in the sandbox as well."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.core.circling import error_key
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import SESSION, Rehearse
 
@@ -188,6 +189,13 @@ def test_an_orphan_outlives_the_run(rehearse: Rehearse) -> None:
         assert f"CLAUDE_CODE_SESSION_ID={SESSION}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_the_same_error_comes_as_often_as_asked_for_and_differs_in_times_alone(rehearse: Rehearse) -> None:
+    answers = rehearse({"same_error": 3}).blocks("tool_result")
+    assert [answer["is_error"] for answer in answers] == [True, True, True]
+    assert len({answer["content"] for answer in answers}) == 3
+    assert len({error_key(answer["content"]) for answer in answers}) == 1
 
 
 def test_a_flood_is_as_big_as_asked_for(rehearse: Rehearse) -> None:

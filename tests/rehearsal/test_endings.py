@@ -83,6 +83,15 @@ def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(rehearse: 
     assert child.returncode == 0
 
 
+def test_a_frozen_run_is_stopped_until_somebody_wakes_it(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"freeze": True})
+    until(lambda: "T (stopped)" in Path(f"/proc/{child.pid}/status").read_text(), "it is stopped")
+    child.send_signal(signal.SIGCONT)
+    child.send_signal(signal.SIGTERM)
+    assert rest(child) == []
+    assert child.returncode == 143
+
+
 def test_an_ignored_sigterm_has_no_effect(rehearse: Rehearse, running: Running) -> None:
     child = begin(rehearse, running, {"ignore_sigterm": True, "hang": True})
     child.send_signal(signal.SIGTERM)
