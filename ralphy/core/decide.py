@@ -19,8 +19,8 @@ from ralphy.core.split import may_be_split
 from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
 from ralphy.core.stories import next_ready, why_stuck
 
-# About two hours of back-off: then a person should know.
-_MOST_TROUBLES = 16
+# About twelve hours of back-off: longer than a night, then a person should know.
+_MOST_TROUBLES = 80
 
 # What becomes a commit on the feature's branch.
 _COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.AddFixes, d.GiveUp)

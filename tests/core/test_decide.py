@@ -158,7 +158,7 @@ RULES: dict[str, Situation] = {
         {"exit_code": ExitCode.ENVIRONMENT},
     ),
     "trouble without end": (
-        snapshot(session={"troubles": 16}), d.Halt, "16 times", {"exit_code": ExitCode.ENVIRONMENT},
+        snapshot(session={"troubles": 80}), d.Halt, "80 times", {"exit_code": ExitCode.ENVIRONMENT},
     ),
     # the spec step
     "a PRD alone": (unspecified("PRD.md"), d.RunAgent, "SPEC.md is missing", {"step": "spec", "model": "sonnet"}),

@@ -145,7 +145,7 @@ sessions = st.builds(
     stop_asked=st.booleans(),
     accepts_red=st.booleans(),
     fatal=few(["", "", "not logged in"]),
-    troubles=few([0, 0, 16]),
+    troubles=few([0, 0, 80]),
 )
 snapshots = st.builds(
     Snapshot,
