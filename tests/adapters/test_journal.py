@@ -46,7 +46,8 @@ def test_lines_are_appended_and_read_in_their_order(path: Path) -> None:
     for n in (1, 2, 3):
         reader.journal.append(line(n))
     assert reader.seen() == [1, 2, 3]
-    assert [orjson.loads(row) for row in path.read_bytes().splitlines()] == [line(1), line(2), line(3)]
+    rows = [orjson.loads(row) for row in path.read_bytes().splitlines()]
+    assert [row.items() >= line(n).items() for n, row in enumerate(rows, 1)] == [True] * 3
 
 
 def test_only_what_is_new_is_read(path: Path) -> None:

@@ -18,7 +18,7 @@ def waiting(tmp_path: Path) -> Project:
     """A feature whose SPEC.md was written by the spec agent and waits to be read."""
     project = build(tmp_path, **HUMAN)
     ended = project.loop()
-    assert (ended.code, ended.rest.reason[:15]) == (ExitCode.WAITING, "SPEC.md waits t")
+    assert (ended.code, ended.rest.reason[:15]) == (ExitCode.WAITING, "SPEC.md waits t"), ended.text
     return project
 
 

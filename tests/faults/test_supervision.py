@@ -285,7 +285,7 @@ FLOODS = {
     "broken text": "for _ in range(100): w(b'\\xff\\xfe\\xed\\xa0\\x80\\x1b]52;c;eA==\\x07\\r' * 100000 + b'\\n')",
 }
 READER = """
-import os, resource, sys
+import os, sys
 sys.path.insert(0, sys.argv[1])
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.process import Supervisor
@@ -297,7 +297,8 @@ w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason
 request = AgentRequest("r", "do", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
 with Supervisor() as supervisor:
     result = Claude((sys.executable, "-I", "-S", "-c", program), supervisor).run(request, lambda _: None)
-print(result.outcome.value, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))  # getrusage has the parent's, too
+print(result.outcome.value, int(peak.split()[1]) // 1024,
       sum(os.path.getsize(f"runs/r/{name}") for name in os.listdir("runs/r")) >> 20)
 """
 
