@@ -43,7 +43,7 @@ def nights(count: int, seed: int, jobs: int, told: Callable[[Told], None]) -> li
     """All features, some at a time; each is told when it has ended."""
     root = tempfile.mkdtemp(prefix="ralphy-chaos-")
     found = []
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(jobs) as pool:
         for done in [pool.submit(one, seed + number, root) for number in range(count)]:
             found.append(done.result())
             told(found[-1])

@@ -35,6 +35,7 @@ class Known:
     precious: dict[Path, bytes] = field(default_factory=dict)
     approved: int = 0
     prd_is_touched: bool = False
+    prd_is_broken: bool = False
     git_state: dict[str, str] = field(default_factory=dict)
 
 

@@ -47,7 +47,7 @@ def breaks_prd(project: Project, known: Known, chance: random.Random) -> bool:
     path = project.folder / "prd.json"
     if not path.exists() or not git(project, "cat-file", "-t", f"HEAD:{project.path}/prd.json"):
         return False
-    known.prd_is_touched = True
+    known.prd_is_touched = known.prd_is_broken = True
     path.write_bytes(path.read_bytes()[: chance.randint(0, 200)])
     return True
 
@@ -144,13 +144,15 @@ def _open_stories(project: Project, known: Known) -> str:
 
 def _invalid(project: Project, known: Known) -> str:
     """The person mends prd.json, as the message says."""
+    make_room(project)
     project.git("checkout", "HEAD", "--", f"{project.path}/prd.json")
-    known.prd_is_touched = False
+    known.prd_is_touched = known.prd_is_broken = False
     return "mended prd.json"
 
 
 def _conflict(project: Project, known: Known) -> str:
-    """The person takes away what is the person's own."""
+    """The person takes away what is the person's own, and makes room: the remote lies on the same disk."""
+    make_room(project)
     mine = project.repo / "src" / "mine.py"
     if mine in known.precious:
         assert mine.read_bytes() == known.precious.pop(mine), "the person's file was changed"

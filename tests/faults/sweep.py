@@ -180,7 +180,7 @@ def sweep(part: tuple[int, int], jobs: int, told: Callable[[Swept], None]) -> li
     if not has_strace():
         chosen = [point for point in chosen if point.operation == "git"]
     found = []
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=50) as pool:
+    with ProcessPoolExecutor(jobs) as pool:
         for done in [pool.submit(strike, point, root) for point in chosen]:
             found.append(done.result())
             told(found[-1])
