@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,7 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     from ralphy.adapters.lock import Lock
     from ralphy.engine.reactor import Patience, run_feature
 
+    workspace.session = replace(workspace.session, began=workspace.clock())
     narrator = Narrator(call.output, workspace)
     narrator.attend(workspace)
     _need_walls(workspace)
@@ -205,7 +207,7 @@ def watch(call: Invocation, **limits: Any) -> int:
         narrator.attend(workspace)
         _need_walls(workspace)
         until = _clock_time(workspace.config.limits.until, workspace.clock())
-        workspace.session = Session(until=until, accepts_red=limits["accept_red"])
+        workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
         return workspace, narrator.decided
 
     try:

@@ -242,7 +242,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What belongs to this invocation alone. `until` is epoch seconds; `last_step` ends the run after it.
+    """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
 
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
@@ -264,6 +264,7 @@ class Session:
     cut_short: str = ""
     times_cut: int = 0
     waited: float = 0.0
+    began: float = 0.0
 
     def has_waited(self, until: float, now: float) -> bool:
         """Is that moment past, by the clock or because it was waited for?"""

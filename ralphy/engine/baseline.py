@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ralphy.adapters.listings import Listings
 from ralphy.core.config import Check
 from ralphy.core.listing import Listing
+from ralphy.core.loose import number_of
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, set_made_aside
@@ -23,12 +24,18 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
 
 
 def known_baseline(w: Workspace, code: str) -> Baseline | None:
-    """The baseline of that code if it was taken before, and the tests that it listed are still known."""
+    """The baseline of that code if it was taken before, and the tests that it listed are still known.
+
+    A red one of an earlier invocation is asked again: what was mended since need not be in the tree.
+    """
     key = key_of(code, w.checks)
     entry = w.history.baselines.get(key)
     if entry is None or (entry.get("tests") and not _listings(w).has(key)):
         return None
-    return Baseline(bool(entry.get("green")), tuple(entry.get("red", ())), str(entry.get("detail", "")))
+    found = Baseline(bool(entry.get("green")), tuple(entry.get("red", ())), str(entry.get("detail", "")))
+    is_accepted = bool(found.red) and w.history.known_red.issuperset(found.red)
+    is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
+    return None if is_earlier and not found.is_green and not is_accepted else found
 
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.core.errors import ExitCode
 from tests.cli.conftest import Bell, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
 
@@ -233,3 +234,14 @@ def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
     assert process.returncode == 143
     assert set(project.statuses().values()) == {"completed"}
     assert json.loads((other / "prd.json").read_text())["userStories"][0]["passes"] is False
+
+
+def test_checks_that_were_red_are_asked_again_by_the_next_loop(made: Make, tmp_path: Path) -> None:
+    database = tmp_path / "database-is-up"
+    project, call = made(story("US-001"), checks=[{"name": "test", "run": f"test -e {database}"}])
+    assert call("loop")[0] == ExitCode.CONFLICT
+    assert "the checks are red" in call("why")[1]
+
+    database.touch()
+    assert call("loop")[0] == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
