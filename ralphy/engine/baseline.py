@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Sequence
 
 from ralphy.adapters.listings import Listings
 from ralphy.core.config import Check
+from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.listing import Listing
 from ralphy.core.loose import number_of
 from ralphy.core.model import Baseline, Snapshot
@@ -15,6 +17,8 @@ from ralphy.engine.changes import changed_paths, set_made_aside
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work
 from ralphy.engine.workspace import Workspace
+
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 
 
 def key_of(code: str, checks: Sequence[Check]) -> str:
@@ -46,7 +50,18 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     before = set(changed_paths(w))
     results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
     set_made_aside(w, before)
+    _require_ends(results)
     record_baseline(w, snapshot.tree.code, results)
+
+
+def _require_ends(results: Sequence[CheckResult]) -> None:
+    """Raises EnvironmentProblem for a check that somebody killed: it says nothing about the code, nor is it kept."""
+    for result in results:
+        if result.exit in _KILLED and not result.why:
+            raise EnvironmentProblem(
+                f"the check {result.name} was killed from outside (signal {-(result.exit or 0)})",
+                hint="look whether the machine is short of memory; then start again",
+            )
 
 
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.core.errors import EnvironmentProblem, ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
 
@@ -167,3 +167,18 @@ def test_a_run_past_its_deadline_is_ended_and_counts(tmp_path: Path) -> None:
     project.loop()
 
     assert project.outcomes()[:2] == [("US-001", "timed_out"), ("US-001", "succeeded")]
+
+
+@pytest.mark.parametrize("number", [9, 15])
+@pytest.mark.fault("P14")
+def test_a_check_that_was_killed_from_outside_is_no_red_baseline(tmp_path: Path, number: int) -> None:
+    told = tmp_path / "told"
+    once = f"if [ ! -e {told} ]; then touch {told}; kill -{number} $$; fi"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f'sh -c "{once}"'}])
+
+    with pytest.raises(EnvironmentProblem, match=f"killed from outside .signal {number}"):
+        project.loop()
+
+    assert project.journal("baseline") == []
+    assert project.loop().code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
