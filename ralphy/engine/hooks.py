@@ -96,6 +96,7 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
     w.objects.persist(tree)
     w.objects.sync()
     index = w.repository.git_dir / "ralphy-hook-index"
+    _drop(index)  # of a hook that was killed
     try:
         w.repository.run("read-tree", tree, index=index)
         w.repository.run("update-index", "-q", "--refresh", "--really-refresh", index=index)
@@ -105,5 +106,9 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
         env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}
         return run_one(w, _CHECK, env)
     finally:
-        for left in (index, index.with_name(f"{index.name}.lock")):
-            left.unlink(missing_ok=True)
+        _drop(index)
+
+
+def _drop(index: Path) -> None:
+    for left in (index, index.with_name(f"{index.name}.lock")):
+        left.unlink(missing_ok=True)

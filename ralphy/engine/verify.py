@@ -57,13 +57,24 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         return Verdict(Outcome.REJECTED, refused, refused)
     if claim.asks:
         return Verdict(Outcome.NEEDS_INPUT, f"the agent asks: {claim.asks}", question=claim.asks)
-    why = why_no_work(file_changes(w, candidate.green, candidate.tree))
-    if why and not (story.kind == "docs" and candidate.files):
+    why = _why_nothing(w, story, candidate)
+    if why:
         return _no_work(w, result, claim, candidate, why)
     if claim.holds_back:
         return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
     hooked = run_hook(w, candidate)
-    return replace(_judge_code(w, story, result, claim, hooked), candidate=hooked.candidate)
+    made = hooked.candidate
+    why = _why_nothing(w, story, made) if made.tree != candidate.tree and not made.refused else ""
+    if why:
+        why = f"{why} once the pre-commit hook was done"
+        return Verdict(Outcome.REJECTED, why, f"{why}: the story asks for more", hooked.results, candidate=made)
+    return replace(_judge_code(w, story, result, claim, hooked), candidate=made)
+
+
+def _why_nothing(w: Workspace, story: Story, candidate: Candidate) -> str:
+    """Why the candidate's changes do not count, "" if they do; where documents are asked for, they do."""
+    why = why_no_work(file_changes(w, candidate.green, candidate.tree))
+    return "" if story.kind == "docs" and candidate.files else why
 
 
 def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, hooked: Hooked) -> Verdict:

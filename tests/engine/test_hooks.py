@@ -64,6 +64,28 @@ def test_a_hook_that_changes_files_each_time_rejects_the_attempt(tmp_path: Path)
     assert project.landed() == []
 
 
+@pytest.mark.parametrize("added", ["import os\n", "import os\n# why\n"], ids=["nothing", "only a comment"])
+def test_a_hook_that_leaves_no_work_of_the_code_rejects_the_attempt(tmp_path: Path, added: str) -> None:
+    project = hooked(tmp_path, "sed -i '/^import os$/d' src/base.py")
+    project.play(stories={"US-001": [{"append": {"src/base.py": added}}]})
+
+    ended = project.loop()
+
+    assert project.landed() == []
+    assert "changed once the pre-commit hook was done" in ended.text
+    assert_clean(project)
+
+
+def test_what_a_killed_hook_left_of_its_index_stops_nothing(tmp_path: Path) -> None:
+    project = hooked(tmp_path, "exit 0")
+    for name in ("ralphy-hook-index", "ralphy-hook-index.lock"):
+        (project.repo / ".git" / name).write_text("torn")
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+
+
 def test_the_checks_look_at_what_the_hook_made_of_it(tmp_path: Path) -> None:
     project = hooked(tmp_path, "[ -f src/us_001.py ] && echo 'BROKEN = 1' > src/us_001.py; exit 0")
 
