@@ -7,7 +7,7 @@ differs from the last green commit, so that a project with a test key of old goe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from ralphy.adapters import git
@@ -110,14 +110,24 @@ def _size(w: Workspace, path: str) -> int:
 
 
 def _tops(w: Workspace, green: str, paths: Sequence[str]) -> Iterator[str]:
-    """The outermost folders that are new with these paths, or the paths themselves: each is moved as a whole."""
+    """The outermost folders that are new with these paths, or the paths themselves: each is moved as a whole.
+
+    A folder that holds something else, ignored files or features, stays where it is.
+    """
     seen: set[str] = set()
+    stays = _with_folders((*(w.checkout.ignored or ()), w.config.project.features_dir, w.feature.path))
     for path in paths:
-        above = [str(folder) for folder in reversed(PurePosixPath(path).parents) if str(folder) != "."]
+        above = [str(folder) for folder in reversed(PurePosixPath(path).parents) if str(folder) not in stays]
         top = next((folder for folder in above if folder in seen or w.objects.at(green, folder) is None), path)
         if top not in seen:
             seen.add(top)
             yield top
+
+
+def _with_folders(paths: Iterable[str]) -> frozenset[str]:
+    """These paths and all folders around them, the root (".") too."""
+    places = [PurePosixPath(path) for path in paths]
+    return frozenset(str(at) for place in places for at in (place, *place.parents))
 
 
 def _shown(path: str) -> str:

@@ -170,3 +170,23 @@ def test_a_folder_of_packages_that_git_does_not_ignore_rejects_the_attempt(tmp_p
     assert project.landed() == ["login/US-001"]
     assert "packages" in project.set_aside()
     assert_clean(project)
+
+
+@pytest.mark.fault("G18")
+def test_a_persons_ignored_file_stays_when_a_new_folder_around_it_has_too_many_files(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2, "max_new_files": 10})
+    (project.repo / ".gitignore").write_text("*.parquet\n")
+    project.git("add", ".gitignore")
+    project.git("commit", "--quiet", "-m", "chore: data is not committed")
+    (project.repo / "data").mkdir()
+    (project.repo / "data" / "precious.parquet").write_text("years of work")
+    many = ["sh", "-c", "mkdir data/deep && for i in $(seq 6); do echo $i > data/$i.csv; echo $i > data/deep/$i; done"]
+    project.play(stories={"US-001": [works(run=[many]), works()]})
+
+    project.loop()
+
+    assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
+    assert (project.repo / "data" / "precious.parquet").read_text() == "years of work"
+    assert [path.name for path in (project.repo / "data").iterdir()] == ["precious.parquet"]
+    assert {"data__1.csv", "data__deep"} <= set(project.set_aside())
+    assert_clean(project)
