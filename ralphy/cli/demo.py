@@ -44,7 +44,7 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
         raise EnvironmentProblem("claude is not on PATH", hint="npm install -g @anthropic-ai/claude-code")
     place = call.directory / folder if folder else Path(tempfile.mkdtemp(prefix="ralphy-demo-"))
     try:
-        with signals():
+        with signals([]):
             return _perform(call, place, agent)
     except Terminated:
         return ExitCode.TERMINATED

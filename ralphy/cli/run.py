@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,8 @@ from ralphy.core.errors import ExitCode, InvalidInput
 from ralphy.core.model import Session
 
 if TYPE_CHECKING:
+    from ralphy.core.model import Snapshot
+    from ralphy.engine.reconcile import Report
     from ralphy.engine.workspace import Workspace
 
 _STEPS = click.Choice(["spec", "qa"])
@@ -26,20 +29,45 @@ class Terminated(BaseException):
     """SIGTERM or SIGHUP, as something that unwinds: what was open is closed on the way out."""
 
 
-@contextmanager
-def signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so."""
+Came = list[type[BaseException]]
 
-    def raise_it(_: int, __: FrameType | None) -> None:
-        raise Terminated
+
+@contextmanager
+def signals(came: Came) -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so.
+
+    What is raised while Python clears up an object is lost: it is noted in `came`, and raised at the next decision.
+    """
+
+    def raise_it(number: int, _: FrameType | None) -> None:
+        came.append(KeyboardInterrupt if number == signal.SIGINT else Terminated)
+        raise came[-1]
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, (KeyboardInterrupt, Terminated)):
+            sys.__unraisablehook__(lost)
 
     heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    heard += [signal.SIGINT] if signal.getsignal(signal.SIGINT) is signal.default_int_handler else []
     before = {number: signal.signal(number, raise_it) for number in heard}
+    sys.unraisablehook = unraisable
     try:
         yield
     finally:
+        sys.unraisablehook = sys.__unraisablehook__
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _heeding(came: Came, report: Report) -> Report:
+    """The report, which first raises what a signal has raised in vain."""
+
+    def heed(decision: Any, snapshot: Snapshot) -> None:
+        if came:
+            raise came.pop()
+        report(decision, snapshot)
+
+    return heed
 
 
 def limit_options(command: Any) -> Any:
@@ -172,10 +200,11 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     narrator = Narrator(call.output, workspace)
     narrator.attend(workspace)
     _need_walls(workspace)
-    patience = Patience(gates=asks, limits=waits)
+    patience, came = Patience(gates=asks, limits=waits), Came()
+    dialogue = narrator.dialogue if asks else None
     try:
-        with signals(), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
-            rest = run_feature(workspace, narrator.decided, patience, narrator.dialogue if asks else None)
+        with signals(came), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
+            rest = run_feature(workspace, _heeding(came, narrator.decided), patience, dialogue)
     except KeyboardInterrupt:
         narrator.say("interrupted: nothing is lost; start again to go on")
         return ExitCode.INTERRUPTED
@@ -199,7 +228,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
 
-    checkout = Checkout.of(repository)
+    checkout, came = Checkout.of(repository), Came()
 
     def opened(feature: Any) -> Any:
         workspace = call.open(checkout, feature)
@@ -208,10 +237,10 @@ def watch(call: Invocation, **limits: Any) -> int:
         _need_walls(workspace)
         until = _clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
-        return workspace, narrator.decided
+        return workspace, _heeding(came, narrator.decided)
 
     try:
-        with signals():
+        with signals(came):
             watch_all(checkout, features_dir, opened, call.output.say)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

@@ -58,10 +58,10 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
 
 
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
+    if s.tree.has_branch_elsewhere and not s.prd.stories and not s.tree.other_feature:
+        return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
-    if s.tree.has_branch_elsewhere:
-        return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
 
 

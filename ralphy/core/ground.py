@@ -53,6 +53,8 @@ def is_red(s: Snapshot) -> bool:
 def red_tests(s: Snapshot) -> str:
     """The failing tests of the baseline, the first few by name."""
     red = s.baseline.red if s.baseline else ()
+    if s.baseline and not red:
+        return s.baseline.detail
     return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
 
 

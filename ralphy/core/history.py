@@ -253,6 +253,8 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
         fresh.limit, fresh.paces = history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
+        fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
+        fresh.started_at, fresh.gates = history.started_at, history.gates
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))

@@ -19,6 +19,7 @@ from ralphy.engine.hooks import ask_before_work
 from ralphy.engine.workspace import Workspace
 
 _KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+_LAST_LINES = 5
 
 
 def key_of(code: str, checks: Sequence[Check]) -> str:
@@ -51,6 +52,9 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
     set_made_aside(w, before)
     _require_ends(results)
+    for result in results:
+        if not result.is_green and not result.is_empty:
+            w.say("\n".join(["  it said at its end:", *result.output.strip().splitlines()[-_LAST_LINES:]]))
     record_baseline(w, snapshot.tree.code, results)
 
 
@@ -67,11 +71,13 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
     """Remember what the checks said about a tree."""
     red = [name for r in results if not r.is_green and not r.is_empty for name in r.names]
+    has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
     is_empty = any(r.is_empty for r in results)
     key = key_of(code, w.checks)
     tests = _listings(w).save(key, listed(results))
-    w.record("baseline", key=key, green=not red, red=red, empty=is_empty or None, tests=tests or None,
-             detail="; ".join(r.sentence() for r in results))  # fmt: skip
+    said = "; ".join(r.sentence() for r in results)
+    named = [] if has_no_word else red
+    w.record("baseline", key=key, green=not red, red=named, empty=is_empty or None, tests=tests or None, detail=said)
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:

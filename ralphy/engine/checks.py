@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from ralphy.engine.walls import around, walls
 from ralphy.engine.workspace import Workspace
 
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
+_RAN_NONE = re.compile(r"^Ran 0 tests in ", re.M)  # unittest's words; before Python 3.12 it calls that a success
 _OUTPUT_BYTES = 256 * 1024
 
 
@@ -119,7 +121,7 @@ def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:.0f} s"
         return CheckResult(check.name, None, end.duration_s, text, why=why)
-    is_empty = end.returncode == _NO_TESTS and "pytest" in check.run
+    is_empty = (end.returncode == _NO_TESTS and "pytest" in check.run) or bool(_RAN_NONE.search(text))
     failing = () if end.returncode == 0 else failing_tests(text)
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing, is_empty)
 

@@ -259,7 +259,7 @@ def test_what_a_terminal_would_obey_is_never_shown(supervisor: Supervisor, reque
     source = f"say(INIT, {said!r}, {{**GOOD, 'is_error': True, 'result': {bad!r}}}); sys.exit(1)"
     result = Claude(stand_in(source), supervisor).run(request_, seen.append)
     (shown,) = (one.text for one in seen if one.kind == "text")
-    assert shown == "red title bell back c1 31m right nul end"
+    assert shown == "red title bell back c1 right nul end"
     assert shown in result.detail
     assert result.detail.isprintable()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -12,10 +13,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from ralphy.cli import run
 from ralphy.core.errors import ExitCode
+from ralphy.core.model import Snapshot
 from tests.cli.conftest import Bell, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
 
@@ -245,3 +249,23 @@ def test_checks_that_were_red_are_asked_again_by_the_next_loop(made: Make, tmp_p
     database.touch()
     assert call("loop")[0] == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
+
+
+class Dying:
+    """An object whose end is when the signal comes: what is raised there is lost."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: pytest.CaptureFixture[str]) -> None:
+    came: list[type[BaseException]] = []
+    decided: list[object] = []
+    report = run._heeding(came, lambda decision, _: decided.append(decision))
+    with run.signals(came):
+        dying = Dying()
+        del dying
+        with pytest.raises(run.Terminated):
+            report(None, cast(Snapshot, None))
+    assert decided == []
+    assert "Traceback" not in capfd.readouterr().err

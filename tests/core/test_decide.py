@@ -98,6 +98,10 @@ RULES: dict[str, Situation] = {
     ),
     # what there is to work on
     "nothing at all": (unspecified(), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND}),
+    "a feature whose work is on its branch is not specified again": (
+        unspecified("PRD.md", tree=on_main(has_branch_elsewhere=True)), d.Halt,
+        "git switch ralph/login", {"exit_code": ExitCode.CONFLICT},
+    ),
     "an empty folder on its own branch": (
         unspecified(tree=tree()), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND},
     ),

@@ -125,14 +125,14 @@ def test_a_reset_of_a_step_counts_its_time_and_rounds_anew() -> None:
     assert (after.qa_rounds, after.of("qa", None).attempts, after.active_s) == (0, 0, {})
 
 
-def test_a_reset_of_everything_keeps_baselines_and_known_red() -> None:
+def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() -> None:
     lines: list[dict[str, Any]] = [
         {"ev": "baseline", "key": "c1:x"},
         {"ev": "accept_red", "feature": FEATURE, "tests": ["t"]},
         *attempts("crashed"),
     ]
     found = history(*lines, RESET)
-    assert (found.stories, found.iterations, found.open_run) == ({}, 0, None)
+    assert (found.stories, found.iterations, found.open_run) == ({}, 1, None)
     assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
 
 
