@@ -23,8 +23,12 @@ _SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info
            "shallow", "objects/info/alternates", "objects/info/http-alternates")  # fmt: skip
 _OF_A_WORKTREE = ("config.worktree", "info/sparse-checkout", "commondir", "gitdir")
 _MOST = 4 * 1024 * 1024
-# What a person may do to .git/config in another terminal: a branch gets a remote to follow.
-_BRANCHES = re.compile(r'(\s*\[branch "[^"\n]+"\]\n(\s*(remote = [\w.-]+|merge = refs/heads/\S+|rebase = \w+)\n)*)*\s*')
+# What a person or an editor may do to .git/config meanwhile: a branch gets a remote to follow, or a note.
+_BRANCHES = re.compile(
+    r'(?<!\\\n)^[ \t]*\[branch "[^"\\\n]+"\]\n([ \t]*((remote|pushRemote) = [\w.-]+|merge = refs/heads/\S+|rebase = \w+'
+    r"|(description|vscode-merge-base|gh-merge-base|github-pr-owner-number) = [^\r\n]*(?<!\\))\n)*(?=[ \t]*\[|\s*\Z)",
+    re.M,
+)
 # Settings of a person's own that make git run or read something; all others may change at any time.
 _STEERING = re.compile(
     r"(?i)^\s*(\[\s*(include|filter|diff|merge|credential|url|gpg|protocol|http|https)\b|(fsmonitor|hookspath"
@@ -71,23 +75,42 @@ class GitFiles:
         if path in self.mine:
             return bool(set(_steering(new)) - set(_steering(old)))
         is_longer = path.endswith("/config") and now is not None and before is not None and now.mode == before.mode
-        return not (is_longer and new.startswith(old) and _BRANCHES.fullmatch(new[len(old) :]))
+        return not (is_longer and _says_as_much(old, new))
 
     def put_back(self, path: str) -> None:
         """Make it be as it was; what is there now is gone (keep it before)."""
         target, before = Path(path), self.kept.get(path)
+        if before and self.is_folder_still(path):
+            self._open_again(target, before)
+            return
         _remove(target)
         if before is None:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISDIR(before.mode):
             target.mkdir()
+            target.chmod(stat.S_IMODE(before.mode))
+            for child in [child for child in self.kept if os.path.dirname(child) == path]:  # noqa: PTH120
+                self.put_back(child)
             return
         if stat.S_ISLNK(before.mode):
             target.symlink_to(os.fsdecode(before.data))
             return
         replace_file(target, before.data, durable=False)
         target.chmod(stat.S_IMODE(before.mode))
+
+    def is_folder_still(self, path: str) -> bool:
+        """Was it a folder, and is it one? Then only its mode can have changed."""
+        before, target = self.kept.get(path), Path(path)
+        return before is not None and stat.S_ISDIR(before.mode) and target.is_dir() and not target.is_symlink()
+
+    def _open_again(self, folder: Path, before: Kept) -> None:
+        """Give a folder its mode back; what was hidden in one that could not be read goes."""
+        was_shut = not os.access(folder, os.R_OK | os.X_OK)
+        folder.chmod(stat.S_IMODE(before.mode))
+        for path in hooks_in(str(folder)) if was_shut else ():
+            if path not in self.kept:
+                _remove(Path(path))
 
     def dumped(self) -> dict[str, Any]:
         from base64 import b64encode
@@ -112,6 +135,12 @@ class GitFiles:
 
 def _text(kept: Kept | None) -> str:
     return kept.data.decode("utf-8", "replace") if kept else ""
+
+
+def _says_as_much(old: str, new: str) -> bool:
+    """Is a configuration the old one, with no more than notes on branches added?"""
+    plain = [_BRANCHES.sub("", text if text.endswith("\n") else f"{text}\n").rstrip() for text in (old, new)]
+    return plain[0] == plain[1] and set(old.splitlines()) <= set(new.splitlines())
 
 
 def _steering(text: str) -> list[str]:
@@ -170,6 +199,18 @@ def personal_paths(env: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys([*names, *(os.path.realpath(name) for name in names if Path(name).is_symlink())]))
 
 
+def encoded(record: Mapping[str, Any]) -> bytes:
+    """The record as JSON; names that are no UTF-8 are escaped, as only Python's own JSON does and reads."""
+    import orjson
+
+    try:
+        return orjson.dumps(record)
+    except orjson.JSONEncodeError:
+        import json
+
+        return json.dumps(record).encode()
+
+
 def write_record(folder: Path, data: bytes) -> str:
     """Have the record on the disk; gives its digest."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,14 +224,14 @@ def digest_of(data: bytes) -> str:
 
 def read_record(folder: Path, is_trusted: Callable[[str], bool]) -> dict[str, Any] | None:
     """What was remembered before the run that is open; None if none is, or if the record is not Ralphy's."""
-    import orjson
+    import json
 
     try:
         if not (folder / OPEN).exists():
             return None
         data = (folder / RECORD).read_bytes()
-        found = orjson.loads(data) if is_trusted(digest_of(data)) else None
-    except (OSError, orjson.JSONDecodeError):
+        found = json.loads(data) if is_trusted(digest_of(data)) else None
+    except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.files import read_text, signature
+from ralphy.adapters.files import read_regular, read_text, signature
 from ralphy.adapters.git import Repository
 
 _OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -69,7 +69,7 @@ class RefState:
         if now is None:
             return {}
         if now != self._packed[0]:
-            rows = read_text(path).splitlines()
+            rows = (read_regular(path) or b"").decode("utf-8", "surrogateescape").splitlines()
             parts = [row.partition(" ") for row in rows if row[:1] not in ("#", "^")]
             self._packed = (now, {name: oid for oid, _, name in parts if name})
         return self._packed[1]

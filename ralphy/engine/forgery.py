@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from ralphy.adapters import git
-from ralphy.adapters.files import read_text, signature
+from ralphy.adapters.files import read_regular, signature
 from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
 
@@ -102,8 +102,9 @@ def person_moved(w: Workspace, branch: str, since: str) -> bool:
 
 
 def log_of(path: Path) -> list[str]:
-    """Git's log of a ref, oldest first: "<old> <new> <who> <when>\\t<what>"."""
-    return [row for row in read_text(path).splitlines() if row.count(" ") > 2]
+    """Git's log of a ref, oldest first: "<old> <new> <who> <when>\\t<what>"; bytes that are no UTF-8 survive."""
+    text = (read_regular(path) or b"").decode("utf-8", "surrogateescape")
+    return [row for row in text.split("\n") if row.count(" ") > 2]
 
 
 def is_agents(row: str) -> bool:

@@ -45,7 +45,7 @@ def put_refs_back(
     ]
     theirs = [moved for moved in changed if _is_agents(w, moved, others_at_work)]
     _put_back(w, theirs)
-    back = [moved.ref for moved in theirs]
+    back = [moved.ref.encode("utf-8", "replace").decode() for moved in theirs]
     if _put_stash_back(w, stash, now.get(STASH, "")):
         back.append("the stash")
     return back

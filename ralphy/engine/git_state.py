@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ralphy.adapters import git_files
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git import Repository
@@ -24,6 +22,7 @@ from ralphy.adapters.git_files import OPEN, GitFiles
 from ralphy.adapters.lock import holder
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
+from ralphy.engine.forgery import log_of
 from ralphy.engine.git_refs import put_refs_back
 from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace
@@ -48,7 +47,7 @@ def take(w: Workspace) -> tuple[GitState, str]:
     _agree_with_others(w, files)
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
     named = {**files.dumped(), "refs": state.refs, "stash": state.stash, "head": state.head}
-    data = orjson.dumps(named) if all(map(_is_text, files.kept)) else b"{}"
+    data = git_files.encoded(named)
     digest = git_files.digest_of(data)
     if digest != w.checkout.git_record:
         w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
@@ -58,11 +57,6 @@ def take(w: Workspace) -> tuple[GitState, str]:
 def begin(w: Workspace) -> None:
     """From here on a dead Ralphy leaves something to put back."""
     (w.repository.checkout_dir / OPEN).touch()
-
-
-def _is_text(path: str) -> bool:
-    """A path that is no UTF-8 cannot be noted; then only what is in memory is put back."""
-    return path.isprintable() or path.isascii()
 
 
 def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list[str]:
@@ -104,7 +98,8 @@ def put_files_back(w: Workspace, state: GitState) -> list[str]:
     _require_repository(w)
     changed = state.files.changed([f"{w.repository.common_dir}/hooks"])
     for path in changed:
-        set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
+        if not state.files.is_folder_still(path):
+            set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
         state.files.put_back(path)
     if read_intent(w):  # nothing is landed while an agent works: whoever wrote that, it was not Ralphy
         set_aside(w, w.intent)
@@ -207,5 +202,4 @@ def head_of_checkout(r: Repository, name: str) -> str:
 
 
 def _stash(r: Repository) -> tuple[str, ...]:
-    log = read_regular(r.common_dir / "logs" / "refs" / "stash") or b""
-    return tuple(log.decode("utf-8", "surrogateescape").splitlines())
+    return tuple(log_of(r.common_dir / "logs" / "refs" / "stash"))

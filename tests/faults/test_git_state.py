@@ -339,3 +339,62 @@ def test_a_commit_that_an_agent_makes_look_like_ralphys_own_is_not_completed(tmp
     assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 2\n"
     assert any(name.endswith("intent-login.json") for name in project.set_aside())
     assert_clean(project)
+
+
+BYTES = b"caf\xe9"
+
+
+@pytest.mark.fault("G16")
+def test_names_that_are_no_text_stop_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    name, text = os.fsdecode(BYTES), project.repo / "src" / "base.py"
+    project.git("branch", name)
+    text.write_text("ONE = 1\n")
+    project.git("stash", "push", "--quiet")
+    log = project.repo / ".git" / "logs" / "refs" / "stash"
+    log.write_bytes(log.read_bytes().replace(b"on main: ", b"on ralph/login: " + BYTES))
+    before = log.read_bytes()
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert log.read_bytes() == before
+    assert (project.repo / ".git" / "refs" / "heads" / name).exists()
+
+
+@pytest.mark.fault("G16")
+def test_a_changed_mode_of_the_hooks_folder_costs_no_hook(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    hooks = project.repo / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    hooks.chmod(0o755)
+    (hooks / "pre-push").write_text("#!/bin/sh\n")
+    (hooks / "old.sample").write_text("a sample\n")
+    project.play(stories={"US-001": [works(run=[["chmod", "700", ".git/hooks"]])]})
+
+    project.loop()
+
+    assert (hooks / "pre-push").read_text() == "#!/bin/sh\n"
+    assert (hooks / "old.sample").exists()
+    assert hooks.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.fault("G16")
+def test_what_an_editor_notes_of_a_branch_stands(tmp_path: Path) -> None:
+    names = {"vscode-merge-base": "origin/main", "gh-merge-base": "main", "pushRemote": "origin",
+             "github-pr-owner-number": "owner#repo#12", "description": "An idea; of mine"}  # fmt: skip
+    project, ended = meddled(
+        tmp_path, *([*PERSON, "git", "config", f"branch.other.{key}", value] for key, value in names.items())
+    )
+
+    assert {key: project.git("config", f"branch.other.{key}") for key in names} == names
+    assert "put back" not in ended.text
+
+
+@pytest.mark.fault("G16")
+def test_how_a_branch_is_merged_is_no_note_of_an_editors(tmp_path: Path) -> None:
+    project, ended = meddled(tmp_path, [*PERSON, "git", "config", "branch.other.mergeoptions", "--strategy=evil"])
+
+    assert "mergeoptions" not in (project.repo / ".git" / "config").read_text()
+    assert "put back" in ended.text
