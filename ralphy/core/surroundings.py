@@ -41,8 +41,10 @@ PYTEST_CONFIGS = {
 }
 _SHADOWS = re.compile(
     r"(?:src/)?(?:(?:sitecustomize|usercustomize|pytest|_pytest|pluggy|unittest|nose|nose2|tox|coverage)"
-    r"(?:\.py|/__init__\.py)|.*\.pth)"
+    r"(?:\.py|/__init__\.py)|[^/]*\.pth|(?:.*/)?site-packages/.*\.pth)"
 )
+_PTH_CHARACTERS = 64 * 1024  # Python's own are short; weights of models have the same ending
+_PTH_IMPORT = re.compile(r"(?:^|[\r\n])import[ \t]")
 _CUSTOMISES = re.compile(r"(?:^|/)(?:sitecustomize|usercustomize)\.py$")
 _NARROWING_KEY = re.compile(
     r"^\s*[\"']?(addopts|testpaths|python_files|python_classes|python_functions|norecursedirs|testMatch|testRegex"
@@ -89,8 +91,13 @@ def _folder(path: str) -> str:
 
 
 def _shadow(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    if old is None and new is not None:
+    if old is None and new is not None and (not path.endswith(".pth") or _is_pth(new)):
         yield Finding(Kind.RUNNER, f"{path} takes the place of a part of the runner")
+
+
+def _is_pth(text: str) -> bool:
+    """May Python read it as a list of its paths, and of lines to run?"""
+    return bool(_PTH_IMPORT.search(text)) or ("\0" not in text and len(text) < _PTH_CHARACTERS)
 
 
 def _pytest_config(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
@@ -151,10 +158,34 @@ def _deeds(text: str) -> Counter[str]:
             found[node.name] += 1
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.update(word for word in _REPORT if word in node.value)
-            found[node.value] += node.value in _REWRITING
+        found.update(word for word in _by_name(node) if word in _REWRITING)
     return found
 
 
+def _by_name(node: ast.AST) -> Iterator[str]:
+    """The attributes that a node reaches by their names: with setattr and its like, or in a `__dict__`."""
+    inner: Sequence[ast.AST] = ()
+    if isinstance(node, ast.Call):
+        is_meant = _called(node) in _BY_NAME or (isinstance(node.func, ast.Attribute) and _is_dict(node.func.value))
+        inner = node.args if is_meant else ()
+    elif isinstance(node, ast.Subscript) and _is_dict(node.value):
+        inner = (node.slice,)
+    for part in (part for found in inner for part in ast.walk(found)):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def _is_dict(node: ast.AST) -> bool:
+    """`x.__dict__` or `vars(x)`."""
+    is_vars = isinstance(node, ast.Call) and _called(node) == "vars"
+    return is_vars or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
+
+
+_BY_NAME = frozenset(("setattr", "getattr", "delattr", "__setattr__", "__getattribute__"))
 _CALLED = frozenset(("force_result", "force_exception", "_exit", "xmlpath"))
 
 
