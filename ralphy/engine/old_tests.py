@@ -83,9 +83,13 @@ def _pytest_at(words: Sequence[str]) -> int:
 
 
 def _options(words: Sequence[str], root: Path) -> Iterator[str]:
-    """The command without the files and folders that it names: the edited files are asked for instead."""
+    """The command without the files and folders that it names: the edited files are asked for instead.
+
+    A program that is named from the repository's root (`.venv/bin/pytest`) is run from there: the copy has none.
+    """
     begin = _pytest_at(words)
-    for at, word in enumerate(words):
+    yield str(root / words[0]) if "/" in words[0] else words[0]
+    for at, word in enumerate(words[1:], start=1):
         is_path = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
         if not (is_path and (root / word.partition("::")[0]).exists()):
             yield word

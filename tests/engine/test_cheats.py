@@ -329,6 +329,23 @@ def test_what_fails_of_the_old_version_of_an_edited_test_is_shown(
     assert_clean(project)
 
 
+def test_old_tests_are_run_by_a_program_that_only_the_checkout_has(tmp_path: Path) -> None:
+    project = pytested(tmp_path, run=".venv/bin/pytest", limits={"max_attempts": 1})
+    program = project.repo / ".venv" / "bin" / "pytest"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest "$@"\n')
+    program.chmod(0o755)
+    (project.repo / ".gitignore").write_text(".venv/\n")
+    project.git("add", ".gitignore")
+    project.git("commit", "--quiet", "-m", "chore: an environment of its own")
+    project.play(stories={"US-001": [{"write": CHANGED_RULES}]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert OLD_FAIL in project.story("US-001")["evidence"]["warnings"]
+
+
 @pytest.mark.usefixtures("sandbox")
 def test_tests_are_compared_in_the_closed_sandbox_too(tmp_path: Path) -> None:
     seen = [str(ROOT), sys.prefix, sys.base_prefix, str(tmp_path / "scenario.json")]
