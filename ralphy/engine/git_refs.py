@@ -119,7 +119,10 @@ def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> bool:
     wanted = [*before, *(row for row in new if row not in agents)]
     if wanted == rows:
         return False
-    _move(w, [(found_ref(w, f"stash-{i}"), _new_of(row), "") for i, row in enumerate(agents, 1)])
+    kept = [(found_ref(w, f"stash-{i}"), _new_of(row), "") for i, row in enumerate(agents, 1)]
+    _move(w, kept)
+    for ref, _, _ in kept:
+        w.say(f"a stash made on {w.feature_branch} is kept as {ref} (git stash apply {ref})")
     zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
     tip = _new_of(wanted[-1]) if wanted else zero
     if tip != now:

@@ -234,11 +234,12 @@ def test_a_persons_stash_is_there_again_and_the_agents_is_kept_as_a_ref(tmp_path
     stash = [["git", "stash", "clear"], ["sh", "-c", "echo A=1 >> src/base.py"], ["git", "stash", "push", "--quiet"]]
     project.play(stories={"US-001": [works(run=stash)]})
 
-    project.loop()
+    ended = project.loop()
 
     assert project.git("stash", "list") == before
     assert project.git("show", "stash@{1}:src/base.py") == "ONE = 1"
-    assert any(ref.endswith("/stash-1") for ref in project.refs())
+    kept = next(ref for ref in project.refs() if ref.endswith("/stash-1"))
+    assert f"is kept as {kept}" in ended.text
     assert "the stash" in flags(project)
     assert_clean(project)
 
