@@ -43,6 +43,7 @@ class Journal:
             try:
                 lock(descriptor, self._path)
                 line = self._mend(descriptor) + self._linked(descriptor, entry) + b"\n"
+                self._at = -1  # if this fails, the next one asks the file where the chain ends
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
                 self._at = os.fstat(descriptor).st_size

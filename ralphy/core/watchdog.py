@@ -7,6 +7,7 @@ number `warnings` stops the run. docs/watchdog.md says what counts.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ TOOL_PATIENCE = 5.0  # the same while a tool works: 60 s become 300 s
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
 ASLEEP_S = 30.0  # nobody looked for so long, or the clocks moved apart by so much: the machine slept
 REMEMBERED = 200  # results that are not news when they come again
+
+_WORDLESS = re.compile(r"\s*(?:Exit code \d+)?\s*")
 
 
 class Trigger(Enum):
@@ -174,6 +177,7 @@ class Watchdog:
         self._known.append(key)
 
     def _note_error(self, call: Call, said: str) -> None:
-        key = error_key(said)
+        # Without a word of its own, only the same command can fail the same way.
+        key = error_key(f"{said}\n{call.subject}" if _WORDLESS.fullmatch(said) else said)
         self._row = self._row + 1 if key == self._error else 1
         self._error, self._error_text, self._error_subject = key, last_line(said), call.subject

@@ -19,6 +19,7 @@ from ralphy.core.stories import canonical
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
 from ralphy.engine.land import read_intent
+from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
 
 
@@ -43,7 +44,7 @@ def observe(workspace: Workspace) -> Snapshot:
         baseline=_baseline(w, tree),
         qa=None if unfinished else _qa(w, artifacts),
         unfinished=unfinished,
-        free_mb=free_mb((w.repository.root, w.repository.common_dir)),
+        free_mb=free_mb(places(w)),
         session=w.session,
     )
 

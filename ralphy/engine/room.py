@@ -17,8 +17,9 @@ _MOST_CUTS = 5
 
 
 def places(w: Workspace) -> tuple[Path, ...]:
-    """Where Ralphy writes."""
-    return w.repository.root, w.repository.common_dir
+    """Where Ralphy and its agents write: in strict, an agent has a home of its own."""
+    home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
+    return w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])
 
 
 def require_room(w: Workspace) -> None:

@@ -25,6 +25,7 @@ from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.prompt import prompt_for
+from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
@@ -116,7 +117,7 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 
 def _agent(w: Workspace, request: AgentRequest) -> Claude:
     """The agent's program in its walls, with its bounds."""
-    thresholds, room = _thresholds(w, request), _room(w, request)
+    thresholds, room = _thresholds(w, request), _room(w)
     return Claude(w.config.agent.command, w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
 
 
@@ -146,10 +147,10 @@ def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
     return Thresholds.of(w.config.circuit_breaker, request.env["RALPHY_STEP"], tool_timeout_s)
 
 
-def _room(w: Workspace, request: AgentRequest) -> Room:
+def _room(w: Workspace) -> Room:
     """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
     limits = w.config.limits
-    folders = (request.cwd, str(w.repository.common_dir), request.env.get("HOME", "/"))
+    folders = tuple(map(str, places(w)))
     return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, folders)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from ralphy.adapters.chain import verify
 from ralphy.adapters.journal import Journal
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.history import History
@@ -69,6 +70,7 @@ def test_a_torn_last_line_is_left_until_it_is_closed_and_then_passed_over(path: 
     assert reader.seen() == [1]
     reader.journal.append(line(3))
     assert reader.seen() == [1, 3]
+    assert verify(path.read_bytes()).broken == ""
     assert Reader(path).seen() == [1, 3]
     assert path.read_bytes().endswith(b"\n")
 
@@ -169,13 +171,14 @@ def test_a_pipe_or_a_folder_in_its_place_is_said(path: Path) -> None:
 
 
 @pytest.mark.fault("F1")
+@pytest.mark.parametrize("bytes_left", [0, 5])
 def test_a_disk_that_is_all_but_full_is_said_and_the_next_line_is_whole(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, bytes_left: int
 ) -> None:
     reader = Reader(path)
     reader.journal.append(line(1))
     write = os.write
-    room = [5]
+    room = [bytes_left]
 
     def short(descriptor: int, data: bytes) -> int:
         taken = data[: room[0]]

@@ -200,6 +200,16 @@ def test_the_same_error_nine_times_stops_although_times_and_lines_differ() -> No
     assert "came 9 times in a row: 1 failed in 9.25s" in run.warned[-1].seen
 
 
+@pytest.mark.parametrize("said", ["Exit code 1", ""])
+def test_commands_that_fail_without_a_word_fail_alike_only_if_they_are_the_same(said: str) -> None:
+    healthy, circling = Run(), Run()
+    for number in range(9):
+        healthy.uses("Bash", said, error=True, command=f"command -v tool-{number}")
+        circling.uses("Bash", said, error=True, command="command -v tool")
+    assert healthy.warned == []
+    assert circling.stopped_by is Trigger.REPEATED_ERROR
+
+
 def test_another_number_of_failures_is_another_error() -> None:
     run = Run()
     for number in range(30):
