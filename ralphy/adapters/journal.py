@@ -85,6 +85,8 @@ class Journal:
         end = data.rfind(b"\n") + 1
         self._read += end
         for line in data[:end].split(b"\n"):
+            if line[:1] != b"{":
+                continue
             try:
                 entry = orjson.loads(line)
             except orjson.JSONDecodeError:
