@@ -15,17 +15,17 @@ from ralphy.adapters import guard_settings
 from ralphy.adapters.guard import verdict
 
 POLICY: dict[str, Any] = {
-    "root": "/work",
+    "root": "/srv/app",
     "home": "/home/ann",
     "level": "moderate",
-    "kept": ["/work/.git", "/work/.ralphy", "/work/docs/features/login"],
-    "free": ["/work/docs/features/login/.ralphy/outbox"],
+    "kept": ["/srv/app/.git", "/srv/app/.ralphy", "/srv/app/docs/features/login"],
+    "free": ["/srv/app/docs/features/login/.ralphy/outbox"],
 }
 OUTBOX = "docs/features/login/.ralphy/outbox/run-1"
 
 
 def said(tool: str, **given: str) -> str:
-    return verdict(POLICY, {"tool_name": tool, "tool_input": given, "cwd": "/work"})
+    return verdict(POLICY, {"tool_name": tool, "tool_input": given, "cwd": "/srv/app"})
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def said(tool: str, **given: str) -> str:
         "git push --force origin main",
         "X=1 git push",
         "true && git push",
-        "/usr/bin/git -C /work push",
+        "/usr/bin/git -C /srv/app push",
         "(cd . && git push)",
         "sh -c 'git push'",
         "bash -lc 'cd x; git push'",
@@ -71,7 +71,7 @@ def test_a_command_that_is_not_the_agents_business_is_refused(command: str) -> N
         "echo '{}' > docs/features/login/prd.json",
         "echo x | tee docs/features/login/progress.txt",
         "cd docs/features/login && touch APPROVED",
-        "cd /tmp && echo > /work/docs/features/login/prd.json",
+        "cd /tmp && echo > /srv/app/docs/features/login/prd.json",
         "sed -i s/false/true/ docs/features/login/prd.json",
         "mv new.json docs/features/login/prd.json",
         "cp evil .git/hooks/pre-commit",
@@ -86,7 +86,7 @@ def test_a_command_that_writes_what_is_kept_is_refused(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["rm -rf /", "rm -rf ~", "rm -rf $HOME", "rm -rf ../..", "rm -r /etc", "rm -rf /work"]
+    "command", ["rm -rf /", "rm -rf ~", "rm -rf $HOME", "rm -rf ../..", "rm -r /etc", "rm -rf /srv/app"]
 )
 def test_removing_what_lies_outside_of_the_repository_is_refused(command: str) -> None:
     assert "remove only what you have made" in said("Bash", command=command)
@@ -131,13 +131,13 @@ def test_ordinary_work_goes_through(command: str) -> None:
 
 
 def test_files_are_written_in_the_project_and_the_outbox_alone() -> None:
-    assert said("Write", file_path="/work/src/calc.py") == ""
-    assert said("Write", file_path=f"/work/{OUTBOX}/SPEC.md") == ""
-    assert "outbox" in said("Write", file_path="/work/docs/features/login/prd.json")
-    assert said("Edit", file_path="/work/.git/config")
-    assert said("NotebookEdit", notebook_path="/work/.ralphy/x.ipynb")
-    assert said("Write", file_path="/work/deploy/server.pem")
-    assert said("Write", file_path="/work/.env.example") == ""
+    assert said("Write", file_path="/srv/app/src/calc.py") == ""
+    assert said("Write", file_path=f"/srv/app/{OUTBOX}/SPEC.md") == ""
+    assert "outbox" in said("Write", file_path="/srv/app/docs/features/login/prd.json")
+    assert said("Edit", file_path="/srv/app/.git/config")
+    assert said("NotebookEdit", notebook_path="/srv/app/.ralphy/x.ipynb")
+    assert said("Write", file_path="/srv/app/deploy/server.pem")
+    assert said("Write", file_path="/srv/app/.env.example") == ""
 
 
 def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_nobody_is_asked() -> None:
 
 
 def test_in_strict_the_agent_does_not_commit() -> None:
-    call = {"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "cwd": "/work"}
+    call = {"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}, "cwd": "/srv/app"}
     assert verdict(POLICY, call) == ""
     assert "Ralphy commits" in verdict({**POLICY, "level": "strict"}, call)
 
