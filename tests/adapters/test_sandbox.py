@@ -133,7 +133,7 @@ signal.signal(signal.SIGINT, end)
 print("ready", flush=True)
 time.sleep(60)
 """
-    assert run(supervisor, box, place, code, b"ready") == (7, "ready\na clean end\n")
+    assert run(supervisor, box, place, code, b"ready\n") == (7, "ready\na clean end\n")
 
 
 @pytest.mark.fault("A13")
