@@ -24,6 +24,14 @@ _NO_ACCESS = re.compile(
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"^!\t[^\t]*\t\[(?P<by>remote )?rejected\] ?(?P<why>.*)$", re.MULTILINE)
+# The remote's disk, where a rule of the forge would have a word of its own (a hook, a protected branch, a size).
+_NOT_STORED = ("unpacker error", "failed to update ref", "missing necessary objects")
+_OF_THE_DISK = re.compile(
+    r"remote unpack failed|read-only file system|no space left|quota exceeded|input/output error|permission denied"
+    r"|unable to create directory for|bad object",
+    re.IGNORECASE,
+)
+_TOO_BIG = "exceeds maximum allowed size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +118,8 @@ def push(
     """Put `oid` on the remote's `branch`, never by force, and see it there; without effect when it is.
 
     Raises InvalidInput for names that git refuses, Conflict for a branch that is not Ralphy's to write or
-    that has gone another way, EnvironmentProblem for no access and no answer. `timeout_s` bounds each of
-    at most three exchanges. Hooks do not run.
+    that has gone another way, EnvironmentProblem for no access, no answer and a remote that can't store it.
+    `timeout_s` bounds each of at most three exchanges. Hooks do not run.
     """
     git = _Git(repo, env, timeout_s)
     ref = _checked_ref(git, oid, branch)
@@ -164,11 +172,21 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
     if rejected is None:
         return _no_access(git, answer, url)
     why = said(rejected["why"], git.env).strip("()")
+    if rejected["by"] and _could_not_store(why, answer.err):
+        hint = "the remote's disk may be full or read-only; when it is mended, start again"
+        what = f"the remote could not store the push of {branch}: {said(answer.err, git.env)}"
+        return EnvironmentProblem(what, where=said(url, git.env), hint=hint)
     if rejected["by"]:
+        why = f"it {_TOO_BIG}" if _TOO_BIG in answer.err else why
         hint = "the forge's rules for this branch refuse it; they or branchName in prd.json must change"
         return Conflict(f"the push of {branch} was refused: {why}", where=said(url, git.env), hint=hint)
     hint = f"see what is there (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
     return Conflict(f"{branch} has other commits on the remote: {why}", where=said(url, git.env), hint=hint)
+
+
+def _could_not_store(why: str, err: str) -> bool:
+    """Did the remote want the push, and could not keep it?"""
+    return why in _NOT_STORED and bool(_OF_THE_DISK.search(err)) and _TOO_BIG not in err
 
 
 def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from ralphy.adapters.forge import GitHub, PullRequestText, Remote, push, remote
 from ralphy.adapters.forge_push import github_repo
-from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.core.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput
 from tests.conftest import RunGit, is_gone
 from tests.doubles.github_api import GitHubApi
 from tests.doubles.github_world import World
@@ -225,6 +226,16 @@ def pushed(repo: Path, oid: str, branch: str = BRANCH) -> str:
     return push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ).oid
 
 
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
 class TestAPush:
     def test_it_makes_the_branch_and_moves_it_forward(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         for oid in (commit(git, "one"), commit(git, "two")):
@@ -271,6 +282,34 @@ class TestAPush:
         hook.chmod(0o755)
 
         with pytest.raises(Conflict, match="was refused: pre-receive hook declined"):
+            pushed(git_repo, commit(git, "one"))
+
+    def test_a_remote_whose_disk_is_full_is_an_environment_problem(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        # Where no byte of a file can be written, as on a full disk.
+        git("config", "remote.origin.receivepack", "ulimit -f 0; git-receive-pack")
+
+        with pytest.raises(EnvironmentProblem, match=f"could not store the push of {BRANCH}: .*unpack") as caught:
+            pushed(git_repo, commit(git, "one"))
+        assert caught.value.exit_code == ExitCode.ENVIRONMENT
+        assert "disk may be full" in caught.value.hint
+        assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+    def test_a_remote_that_is_read_only_is_an_environment_problem(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        oid = commit(git, "one")
+        git("push", "--quiet", "origin", f"{oid}:refs/keep/it")  # there already: the branch alone is to be written
+        with read_only(bare / "refs"), pytest.raises(EnvironmentProblem, match="could not store the push"):
+            pushed(git_repo, oid)
+        assert pushed(git_repo, oid) == oid
+
+    def test_a_push_that_is_too_big_for_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+        git("config", "receive.maxInputSize", "10", cwd=bare)
+
+        with pytest.raises(Conflict, match="was refused: it exceeds maximum allowed size"):
             pushed(git_repo, commit(git, "one"))
 
     def test_hooks_of_the_checkout_do_not_run(self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path) -> None:
