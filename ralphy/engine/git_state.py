@@ -73,14 +73,14 @@ def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list
 
 def _agree_with_others(w: Workspace, files: GitFiles) -> None:
     """Where another checkout has a run that lives, what it remembered is the truth about the files that are shared."""
-    for folder in _at_work(w):
+    for folder in at_work(w):
         record = git_files.read_record(folder, lambda _: True)
         for path, kept in (GitFiles.loaded(record).kept if record and "files" in record else {}).items():
             if path in files.kept:
                 files.kept[path] = kept
 
 
-def _at_work(w: Workspace) -> list[Path]:
+def at_work(w: Workspace) -> list[Path]:
     """The folders of other checkouts of this repository in which a Ralphy works now."""
     own = w.repository.checkout_dir
     try:
@@ -116,7 +116,7 @@ def put_files_back(w: Workspace, state: GitState) -> list[str]:
 
 def put_back(w: Workspace, state: GitState) -> list[str]:
     """The refs and the stash, once the files are right; gives what was put back. The run is over with that."""
-    busy = _at_work(w)
+    busy = at_work(w)
     branches = {head_of_checkout(w.repository, folder.name) for folder in busy}
     back = put_refs_back(w, state.refs, state.stash, branches, others_at_work=bool(busy))
     (w.repository.checkout_dir / OPEN).unlink(missing_ok=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from ralphy.adapters.files import read_regular, replace_file
 from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
@@ -12,6 +15,7 @@ from ralphy.core.stories import shown_status
 from ralphy.engine.workspace import Workspace
 
 _WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
+_SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
 _BOX = {"completed": "x", "failed": "!", "blocked": "-"}
 
 
@@ -21,7 +25,26 @@ def render_tasks(w: Workspace, s: Snapshot) -> None:
         return
     text = tasks_text(s.prd).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
+        _ignore(w, w.feature.in_repository("TASKS.md"))
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
+
+
+def _ignore(w: Workspace, path: str) -> None:
+    """Have Git ignore the view of a folder of one's own on every branch: its .gitignore goes with the feature's.
+
+    Not while another checkout is at work: what changes in the files that are shared is taken for its agent's then.
+    """
+    if path.startswith(f"{w.config.project.features_dir}/"):
+        return  # what lies there is exempt
+    file = w.repository.common_dir / "info" / "exclude"
+    known, line = read_regular(file), b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path))
+    if line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
+        return
+    from ralphy.engine.git_state import at_work
+
+    if not at_work(w):
+        end = b"\n" if known and not known.endswith(b"\n") else b""
+        replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
 def tasks_text(prd: Prd) -> str:

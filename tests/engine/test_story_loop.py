@@ -155,3 +155,22 @@ def test_the_tests_among_the_files_are_named(tmp_path: Path) -> None:
     project.loop()
 
     assert project.story("US-001")["testing"]["test_files"] == tests
+
+
+def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_another_branch(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), path="[my] own/tasks")
+    exclude = project.repo / ".git" / "info" / "exclude"
+    exclude.write_text("# mine\n*.orig")
+    project.git("add", "-A", "[my] own/tasks")
+    project.git("commit", "--quiet", "-m", "chore: tasks")
+    project.loop()
+    project.git("switch", "--quiet", "main")
+    other = Project(project.repo, "docs/features/other", project.scenario, project.env)
+    other.plan(story("US-002"))
+
+    other.loop()
+
+    assert (project.folder / "TASKS.md").exists()
+    assert other.landed() == ["other/US-002"]
+    assert project.git("status", "--porcelain", "--untracked-files=all") == ""
+    assert exclude.read_text() == "# mine\n*.orig\n/\\[my] own/tasks/TASKS.md\n"
