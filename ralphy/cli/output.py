@@ -61,6 +61,10 @@ class Output:
         if not self.quiet:
             _tell(f"{clean(text)}\n")
 
+    def insist(self, text: str) -> None:
+        """A line of the log that is said however quiet it is to be."""
+        _tell(f"ralphy: {clean(text)}\n") if self.quiet else self.say(text)
+
     @property
     def is_live(self) -> bool:
         """Is stderr a terminal whose last line may be written over?"""

@@ -197,19 +197,19 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     from ralphy.engine.reactor import Patience, run_feature
 
     workspace.session = replace(workspace.session, began=workspace.clock())
-    narrator = Narrator(call.output, workspace)
+    patience, came = Patience(gates=asks, limits=waits), Came()
+    narrator = Narrator(call.output, workspace, patience=patience)
     narrator.attend(workspace)
     _need_walls(workspace)
-    patience, came = Patience(gates=asks, limits=waits), Came()
     dialogue = narrator.dialogue if asks else None
     try:
         with signals(came), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
             rest = run_feature(workspace, _heeding(came, narrator.decided), patience, dialogue)
     except KeyboardInterrupt:
-        narrator.say("interrupted: nothing is lost; start again to go on")
+        narrator.interrupted("interrupted")
         return ExitCode.INTERRUPTED
     except Terminated:
-        narrator.say("terminated: nothing is lost; start again to go on")
+        narrator.interrupted("terminated")
         return ExitCode.TERMINATED
     return narrator.finished(rest)
 
@@ -241,7 +241,7 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     try:
         with signals(came):
-            watch_all(checkout, features_dir, opened, call.output.say)
+            watch_all(checkout, features_dir, opened, call.output.say, call.output.insist)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Terminated:

@@ -7,28 +7,37 @@ import time
 from typing import Any
 
 from ralphy.adapters.files import replace_file
+from ralphy.cli.moments import moment
 from ralphy.cli.output import Output
 from ralphy.cli.plain import clean
 from ralphy.core import decision as d
 from ralphy.core.agent import Activity
+from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast, what_is_left
 from ralphy.core.model import Snapshot
 from ralphy.core.spans import span
-from ralphy.engine.reactor import Dialogue
+from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 
 _EVERY_S = 0.2
 _EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0
 _QUIET = (d.OpenGate, d.SetAside, d.Approve)
+_PATIENT = Patience(gates=True)
 
 
 class Narrator:
-    """Says what happens to one feature; as JSON, a line for each decision on stdout."""
+    """Says what happens to one feature; as JSON, a line for each decision on stdout.
 
-    def __init__(self, output: Output, workspace: Workspace, *, named: bool = False) -> None:
+    `named` features are some of several, which go on when one of them rests; `patience` is what the driver waits for.
+    """
+
+    def __init__(
+        self, output: Output, workspace: Workspace, *, named: bool = False, patience: Patience = _PATIENT
+    ) -> None:
         self._output = output
         self._workspace = workspace
+        self._patience = patience
         self._prefix = f"{workspace.feature.name}: " if named else ""
         self._last_shown = 0.0
         self._last_rest = ""
@@ -62,11 +71,20 @@ class Narrator:
             self._json(decision, snapshot)
         if isinstance(decision, d.RunAgent):
             self.say(f"{phase_of(decision, snapshot)}: {decision.reason} ({decision.mode}, {decision.model})")
-        elif isinstance(decision, d.Wait) and decision.until is not None:
-            at = time.strftime("%H:%M:%S", time.localtime(decision.until))
-            self.say(f"waiting until {at}: {decision.reason}")
         elif not isinstance(decision, _QUIET):
-            self.say(decision.reason)
+            self.say(self._sentence(decision))
+        if self._prefix and isinstance(decision, d.Halt):
+            self._insist(decision)
+
+    def _sentence(self, decision: d.Decision) -> str:
+        """The reason; of a wait for a time, until when, or that it is not waited for."""
+        if not isinstance(decision, d.Wait) or decision.until is None:
+            return decision.reason
+        at = moment(decision.until, self._workspace.clock())
+        if self._patience.limits:
+            return f"waiting until {at}: {decision.reason}"
+        limited = f"limited until {at}; " if decision.exit_code == ExitCode.LIMITED else ""
+        return f"{limited}not waiting (--no-wait): {decision.reason}"
 
     def _begin(self, decision: Any, s: Snapshot) -> None:
         """What the work will take, if earlier stories tell."""
@@ -141,15 +159,29 @@ class Narrator:
     def finished(self, rest: d.Rest) -> int:
         """The end of a run: where things stand, and what to do next."""
         self._erase()
+        if rest.exit_code != ExitCode.DONE:
+            self._insist(rest)
         if not self._output.as_json and self._snapshot:
             self._summary(self._snapshot)
         return rest.exit_code
 
+    def interrupted(self, how: str) -> None:
+        """Somebody has ended the run."""
+        self._erase()
+        self._output.insist(f"{how}: nothing is lost; start again to go on")
+
+    def _insist(self, rest: d.Rest) -> None:
+        """An end that is no success is told when all else is quiet; in JSON it stands already."""
+        if self._output.quiet and not self._output.as_json:
+            name = self._workspace.feature.name
+            self._output.insist(f"{name}: {self._sentence(rest)}\n  hint: ralphy status {name}")
+
     def _summary(self, s: Snapshot) -> None:
         done = sum(1 for story in s.prd.stories if story.is_completed)
         cost = self._workspace.session.cost_usd
+        has_branch = s.tree.is_on_branch or s.tree.has_branch_elsewhere
+        log = f"git log --oneline {s.tree.feature_branch}; " if has_branch else ""
         self._output.note(
             f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, "
-            f"{self._workspace.session.runs} agent runs, ${cost:.2f}. "
-            f"Look: git log --oneline {s.tree.feature_branch}; ralphy status {s.feature}"
+            f"{self._workspace.session.runs} agent runs, ${cost:.2f}. Look: {log}ralphy status {s.feature}"
         )

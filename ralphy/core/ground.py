@@ -110,7 +110,7 @@ def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
     """A look at the disk every few seconds; after a night of it a person should know."""
     if session.short_since and now - session.short_since >= MOST_SHORT_S:
         return d.Halt(f"{why}, for hours: free some space, start again to go on", ExitCode.ENVIRONMENT)
-    return d.Wait(f"{why}: waiting until there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
+    return d.Wait(f"{why}: it goes on when there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
 
 
 def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:

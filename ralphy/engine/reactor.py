@@ -135,13 +135,18 @@ def _folder_signature(feature: Feature) -> int:
 Opened = Callable[[Feature], tuple[Workspace, Report]]
 
 
-def watch_all(checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
-    """Drive all features of a repository until interrupted; one checkout has one owner."""
+def watch_all(
+    checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None], insist: Callable[[str], None]
+) -> None:
+    """Drive all features of a repository until interrupted; one checkout has one owner.
+
+    `insist` takes what stands in the way of a feature, `say` all else.
+    """
     folder = checkout.repository.root / features_dir
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
     with lock, Wakeups([folder], resync_s=_WATCH_RESYNC_S) as wakeups:
-        watching = Watching(checkout, features_dir, opened, say)
+        watching = Watching(checkout, features_dir, opened, insist)
         say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
         changed: set[str] | None = None
         while True:
@@ -159,12 +164,12 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, say: Callab
 class Watching:
     """What is known of each feature between two looks: where it rested, and what its folder looked like."""
 
-    def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None]) -> None:
+    def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, insist: Callable[[str], None]) -> None:
         self._checkout = checkout
         self._repository = checkout.repository
         self._features_dir = features_dir
         self._opened = opened
-        self._say = say
+        self._insist = insist
         self._open: dict[str, tuple[Workspace, Report]] = {}
         self._seen: dict[str, int] = {}
         self._rests: dict[str, Rest | str] = {}
@@ -227,7 +232,7 @@ class Watching:
             rest = reconcile(workspace, report)
         except RalphyError as error:
             if self._rests.get(feature.name) != str(error):
-                self._say(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+                self._insist(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
             self._rests[feature.name] = str(error)
             return
         self._rests[feature.name] = rest

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ralphy.adapters.lock import Lock
 from ralphy.cli.main import main
 from tests.cli.conftest import Bell, Call, Heard, Make
-from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 Case = Callable[[Project, Call], int]
@@ -174,11 +175,52 @@ def test_data_goes_to_stdout_and_progress_to_stderr(made: Make) -> None:
 
 def test_quiet_says_only_errors(made: Make) -> None:
     project, call = made(*TWO)
-    assert call("-q", "loop") == (10, "", "")
+    project.play(stories={"*": [{"default": True}]}, qa=[reports()])
+    code, out, err = call("-q", "loop")
+    assert (code, out) == (10, "")
+    assert err.splitlines() == [
+        "ralphy: login: QA_REPORT.md waits to be read; then `touch APPROVED` in the feature folder, or `ralphy "
+        "approve login`",
+        "  hint: ralphy status login",
+    ]
+    project.approve()
+    assert call("-q", "loop") == (0, "", "")
     project.write("prd.json", "{")
     code, out, err = call("loop", "-q")
     assert (code, out) == (3, "")
     assert "docs/features/login/prd.json" in err
+
+
+@pytest.mark.parametrize(
+    ("played", "words", "said"),
+    [([breaks()], (), "failed: US-001; blocked by these: US-002"),
+     ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent runs) is reached: 2 of 2 stories are left"),
+     ([{"limit": {"resets_in_s": 3600}}], ("--no-wait",), "not waiting (--no-wait): the usage limit")],
+)  # fmt: skip
+def test_quiet_says_why_it_ended_short_of_the_goal(
+    made: Make, played: list[Any], words: tuple[str, ...], said: str
+) -> None:
+    project, call = made(*TWO, limits={"max_attempts": 2})
+    project.play(stories={"US-001": played})
+    code, out, err = call("-q", "loop", *words)
+    why, hint = err.splitlines()
+    assert (code in (11, 13, 14), out, hint) == (True, "", "  hint: ralphy status login")
+    assert why.startswith("ralphy: login: ") and said in why
+    assert call("--json", "-q", "loop", *words)[2] == ""
+
+
+def test_quiet_watch_says_which_feature_can_not_go_on(made: Make) -> None:
+    project, _ = made(*TWO, limits={"max_attempts": 1})
+    project.play(stories={"US-001": [breaks()]})
+    with project.start("watch", "-q") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("ralphy: login: failed: US-001; blocked by these: US-002")
+        heard.until("\n  hint: ralphy status login\n")
+        project.write("prd.json", "{")
+        heard.until("ralphy: login: docs/features/login/prd.json")
+        process.terminate()
+        heard.rest()
 
 
 @pytest.mark.parametrize("words", [("--color", "always"), ("--color=never",), ("--no-progress",), ("-v",)])

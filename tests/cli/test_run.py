@@ -72,6 +72,16 @@ def test_watch_has_no_dry_run(made: Make) -> None:
     assert made(*TWO)[1]("watch", "--dry-run")[0] == 3
 
 
+def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> None:
+    project, call = made(*TWO, gates=GATES)
+    project.write("PRD.md", "# Log in\n\n- a button\n")
+    project.write("SPEC.md", "# Spec\n")
+    assert call("loop")[2].endswith("0 agent runs, $0.00. Look: ralphy status login\n")
+    project.approve()
+    last = call("loop", "--max-iterations", "1")[2].splitlines()[-1]
+    assert last.endswith("Look: git log --oneline ralph/login; ralphy status login")
+
+
 def test_as_json_the_loop_is_a_line_for_each_decision(made: Make) -> None:
     _, call = made(*TWO)
     rows = call.lines("loop")

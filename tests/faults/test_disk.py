@@ -89,7 +89,7 @@ def test_a_disk_that_an_agent_has_filled_is_waited_for_and_costs_no_attempt(disk
 
     ended = project.loop(clock=clock)
 
-    assert "the disk is full: waiting until there is room" in "\n".join(d.reason for d in ended.decisions)
+    assert "the disk is full: it goes on when there is room" in "\n".join(d.reason for d in ended.decisions)
     assert project.outcomes()[:2] == [("US-001", "stopped"), ("US-001", "succeeded")]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
     assert ended.code == ExitCode.WAITING
@@ -154,7 +154,7 @@ def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path
     code, said = loop(project)
 
     assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
-    assert "less than 500 MB are free on the disk (limits.min_free_mb): waiting until there is room" in said
+    assert "less than 500 MB are free on the disk (limits.min_free_mb): it goes on when there is room" in said
 
 
 @needs_root

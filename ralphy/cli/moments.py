@@ -1,0 +1,23 @@
+"""Moments in words: the local time, and how far away it is."""
+
+from __future__ import annotations
+
+import time
+
+from ralphy.core.spans import span
+
+_WEEK_S = 6 * 86400.0
+
+
+def moment(at: float, now: float) -> str:
+    """When it is, for people: "07:00:02 (in 2 h 5 min)", with the day if that is another one."""
+    there, here = time.localtime(at), time.localtime(now)
+    day = "" if there[:3] == here[:3] else "%a " if abs(at - now) < _WEEK_S else "%Y-%m-%d "
+    return f"{time.strftime(f'{day}%H:%M:%S', there)} (in {span(at - now)})"
+
+
+def seconds_of(iso: str) -> float:
+    """The epoch seconds of a moment as JSON has it."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(iso).timestamp()
