@@ -37,17 +37,20 @@ def why(call: Invocation, feature: str | None) -> int:
 
 def explain(call: Invocation, workspace: Workspace) -> int:
     """The decision that a run would begin with."""
+    from ralphy.cli.moments import moment
     from ralphy.core.decide import decide
     from ralphy.core.decision import Rest
     from ralphy.engine.observe import observe
+    from ralphy.engine.status import iso
     from ralphy.engine.view import phase_of
 
     snapshot = observe(workspace)
     decision = decide(snapshot, workspace.config)
-    kind, reason = type(decision).__name__, decision.reason
+    kind, reason, until = type(decision).__name__, decision.reason, getattr(decision, "until", None)
     working = _working_on(workspace)
     if working and snapshot.unfinished:
-        kind, reason = "RunAgent", f"{working}; a Ralphy is at work: pid {_holder(workspace).get('pid')}"
+        kind, until = "RunAgent", None
+        reason = f"{working}; a Ralphy is at work: pid {_holder(workspace).get('pid')}"
     value = {
         "schema": "ralphy/why@1",
         "ok": True,
@@ -56,8 +59,10 @@ def explain(call: Invocation, workspace: Workspace) -> int:
         "decision": kind,
         "reason": reason,
         "rests": isinstance(decision, Rest),
+        "waiting_until": iso(until or 0.0),
     }
-    call.output.data(f"{_HOW.get(kind, 'next')}: {reason}", value)
+    more = f"\n  until {moment(until, snapshot.now)}" if until else ""
+    call.output.data(f"{_HOW.get(kind, 'next')}: {reason}{more}", value)
     return ExitCode.DONE
 
 
@@ -140,7 +145,8 @@ def _status_all(call: Invocation) -> int:
 
 
 def _line(v: dict[str, Any]) -> str:
-    return f"{v['feature']:<24} {v['phase']:<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}"
+    until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""
+    return f"{v['feature']:<24} {v['phase']:<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
 
 
 def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
@@ -153,5 +159,11 @@ def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
         branch = str(w.store.load().raw.get("branchName") or w.feature_branch)
         seen, around = place.seen(), quick.surroundings(place, branch)
         value = {**status_of(w), "working_on": _working_on(w)}
-        status_view.save(place, {**value, "surroundings": around}, seen)
+        status_view.save(place, {**value, "surroundings": around, "breaker_open": _open_span(w, value)}, seen)
     return {**value, "running": quick.running_in(place)}
+
+
+def _open_span(w: Workspace, value: dict[str, Any]) -> list[float] | None:
+    """From when to when the circuit breaker stays open, if it is: a view is true no longer than that."""
+    breaker = w.history.breaker
+    return [breaker.opened_at, breaker.opens_again_at] if value["circuit_breaker"]["state"] == "OPEN" else None

@@ -74,9 +74,11 @@ def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     value = status_view.load(place) if place else None
     if not value or not place or value.pop("surroundings", None) != surroundings(place, value["branch"]):
         return None
-    until = value["waiting_until"]
+    until, open_span = value["waiting_until"], value.pop("breaker_open", None)
     is_over = until is not None and until <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return None if is_over else {**value, "running": running_in(place)}
+    if is_over or (open_span and not open_span[0] <= time.time() < open_span[1]):
+        return None
+    return {**value, "running": running_in(place)}
 
 
 def surroundings(place: status_view.Place, branch: str) -> list[Any]:
@@ -161,6 +163,8 @@ def status_text(v: dict[str, Any]) -> str:
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
+    if v.get("waiting_until"):
+        lines.append(f"  until:   {shown(v['waiting_until'])}")
     unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
@@ -175,6 +179,13 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  pull request: {v['pull_request']}")
     lines += [story_line(row) for row in v["stories"]]
     return "\n".join(lines)
+
+
+def shown(iso: str) -> str:
+    """A moment of a view as people read it: local, with how far away it is."""
+    from ralphy.cli.moments import moment, seconds_of
+
+    return moment(seconds_of(iso), time.time())
 
 
 def story_line(row: dict[str, Any]) -> str:

@@ -34,12 +34,12 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "feature": s.feature,
         "phase": phase_of(decision, s),
         "status": _word(decision),
-        "started_at": _iso(history.started_at),
+        "started_at": iso(history.started_at),
         "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
         "tasks_total": len(s.prd.stories),
         "circuit_breaker": _breaker(s),
         "next": decision.reason,
-        "waiting_until": _iso(getattr(decision, "until", None) or 0.0),
+        "waiting_until": iso(getattr(decision, "until", None) or 0.0),
         "branch": s.tree.feature_branch,
         "runs": history.iterations,
         "cost_usd": round(history.cost_usd, 4),
@@ -94,5 +94,6 @@ def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
     return row
 
 
-def _iso(at: float) -> str | None:
+def iso(at: float) -> str | None:
+    """The moment as JSON has it; None for 0, which is none."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else None

@@ -240,6 +240,22 @@ def test_a_wait_whose_time_has_come_is_not_shown_any_more(made: Make) -> None:
     assert call.json("status")[1] == before
 
 
+def test_an_open_breaker_is_shown_by_the_clock_and_not_by_the_kept_view(made: Make) -> None:
+    project, call = made(*TWO, breaker={"no_progress": 1, "cooldown_s": 3600})
+    project.play(stories={"US-001": [{"say": "All done."}]})
+    assert call("loop")[0] == 12
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")  # what comes next is no wait for the breaker any more
+    assert call.json("status")[1]["circuit_breaker"]["state"] == "OPEN"
+    kept = json.loads(view_of(project).read_text())
+    assert (kept["value"]["waiting_until"], kept_view(str(project.repo), "login") is None) == (None, False)
+    since, until = kept["value"]["breaker_open"]
+    assert until - since == 3600
+    for other in ([since - 9000, until - 9000], [since + 9000, until + 9000]):  # it is over; the clock was set back
+        kept["value"]["breaker_open"] = other
+        view_of(project).write_text(json.dumps(kept))
+        assert kept_view(str(project.repo), "login") is None
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"seen": []}', '{"seen": 1, "value": 2}'])
 def test_a_broken_view_is_worked_out_again(made: Make, text: str) -> None:
     project, call = made(*TWO)

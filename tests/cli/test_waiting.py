@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 
+import pytest
+
+from ralphy.cli.moments import moment, seconds_of
 from ralphy.cli.output import Output
 from ralphy.cli.show import Narrator
 from ralphy.core.decision import Wait
@@ -49,6 +54,46 @@ def test_in_a_log_the_seconds_are_not_counted(made: Make) -> None:
         heard.rest()
     assert heard.text.count("waiting until") == 1
     assert "still waiting" not in heard.text and "\r" not in heard.text
+
+
+IN_AN_HOUR = r"(\w{3} )?\d\d:\d\d:\d\d \(in (59 min|1 h)[^)]*\)"
+
+
+def test_what_is_not_waited_for_is_not_said_to_be(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [AN_HOUR]})
+    code, _, err = call("loop", "--no-wait")
+    assert code == 14
+    assert re.search(rf"\] limited until {IN_AN_HOUR}; not waiting \(--no-wait\): the usage limit", err), err
+    assert "waiting until" not in err
+
+
+def test_why_and_status_say_until_when_in_local_time_and_how_long_that_is(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [AN_HOUR]})
+    call("loop", "--no-wait")
+    for words in (("why",), ("loop", "--dry-run"), ("status",), ("status",), ("status", "--all")):
+        assert re.search(rf"until:? +{IN_AN_HOUR}$", call(*words)[1], re.M), words
+    why, value = call.json("why")[1], call.json("status")[1]
+    assert why["waiting_until"] == value["waiting_until"]
+    at = time.strftime("%H:%M:%S", time.localtime(seconds_of(value["waiting_until"])))
+    assert at in call("why")[1] and at in call("status")[1]
+
+
+def test_what_waits_for_no_time_has_no_until(made: Make) -> None:
+    _, call = made(story("US-001"))
+    assert call.json("why")[1]["waiting_until"] is None
+    assert "until" not in call("why")[1] + call("status")[1]
+
+
+@pytest.mark.parametrize(
+    ("away_s", "said"),
+    [(0.4, "12:00:00 (in 0 s)"), (7500.0, "14:05:00 (in 2 h 5 min)"), (-60.0, "11:59:00 (in 0 s)"),
+     (86400.0, "Tue 12:00:00 (in 1 d)"), (30 * 86400.0, "2024-01-31 12:00:00 (in 30 d)")],
+)  # fmt: skip
+def test_a_moment_is_told_with_the_day_where_it_is_another_one(away_s: float, said: str) -> None:
+    noon = time.mktime((2024, 1, 1, 12, 0, 0, 0, 0, -1))
+    assert moment(noon + away_s, noon) == said
 
 
 def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any, monkeypatch: Any) -> None:
