@@ -15,7 +15,7 @@ from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, set_made_aside
 from ralphy.engine.checks import CheckResult, run_checks, set_up
-from ralphy.engine.hooks import ask_before_work
+from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.workspace import Workspace
 
 _KILLED = (-signal.SIGKILL, -signal.SIGTERM)
@@ -29,13 +29,13 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
 
 
 def known_baseline(w: Workspace, code: str) -> Baseline | None:
-    """The baseline of that code if it was taken before, and the tests that it listed are still known.
+    """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
 
     A red one of an earlier invocation is asked again: what was mended since need not be in the tree.
     """
     key = key_of(code, w.checks)
     entry = w.history.baselines.get(key)
-    if entry is None or (entry.get("tests") and not _listings(w).has(key)):
+    if entry is None or (entry.get("tests") and not _listings(w).has(key)) or entry.get("hook", "") != hook_digest(w):
         return None
     found = Baseline(bool(entry.get("green")), tuple(entry.get("red", ())), str(entry.get("detail", "")))
     is_accepted = bool(found.red) and w.history.known_red.issuperset(found.red)
@@ -77,7 +77,8 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     tests = _listings(w).save(key, listed(results))
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
-    w.record("baseline", key=key, green=not red, red=named, empty=is_empty or None, tests=tests or None, detail=said)
+    w.record("baseline", key=key, green=not red, red=named, empty=is_empty or None, tests=tests or None, detail=said,
+             hook=hook_digest(w) or None)  # fmt: skip
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:

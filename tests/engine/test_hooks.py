@@ -127,6 +127,35 @@ def test_a_hook_that_fails_before_any_work_is_a_red_baseline(tmp_path: Path) -> 
     assert ended.runs == []
 
 
+@pytest.mark.fault("G8")
+@pytest.mark.parametrize("before", ["", "exit 0"], ids=["added", "changed"])
+def test_a_red_hook_that_comes_after_the_baseline_costs_no_attempt(tmp_path: Path, before: str) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
+    hook = project.repo / ".git" / "hooks" / "pre-commit"
+    if before:
+        write_hook(hook, before)
+    project.loop()
+    write_hook(hook, "echo never; exit 1")
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "pre-commit" in ended.text
+    assert project.statuses() == {"US-001": "completed", "US-002": "pending"}
+    hook.unlink()
+    assert project.loop().runs == ["US-002"]
+
+
+def test_a_hook_that_stays_is_asked_for_a_baseline_once(tmp_path: Path) -> None:
+    project = hooked(tmp_path, "exit 0")
+    project.loop()
+    before = len(project.journal("baseline"))
+
+    project.loop()
+
+    assert len(project.journal("baseline")) == before == 2  # before the story, and the story's own
+
+
 def test_hooks_can_be_left_out(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 1", git={"hooks": "skip"})
 
