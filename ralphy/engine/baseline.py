@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 from collections.abc import Sequence
 
 from ralphy.adapters.listings import Listings
@@ -18,7 +17,6 @@ from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.workspace import Workspace
 
-_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
 _LAST_LINES = 5
 
 
@@ -61,9 +59,9 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
 def _require_ends(results: Sequence[CheckResult]) -> None:
     """Raises EnvironmentProblem for a check that somebody killed: it says nothing about the code, nor is it kept."""
     for result in results:
-        if result.exit in _KILLED and not result.why:
+        if result.killed_by:
             raise EnvironmentProblem(
-                f"the check {result.name} was killed from outside (signal {-(result.exit or 0)})",
+                f"the check {result.name} was killed from outside (signal {result.killed_by})",
                 hint="look whether the machine is short of memory; then start again",
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from ralphy.engine.workspace import Workspace
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
 _RAN_NONE = re.compile(r"^Ran 0 tests in ", re.M)  # unittest's words; before Python 3.12 it calls that a success
 _OUTPUT_BYTES = 256 * 1024
+_KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
+_AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was killed is run again
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,19 @@ class CheckResult:
         return self.exit == 0
 
     @property
+    def killed_by(self) -> int:
+        """The signal by which somebody ended it, or the kernel for want of memory; 0 if it came to its own end."""
+        return abs(self.exit or 0) % 128 if self.exit in _KILLED and not self.why else 0
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What failed, as people know it: the tests, or the check itself when it names none."""
         return self.failing or (self.name,)
 
     def sentence(self) -> str:
-        said = "passed" if self.is_green else "found no tests" if self.is_empty else self.why or f"exit {self.exit}"
+        killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
+        red = self.why or killed or f"exit {self.exit}"
+        said = "passed" if self.is_green else "found no tests" if self.is_empty else red
         return f"{self.name} {said} ({self.seconds:.1f} s)"
 
 
@@ -76,6 +86,19 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
             if until_red and not results[-1].is_green and not results[-1].is_empty:
                 break
     return results
+
+
+def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[CheckResult]:
+    """What checks say of a candidate. One that was killed from outside says nothing: it is asked again after a while,
+    a few times, for there may be more memory then; one that is killed each time is red."""
+    for wait_s in _AGAIN_S:
+        results = ask()
+        killed = next((result for result in results if result.killed_by), None)
+        if killed is None:
+            return results
+        w.say(f"  check {killed.sentence()}: it is run again in {wait_s:.0f} s")
+        w.pause(wait_s)
+    return ask()
 
 
 def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:

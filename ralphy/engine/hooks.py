@@ -16,7 +16,7 @@ from ralphy.adapters import git
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control
-from ralphy.engine.checks import CheckResult, run_one
+from ralphy.engine.checks import CheckResult, run_one, unless_killed
 from ralphy.engine.environment import check_environment
 from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
@@ -74,11 +74,11 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
         return Hooked(candidate)
     own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
     warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
-    result = _ask(w, candidate.tree)
+    result = _said(w, candidate.tree)
     after = write_candidate(w, candidate.green)
     if after.tree != candidate.tree and not after.refused:
         w.say(f"the {NAME} hook changed files: they are part of what is checked")
-        result = result if result.is_green else _ask(w, after.tree)
+        result = result if result.is_green else _said(w, after.tree)
         last = write_candidate(w, candidate.green)
         if last.tree != after.tree:
             result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
@@ -99,6 +99,10 @@ def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
     check_out(w, green, [path for path in changed_paths(w) if path not in before and not is_control(w, path)])
     w.say(f"  check {result.sentence()}")
     return [result]
+
+
+def _said(w: Workspace, tree: str) -> CheckResult:
+    return unless_killed(w, lambda: [_ask(w, tree)])[0]
 
 
 def _ask(w: Workspace, tree: str) -> CheckResult:

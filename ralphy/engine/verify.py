@@ -13,7 +13,7 @@ from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
 from ralphy.engine.baseline import had_no_tests, record_baseline
 from ralphy.engine.candidate import Candidate, drift, file_changes
-from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks
+from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import tests_kept
 from ralphy.engine.old_tests import old_tests_fail
@@ -134,7 +134,8 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     drop_stale_bytecode(w, candidate.files)
     # Behind a check whose failures are known, the others must be run as well.
-    return run_checks(w, f"check-{candidate.tree[:12]}", until_red=not w.history.known_red)
+    run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
+    return unless_killed(w, lambda: run_checks(w, run, until_red=until_red))
 
 
 def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:

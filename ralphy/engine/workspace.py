@@ -88,6 +88,7 @@ class Workspace:
     milestone: Callable[[str], None] = _silent
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = _steady
+    pause: Callable[[float], None] = time.sleep
     count_down: CountDown = _uncounted
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)

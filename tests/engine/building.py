@@ -63,11 +63,13 @@ def reports(verdict: str = "pass", *findings: Mapping[str, str]) -> Act:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a call of the loop ended: the rest, what was said, and every decision on the way."""
+    """How a call of the loop ended: the rest, what was said, every decision on the way, and what was waited for in a
+    decision, in seconds (nobody waits in a test)."""
 
     rest: d.Rest
     said: Sequence[str]
     decisions: Sequence[d.Decision]
+    pauses: Sequence[float] = ()
 
     @property
     def code(self) -> int:
@@ -291,12 +293,14 @@ def run_loop(project: Project, session: Session, clock: Callable[[], float] | No
 
     said: list[str] = []
     decisions: list[Any] = []
+    pauses: list[float] = []
     with open_feature(project.repo, project.path, project.env) as workspace:
         workspace.session, workspace.say = session, said.append
         workspace.clock = clock or workspace.clock
+        workspace.pause = pauses.append
         patience = Patience(gates=False, limits=waits)
         rest = run_feature(workspace, lambda found, _: decisions.append(found), patience, None)
-    return Ended(rest, said, decisions)
+    return Ended(rest, said, decisions, pauses)
 
 
 def assert_clean(project: Project) -> None:

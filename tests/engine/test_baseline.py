@@ -182,3 +182,39 @@ def test_a_check_that_was_killed_from_outside_is_no_red_baseline(tmp_path: Path,
     assert project.journal("baseline") == []
     assert project.loop().code == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
+
+
+def killed(tmp_path: Path, times: int, how: str) -> Project:
+    """A project of one story whose check is killed so often when the story's file is there; it counts in a file."""
+    run = (f"[ -e src/us_001.py ] || exit 0; echo ran >> {tmp_path}/ran; "
+           f"[ $(wc -l < {tmp_path}/ran) -gt {times} ] || {how}")  # fmt: skip
+    check = {"name": "test", "run": f"sh -c '{run}'"}
+    return build(tmp_path, story("US-001"), checks=[check], limits={"max_attempts": 1})
+
+
+@pytest.mark.parametrize("how", ["kill -9 $$", "kill -15 $$", "exit 137"])
+@pytest.mark.fault("P14")
+def test_a_check_that_is_killed_at_a_story_is_run_again_and_costs_no_attempt(tmp_path: Path, how: str) -> None:
+    project = killed(tmp_path, 2, how)
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert project.story("US-001")["execution"]["attempts"] == 1
+    assert ended.pauses == [5, 15]
+    assert "test was killed" in ended.text
+    assert_clean(project)
+
+
+@pytest.mark.fault("P14")
+def test_a_check_that_is_killed_each_time_rejects_in_the_end(tmp_path: Path) -> None:
+    project = killed(tmp_path, 99, "kill -9 $$")
+
+    ended = project.loop()
+
+    assert project.outcomes() == [("US-001", "rejected")]
+    assert "test was killed (signal 9)" in project.story("US-001")["execution"]["last_error"]
+    assert (tmp_path / "ran").read_text().split() == ["ran"] * 4
+    assert ended.pauses == [5, 15, 45]
+    assert_clean(project)

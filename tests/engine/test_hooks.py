@@ -156,6 +156,17 @@ def test_a_hook_that_stays_is_asked_for_a_baseline_once(tmp_path: Path) -> None:
     assert len(project.journal("baseline")) == before == 2  # before the story, and the story's own
 
 
+@pytest.mark.fault("P14")
+def test_a_hook_that_is_killed_is_asked_again_and_costs_no_attempt(tmp_path: Path) -> None:
+    once = f"[ -e {tmp_path}/told ] || {{ touch {tmp_path}/told; kill -9 $$; }}"
+    project = hooked(tmp_path, f"[ ! -f src/us_001.py ] || {once}")
+
+    ended = project.loop()
+
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert ended.pauses == [5]
+
+
 def test_hooks_can_be_left_out(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 1", git={"hooks": "skip"})
 
