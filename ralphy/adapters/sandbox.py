@@ -56,19 +56,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any."""
+    """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
+
+    Commands are started in `root`, and so are those that name their program by a relative path.
+    """
 
     prefix: tuple[str, ...]
     starter: tuple[str, ...] = ()
+    root: Path = Path("/")
 
     def around(self, argv: Sequence[str], env: Mapping[str, str], shared: str = "") -> tuple[str, ...]:
         """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
 
         `shared` is a folder that the program may write to.
         """
-        found = shutil.which(argv[0], path=env.get("PATH")) if argv else None
+        found = program_at(argv[0], self.root, env) if argv else None
         bind = ("--bind", shared, shared) if shared else ()
-        return (*self.prefix, *bind, "--", *self.starter, found, *argv[1:]) if found else tuple(argv)
+        return (*self.prefix, *bind, "--", *self.starter, str(found), *argv[1:]) if found else tuple(argv)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,13 @@ def interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
+def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
+    """The file that is executed for this word of a command line in `root`; None if there is none."""
+    places = env.get("PATH", os.defpath).split(os.pathsep)
+    found = shutil.which(root / name if "/" in name else name, path=os.pathsep.join(str(root / at) for at in places))
+    return Path(found).absolute() if found else None
+
+
 def find(env: Mapping[str, str]) -> str | None:
     """Where bubblewrap is."""
     return shutil.which(PROGRAM, path=env.get("PATH"))
@@ -100,7 +111,7 @@ def bare_sandbox(program: str) -> Sandbox:
 
 def open_sandbox(program: str, place: Place) -> Sandbox:
     """The machine as it is; what is trusted is read-only."""
-    return Sandbox((*bare_sandbox(program).prefix, *_trusted(place)))
+    return Sandbox((*bare_sandbox(program).prefix, *_trusted(place)), root=place.root)
 
 
 def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
@@ -108,7 +119,7 @@ def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
     return Sandbox(
         (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
          "--chdir", str(place.root)),
-        _starter(view),
+        _starter(view), place.root,
     )  # fmt: skip
 
 

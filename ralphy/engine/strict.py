@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ralphy.adapters.proxy import AllowProxy, Host, host_of
-from ralphy.adapters.sandbox import FORWARD, INSTALL, Place, Sandbox, View, closed_sandbox, find, interpreter, why_not
+from ralphy.adapters.sandbox import (
+    FORWARD,
+    INSTALL,
+    Place,
+    Sandbox,
+    View,
+    closed_sandbox,
+    find,
+    interpreter,
+    program_at,
+    why_not,
+)
 from ralphy.core.config import KEYS
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.checks import argv
@@ -64,8 +74,7 @@ def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
 
 
 def _agent_program(w: Workspace) -> Path | None:
-    found = shutil.which(w.config.agent.command[0], path=w.env.get("PATH"))
-    return Path(found).absolute() if found else None
+    return program_at(w.config.agent.command[0], w.repository.root, w.env)
 
 
 def _installation(real: Path) -> Path:
@@ -124,6 +133,6 @@ def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
     shown = (*_SYSTEM, w.repository.root, Path(sys.base_prefix),
              *_paths(w, w.config.safety.ro_paths), *_paths(w, w.config.safety.rw_paths))  # fmt: skip
     for check in w.checks:
-        found = shutil.which(argv(check)[0], path=w.env.get("PATH"))
-        if found and not any(Path(found).is_relative_to(folder) for folder in shown):
-            yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{Path(found).parent.parent}]"
+        found = program_at(argv(check)[0], w.repository.root, w.env)
+        if found and not any(found.is_relative_to(folder) for folder in shown):
+            yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{found.parent.parent}]"

@@ -46,6 +46,24 @@ def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> 
     assert [run["sandbox"] for run in project.journal("run")][:1] == ["bwrap"]
 
 
+@pytest.mark.parametrize("named", ["./look.sh", "look.sh"])
+def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy_was_called(
+    named: str, sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": named}])
+    project.env["PATH"] = f"{os.environ['PATH']}:."
+    (project.repo / "look.sh").write_text(f"#!/bin/sh\ncat /proc/1/comm >> '{seen}'\n")
+    (project.repo / "look.sh").chmod(0o755)
+    project.git("add", "look.sh")
+    project.git("commit", "--quiet", "-m", "test: a look")
+    for place in (tmp_path, project.repo):
+        monkeypatch.chdir(place)
+        project.loop()
+        assert set(seen.read_text().split()) == {"bwrap"}
+    assert project.statuses() == {"US-001": "completed"}
+
+
 @pytest.mark.fault("A4")
 def test_in_the_sandbox_control_files_are_out_of_reach(sandbox: None, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
