@@ -16,7 +16,8 @@ from ralphy.adapters.disk import refusal
 from ralphy.adapters.files import last_bytes
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.history import History
-from ralphy.core.secret_values import Values, without_values
+from ralphy.core.secret_values import clear_json, without_values
+from ralphy.core.spellings import Values
 
 _MOST_TORN = 1 << 20
 
@@ -58,7 +59,8 @@ class Journal:
         """The entry as the chain's next line. Where it stands is known if nobody has written since."""
         if os.fstat(descriptor).st_size != self._at:
             self._link = last_link(descriptor)
-        line, self._link = linked(without_values(_dumped(entry), self._secrets), self._link)
+        clean = clear_json(_dumped(entry), lambda text: without_values(text, self._secrets))
+        line, self._link = linked(clean, self._link)
         return line
 
     def mend(self) -> int:

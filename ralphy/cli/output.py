@@ -16,7 +16,7 @@ from ralphy.core.errors import ExitCode, RalphyError
 if TYPE_CHECKING:
     import click
 
-    from ralphy.core.secret_values import Values
+    from ralphy.core.spellings import Values
 
 _NAMES = {
     ExitCode.UNEXPECTED: "unexpected",
@@ -49,7 +49,7 @@ class Output:
 
     def event(self, value: Any) -> None:
         """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
-        _write(sys.stdout, json.dumps(value, ensure_ascii=False) + "\n")
+        _write(sys.stdout, _json(value) + "\n")
 
     def say(self, text: str) -> None:
         """A line of the log for people: stamped, on stderr."""
@@ -106,7 +106,16 @@ class Output:
 
     def _json_error(self, code: int, message: str, hint: str) -> None:
         body = {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
-        self.data("", {"schema": "ralphy/error@1", "ok": False, "error": body})
+        self.event({"schema": "ralphy/error@1", "ok": False, "error": body})
+
+
+def _json(value: Any) -> str:
+    """One line of JSON, without the environment's secrets."""
+    from ralphy.core.secret_values import clear_json, without_values
+
+    line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    clear = clear_json(line, lambda text: without_values(text, _secrets()))
+    return clear.decode("utf-8", "surrogateescape")
 
 
 def _without_secrets(text: str) -> str:
@@ -126,12 +135,12 @@ def _secrets() -> Values:
 
 def _tell(text: str) -> None:
     """Write to stderr; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
-    _write(sys.stderr, text)
+    _write(sys.stderr, _without_secrets(text))
 
 
 def _write(stream: TextIO, text: str) -> None:
     try:
-        stream.write(_without_secrets(text))
+        stream.write(text)
         stream.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

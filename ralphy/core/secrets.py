@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.core.secret_values import Values, without_values
+from ralphy.core.secret_values import without_values
+from ralphy.core.spellings import Values, written
 
 _TRIVIAL = re.compile(rb"(?i)x{4}|example|1234567|abcdefg|your[-_]|change|placeholder|redacted|dummy|sample|(.)\1{5}")
 
@@ -96,9 +97,8 @@ def find(data: bytes, values: Values = ()) -> Iterator[Secret]:
 
 def _matches(data: bytes, values: Values) -> Iterator[tuple[str, int, bytes]]:
     """(kind, where, the secret itself)."""
-    for name, value in values:
-        if (at := data.find(value)) >= 0:
-            yield f"the value of {name}", at, value
+    for name, spelled, _ in written(data, values):
+        yield f"the value of {name}", data.find(spelled), spelled
     for rule in RULES:
         if any(needle in data for needle in rule.needles):
             for match in rule.pattern.finditer(data):
@@ -113,8 +113,15 @@ def _is_sample(value: bytes) -> bool:
 
 
 def redact(data: bytes, values: Values) -> bytes:
-    """The same bytes without the environment's values and without what has the shape of a key."""
+    """The same bytes without the environment's values and without what has the shape of a key.
+
+    A second key of a kind is said to be another one, so that what is told of two stays apart.
+    """
     data = without_values(data, values)
+    seen: dict[str, set[bytes]] = {}
     for kind, _, value in list(_matches(data, ())):
-        data = data.replace(value, f"[redacted: {kind}]".encode())
+        known = seen.setdefault(kind, set())
+        known.add(value)
+        number = f" ({len(known)})" if len(known) > 1 else ""
+        data = data.replace(value, f"[redacted: {kind}{number}]".encode())
     return data

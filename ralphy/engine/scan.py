@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 
 from ralphy.adapters import git
 from ralphy.adapters.files import read_regular, replace_file
-from ralphy.core.secret_values import values_of
+from ralphy.core.secret_values import clear_json, values_of
 from ralphy.core.secrets import Secret, find, redact
+from ralphy.core.spellings import Values
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
 
@@ -76,9 +77,15 @@ def redact_run(w: Workspace, folder: Path) -> None:
     values = values_of(w.env)
     for name in _KEPT_FILES:
         data = read_regular(folder / name, 256 * _MEGABYTE)
-        if data and (clean := redact(data, values)) != data:
+        if data and redact(data, values) != data:
+            clean = _redacted_lines(data, values) if name.endswith(".ndjson") else redact(data, values)
             replace_file(folder / name, clean, durable=False)
             (folder / name).chmod(0o600)
+
+
+def _redacted_lines(data: bytes, values: Values) -> bytes:
+    """Line by line, each JSON as before."""
+    return b"\n".join(clear_json(line, lambda text: redact(text, values)) for line in data.split(b"\n"))
 
 
 def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[str, list[str]]:

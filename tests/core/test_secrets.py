@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import random
+import re
 import time
 import uuid
+from urllib.parse import quote, urlencode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ralphy.core.secret_values import values_of, without_values
+from ralphy.core.secret_values import clear_json, values_of, without_values
 from ralphy.core.secrets import find, mark_of, redact
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -82,8 +88,6 @@ def test_a_text_is_rid_of_it(kind: str) -> None:
 def harmless() -> str:
     """What projects are full of, and what is no secret."""
     digest = hashlib.sha512(b"package").digest()
-    import base64
-
     rows = [
         f'"integrity": "sha512-{base64.b64encode(digest).decode()}"',
         f"flask==3.0.0 --hash=sha256:{hashlib.sha256(b'flask').hexdigest()}",
@@ -139,6 +143,88 @@ def test_they_are_found_and_taken_out_whatever_they_look_like() -> None:
 
     assert (found.kind, found.line) == ("the value of SERVICE_PASSWORD", 2)
     assert without_values(text, values) == b"x = 1\npassword = [redacted SERVICE_PASSWORD]\n"
+
+
+TOKEN = "Zq9/" + noise(10) + '+"=\\' + noise(10) + "\n" + noise(5)
+SPELLED = {
+    "as it is": TOKEN,
+    "as JSON": json.dumps(TOKEN)[1:-1],
+    "as JSON with escaped slashes": json.dumps(TOKEN)[1:-1].replace("/", "\\/"),
+    "as JSON for a page": json.dumps(TOKEN)[1:-1].replace("/", "\\u002f").replace("+", "\\u002B"),
+    "as JSON, each character": "".join(f"\\u{ord(c):04x}" for c in TOKEN),
+    "as JSON in JSON": json.dumps(json.dumps({"k": TOKEN}))[1:-1],
+    "in an address": quote(TOKEN, safe=""),
+    "in a path": quote(TOKEN),
+    "in lower case": re.sub("%..", lambda found: found[0].lower(), quote(TOKEN, safe="")),
+    "in a form": urlencode({"k": TOKEN + " "}),
+    "some of it": quote(TOKEN, safe="/+").replace("Z", "%5A"),
+    "each byte": "".join(f"%{byte:02X}" for byte in TOKEN.encode()),
+}
+
+
+@pytest.mark.parametrize("how", SPELLED)
+def test_a_value_is_found_and_taken_out_however_it_is_written(how: str) -> None:
+    values = values_of({"DEPLOY_TOKEN": TOKEN})
+    data = f"x = 1\nurl = <{SPELLED[how]}>\n".encode()
+
+    clean = without_values(data, values).decode()
+
+    assert re.fullmatch(r"x = 1\nurl = <.*\[redacted DEPLOY_TOKEN(, percent)?\].*>\n", clean)
+    assert not any(part in clean for part in (TOKEN[5:12], TOKEN[-4:]))
+    assert [found.kind for found in find(data, values)] == ["the value of DEPLOY_TOKEN"]
+
+
+@pytest.mark.parametrize("user", ["", "u", "me", "you", "longer"])
+def test_base64_of_a_value_and_of_what_stands_around_it_is_taken_out(user: str) -> None:
+    values = values_of({"DEPLOY_TOKEN": TOKEN})
+    whole = f"{user}:{TOKEN}:and more"
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        clean = without_values(encode(whole.encode()), values).decode()
+
+        assert "[redacted DEPLOY_TOKEN, base64]" in clean
+        left = clean.replace("[redacted DEPLOY_TOKEN, base64]", "")
+        assert len(left) <= len(encode(whole.encode())) - len(TOKEN) * 8 // 6 + 2
+
+
+def test_a_line_of_json_stays_one_where_a_value_looks_like_a_part_of_it() -> None:
+    values = values_of({"A_TOKEN": "nine-lives-9", "B_TOKEN": "ends with 1 \\", "C_TOKEN": "123456789012"})
+    line = json.dumps({"a": "\nine-lives-9", "b": 'ends with 1 \\"', "c": 123456789012, "d": "ok"}).encode()
+
+    clean = json.loads(clear_json(line, lambda data: without_values(data, values)))
+
+    assert clean["d"] == "ok"
+    assert clean["b"].startswith("[redacted B_TOKEN]")
+    assert clean["c"] == "[redacted C_TOKEN]"
+
+
+def test_names_of_fields_stay_and_names_that_become_the_same_stay_apart() -> None:
+    first, second = PLANTED["a Stripe key"], PLANTED["a Stripe key"][:-1] + "Q"
+    values = values_of({"A_TOKEN": "total_cost_usd", "B_TOKEN": "Zq9-abc/def-7"})
+    entry = {"total_cost_usd": 1, "Zq9-abc/def-7": 2, "[redacted B_TOKEN]": 3, "x": {first: 4, second: 5},
+             "y": ["total_cost_usd"]}  # fmt: skip
+    line = json.dumps(entry).replace("c/d", "c\\/d").encode()
+
+    clean = json.loads(clear_json(line, lambda data: redact(data, values)), object_pairs_hook=list)
+
+    assert [name for name, _ in clean] == [
+        "total_cost_usd", "[redacted B_TOKEN]", "[redacted B_TOKEN] (2)", "x", "y"]  # fmt: skip
+    assert sorted(value for _, value in clean[3][1]) == [4, 5]
+    assert not {first, second} & {name for name, _ in clean[3][1]}
+    assert clean[4] == ("y", ["[redacted A_TOKEN]"])
+
+
+TEXTS = st.characters(exclude_categories=["Cs"])
+
+
+@given(st.text(TEXTS, min_size=8, max_size=40), st.text(TEXTS), st.text(TEXTS), st.booleans())
+def test_json_stays_json_and_loses_the_value(token: str, before: str, behind: str, to_ascii: bool) -> None:
+    values = [("A_TOKEN", token.encode())]
+    line = json.dumps({"k": before + token + behind}, ensure_ascii=to_ascii).encode()
+
+    clean = json.loads(clear_json(line, lambda data: without_values(data, values)))
+
+    assert clean.keys() == {"k"}
+    assert token not in clean["k"]
 
 
 def test_a_fingerprint_is_that_of_the_value_alone() -> None:

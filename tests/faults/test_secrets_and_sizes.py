@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -111,6 +114,38 @@ def test_the_environments_tokens_reach_no_log_no_commit_and_no_document(tmp_path
     assert SLACK not in written
     assert "[redacted DEPLOY_TOKEN]" in project.read("progress.txt")
     assert_clean(project)
+
+
+@pytest.mark.fault("S3")
+def test_they_reach_nothing_in_another_spelling_either_and_what_is_kept_stays_json(tmp_path: Path) -> None:
+    token = f"Zq9/{noise(16)}+{noise(4)}="
+    project = build(tmp_path, story("US-001"), agent={"command": AGENT, "env": ["DEPLOY_TOKEN", "OTHER_KEY"]})
+    project.env |= {"DEPLOY_TOKEN": token, "OTHER_KEY": "total_cost_usd"}
+    spelled = [token.replace("/", "\\/"), token.replace("/", "\\u002f"), quote(token, safe=""),
+               base64.b64encode(f"me:{token}".encode()).decode()]  # fmt: skip
+    project.play(stories={"US-001": [works(say=" ".join(spelled), learnings=" ".join(spelled))]})
+
+    project.loop()
+
+    written = everything_written(project)
+    assert project.landed() == ["login/US-001"]
+    assert not any(part in written for part in (token, *spelled, token[4:20], spelled[-1][8:24]))
+    (stream,) = (project.folder / ".ralphy" / "runs").glob("*-story-US-001/stream.ndjson")
+    events = [json.loads(line) for line in stream.read_text().splitlines()]
+    assert events[-1]["total_cost_usd"] > 0
+    assert json.dumps(events).count("[redacted DEPLOY_TOKEN, percent]") > 0
+    assert_clean(project)
+
+
+def test_base64_of_a_token_rejects_the_attempt(tmp_path: Path) -> None:
+    token = "Zq9-" + noise(24)
+    project = planted(tmp_path, f"AUTH = 'Basic {base64.b64encode(f'me:{token}'.encode()).decode()}'\n")
+    project.env["DEPLOY_TOKEN"] = token
+
+    ended = project.loop()
+
+    assert ended.runs[:2] == ["US-001", "US-001"]
+    assert "src/settings.py:1 holds the value of DEPLOY_TOKEN" in ended.text
 
 
 def test_a_document_with_a_key_goes_back_to_its_agent(tmp_path: Path) -> None:
