@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,22 +65,29 @@ class Claude:
 
         Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
         """
+        with self.prepared(request, on_activity) as go:
+            return go()
+
+    @contextmanager
+    def prepared(self, request: AgentRequest, on_activity: Listener) -> Iterator[Callable[[], AgentResult]]:
+        """Gives what does the run, once: until then its walls are put up, and nothing of the agent runs."""
         prompt = request.prompt.encode(errors="replace")
         if len(prompt) > MAX_PROMPT:
             detail = f"the prompt has {len(prompt)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
-            return AgentResult(Outcome.TOO_LARGE, detail=detail, session=request.session)
+            yield lambda: AgentResult(Outcome.TOO_LARGE, detail=detail, session=request.session)
+            return
         try:
             conversation = _Conversation(request, prompt, on_activity)
         except OSError as error:
             raise refusal(error, "cannot be written", request.run_dir) from error
-        try:
-            ended = self._converse(request, conversation)
-        except NotStarted as error:
-            detail = f"{error}: {error.hint}" if error.hint else str(error)
-            return AgentResult(Outcome.FATAL, detail=detail, session=request.session)
-        finally:
-            conversation.close()
-        return conversation.judge(ended)
+        with self.supervisor.prepared(
+            self._command(request, conversation),
+            conversation.hear,
+            conversation.errors.add,
+            should_stop=lambda: self._why_stop(conversation),
+            on_stop=lambda _: conversation.transcript.close(),
+        ) as go:
+            yield lambda: self._converse(conversation, go)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
@@ -93,25 +101,29 @@ class Claude:
             argv += ["--append-system-prompt-file", request.system_prompt_file]
         return (*argv, "--settings", request.settings or SETTINGS)
 
-    def _converse(self, request: AgentRequest, conversation: _Conversation) -> Exit:
-        command = Command(
-            argv=self.sandbox.around(self.frame(request), request.env) if self.sandbox else self.frame(request),
+    def _command(self, request: AgentRequest, conversation: _Conversation) -> Command:
+        held = self.sandbox.held if self.sandbox else None
+        argv = held.around(self.frame(request), request.env) if held else self.frame(request)
+        return Command(
+            argv=argv,
             cwd=request.cwd,
             env=request.env,
             deadline_s=request.deadline_s,
             stdin_path=str(conversation.prompt_file),
+            is_held=held is not None and held.is_around(argv),
         )
-        self.supervisor.warm()
+
+    def _converse(self, conversation: _Conversation, go: Callable[[], Exit]) -> AgentResult:
         conversation.watch(self.thresholds, Bounds(self.room, self.supervisor.pid))
-        ended = self.supervisor.run(
-            command,
-            conversation.hear,
-            conversation.errors.add,
-            should_stop=lambda: self._why_stop(conversation),
-            on_stop=lambda _: conversation.transcript.close(),
-        )
-        conversation.finish()
-        return ended
+        try:
+            ended = go()
+            conversation.finish()
+        except NotStarted as error:
+            detail = f"{error}: {error.hint}" if error.hint else str(error)
+            return AgentResult(Outcome.FATAL, detail=detail, session=conversation.request.session)
+        finally:
+            conversation.close()
+        return conversation.judge(ended)
 
     def _why_stop(self, conversation: _Conversation) -> str | None:
         transcript, now = conversation.transcript, time.monotonic()

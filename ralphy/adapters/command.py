@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 from ralphy.core.errors import EnvironmentProblem
 
+HELD_AT = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file."""
+    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file.
+
+    One that `is_held` waits at its descriptor HELD_AT until it is let go (see `sandbox.Sandbox.held`).
+    """
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
     deadline_s: float
     stdin_path: str | None = None
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

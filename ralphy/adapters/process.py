@@ -6,7 +6,8 @@ runs one program at a time, for any thread; programs side by side need one each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -71,6 +72,24 @@ class Supervisor:
     ) -> Exit:
         """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
 
+        For the rest see `prepared`, which this is without anything in between.
+        """
+        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as go:
+            return go()
+
+    @contextmanager
+    def prepared(
+        self,
+        command: Command,
+        on_stdout: Sink,
+        on_stderr: Sink | None,
+        *,
+        should_stop: Question | None = None,
+        on_stop: Callable[[str], None] | None = None,
+        grace: StopGrace = PATIENT,
+    ) -> Iterator[Callable[[], Exit]]:
+        """Gives what runs the program, once. One that is held is started here, and let go there.
+
         `should_stop` is asked after every piece of output, and at least four times a second; the reason it
         gives is passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a
         signal handler of the caller) ends the tree within seconds, then goes on. Raises NotStarted, and
@@ -80,7 +99,8 @@ class Supervisor:
         assert self._link
         run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace)
         try:
-            return run.complete()
+            run.prepare()
+            yield run.complete
         except LinkError as error:
             self._abandon(command)
             raise EnvironmentProblem(

@@ -12,6 +12,7 @@ from fcntl import fcntl
 from typing import Any
 
 from ralphy.adapters.command import HURRIED, Command, Exit, NotStarted, StopGrace
+from ralphy.adapters.latch import Latch
 from ralphy.adapters.link import Link, LinkError
 
 READ_BYTES = 1 << 20
@@ -20,14 +21,17 @@ DRAIN_S = 1.0  # how long output is awaited after the end, when something still 
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
 ASLEEP_S = 30.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
-AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
+AT_ONCE = frozenset({"memory", "processes", "held"})  # reasons that leave no time for a farewell, or need none
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
 
 
 class Run:
-    """A single use: `complete`, or `hurry` after an exception, then `release`."""
+    """A single use: `complete`, or `hurry` after an exception, then `release`.
+
+    A held program is started by `prepare`, and let go by `complete`.
+    """
 
     def __init__(
         self,
@@ -49,14 +53,24 @@ class Run:
         self.stopped: str | None = None
         self.ordered = False
         self.ended: dict[str, Any] | None = None
-        self.began = self.awake_at = time.monotonic()
-        self.due = self.began + command.deadline_s
+        self.latch = Latch() if command.is_held else None
+        self.awake_at = self.due = 0.0
         self.steps: Iterator[tuple[dict[str, Any], float]] = iter(())
 
+    def prepare(self) -> None:
+        """Start a program that is held, and do not wait for it."""
+        if self.latch:
+            self._start()
+
     def complete(self) -> Exit:
-        self._start()
+        began = self.awake_at = time.monotonic()
+        self.due = began + self.command.deadline_s
+        if self.latch:
+            self.latch.lift()
+        else:
+            self._start()
         ended = self._await_end()
-        duration_s = time.monotonic() - self.began
+        duration_s = time.monotonic() - began
         self._drain()
         return Exit(ended["returncode"], self.stopped, duration_s, ended["killed"])
 
@@ -74,7 +88,7 @@ class Run:
             return True
         try:
             if self.link.in_step:
-                self._stop("interrupted")
+                self._stop("interrupted" if self.latch is None or self.latch.is_lifted else "held")
                 self._await_end()
         except BaseException:  # a second Ctrl-C wants the end at once; the first exception is the one to go on
             return False
@@ -83,6 +97,8 @@ class Run:
     def release(self) -> None:
         for fd in tuple(self.pipes):
             self._close(fd)
+        if self.latch:
+            self.latch.close()
         self.selector.close()
 
     def _start(self) -> None:
@@ -93,7 +109,8 @@ class Run:
                 theirs.append(self._pipe(sink))
             what = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
             self.ordered = True
-            self.link.send({"do": "start", **what}, (theirs[0], theirs[1], theirs[-1]))
+            held_at = (self.latch.fd,) if self.latch else ()
+            self.link.send({"do": "start", **what}, (theirs[0], theirs[1], theirs[-1], *held_at))
         finally:
             for fd in theirs:
                 os.close(fd)

@@ -15,8 +15,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from ralphy.adapters.command import HELD_AT
 
 PROGRAM = "bwrap"
 FORWARD = Path(__file__).with_name("forward.py")
@@ -73,6 +75,15 @@ class Sandbox:
         found = program_at(argv[0], self.root, env) if argv else None
         bind = ("--bind", shared, shared) if shared else ()
         return (*self.prefix, *bind, "--", *self.starter, str(found), *argv[1:]) if found else tuple(argv)
+
+    @property
+    def held(self) -> Sandbox:
+        """The same, in which the program waits for a byte when all is set up: to be put up ahead of its use."""
+        return replace(self, prefix=(*self.prefix, "--block-fd", str(HELD_AT)))
+
+    def is_around(self, argv: Sequence[str]) -> bool:
+        """Does this command line begin with it?"""
+        return tuple(argv[: len(self.prefix)]) == self.prefix
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A script of its own, run once per worker as `python -I -S supervisor.py LINK PARENT`: LINK is the number of
 an inherited Unix socket, PARENT the pid it must have been started by. Orders and events are lines of JSON:
 
-    in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's three descriptors with it
+    in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
          {"do": "signal", "signal": 2, "tree": false}
          {"do": "kill"}
     out  {"event": "started", "pid": 7}
@@ -19,6 +19,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -33,6 +34,7 @@ from typing import Any, NoReturn
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_S = 0.2  # what leftovers get between TERM and KILL
 KILL_ROUNDS, ROUND_S = 200, 0.005
+MOST_DESCRIPTORS, OUT_OF_THE_WAY = 4, 16  # of a child: stdin, stdout, stderr, and what a held one waits at
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,7 +97,7 @@ class Supervisor:
 
     def orders(self) -> Iterator[dict[str, Any]]:
         """The whole orders that have arrived; the end of the link sets `over`."""
-        room = socket.CMSG_SPACE(3 * array.array("i").itemsize)
+        room = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
         try:
             data, ancillary, _, _ = self.link.recvmsg(1 << 16, room, socket.MSG_CMSG_CLOEXEC)
         except OSError:
@@ -128,18 +130,18 @@ class Supervisor:
 
     def start(self, order: dict[str, Any]) -> None:
         """Fork and execute; answers only when the program runs or could not be executed."""
-        standard, self.descriptors = self.descriptors[:3], self.descriptors[3:]
+        given, self.descriptors = self.descriptors, []
         trouble_in, trouble_out = os.pipe2(os.O_CLOEXEC)
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKING)
         try:
             pid = os.fork()
             if pid == 0:
-                self.become(order, standard, trouble_out)
+                self.become(order, given, trouble_out)
         except OSError as error:
             pid = 0
             os.write(trouble_out, describe(error, "process"))
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for fd in (*standard, trouble_out):
+        for fd in (*given, trouble_out):
             os.close(fd)
         trouble = read_all(trouble_in)
         if trouble and pid:
@@ -147,7 +149,7 @@ class Supervisor:
         self.main, self.killed = (0 if trouble else pid), set()
         self.tell({"event": "failed", **json.loads(trouble)} if trouble else {"event": "started", "pid": pid})
 
-    def become(self, order: dict[str, Any], standard: list[int], trouble: int) -> NoReturn:
+    def become(self, order: dict[str, Any], given: list[int], trouble: int) -> NoReturn:
         """In the forked child: turn into the program, or write why not to `trouble` and end."""
         what = "process"
         try:
@@ -158,7 +160,8 @@ class Supervisor:
             for number in self.changed:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            for target, fd in enumerate(standard):
+            trouble, *given = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) for fd in (trouble, *given))
+            for target, fd in enumerate(given):
                 os.dup2(fd, target)
             what = "folder"
             os.chdir(order["cwd"])

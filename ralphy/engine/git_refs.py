@@ -36,8 +36,8 @@ def put_refs_back(
     now = w.checkout.all_refs.read()
     if now == before and log_of(_stash_log(w)) == list(stash):
         return []
-    worked_on = (w.history.open_run or {}).get("branch") or w.feature_branch  # its commits are judged with the run
-    skipped = {f"refs/heads/{w.feature_branch}", f"refs/heads/{worked_on}", *spared, STASH}
+    worked_on = (w.history.open_run or {}).get("branch") or w.feature_branch
+    skipped = {*judged_with_the_run(w, worked_on), *spared, STASH}
     changed = [
         Moved(ref, before.get(ref, ""), now.get(ref, ""))
         for ref in sorted(before.keys() | now.keys())
@@ -49,6 +49,11 @@ def put_refs_back(
     if _put_stash_back(w, stash, now.get(STASH, "")):
         back.append("the stash")
     return back
+
+
+def judged_with_the_run(w: Workspace, branch: str) -> frozenset[str]:
+    """The refs that are not put back here, since their commits are judged with the run that works on `branch`."""
+    return frozenset((f"refs/heads/{w.feature_branch}", f"refs/heads/{branch}"))
 
 
 def _is_agents(w: Workspace, moved: Moved, others_at_work: bool) -> bool:

@@ -23,7 +23,7 @@ from ralphy.adapters.lock import holder
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
-from ralphy.engine.git_refs import put_refs_back
+from ralphy.engine.git_refs import judged_with_the_run, put_refs_back
 from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace
 
@@ -38,15 +38,21 @@ class GitState:
     head: str = ""
 
 
-def take(w: Workspace) -> tuple[GitState, str]:
-    """Remember Git's state as it is now, on the disk too; gives the digest for the journal."""
+def take(w: Workspace, branch: str) -> tuple[GitState, str]:
+    """Remember Git's state as it is now, on the disk too; gives the digest for the journal.
+
+    `branch` is the one that the run works on: it is not put back, so what is on the disk can do without it, and
+    is the same from story to story.
+    """
     r, files = w.repository, w.checkout.git_files
     personal = git_files.personal_paths(w.env)
     own = git_files.repository_paths(r.root, r.git_dir, r.common_dir)
     files.take([*own, *_included(w, own, personal)], personal)
     _agree_with_others(w, files)
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
-    named = {**files.dumped(), "refs": state.refs, "stash": state.stash, "head": state.head}
+    moving = judged_with_the_run(w, branch)
+    refs = {ref: oid for ref, oid in state.refs.items() if ref not in moving}
+    named = {**files.dumped(), "refs": refs, "stash": state.stash, "head": state.head}
     data = git_files.encoded(named)
     digest = git_files.digest_of(data)
     if digest != w.checkout.git_record:

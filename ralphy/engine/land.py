@@ -130,7 +130,8 @@ def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry 
     process = w.repository.start(*update, *code, "--index-info", index=w.index)
     assert process.stdin
     process.stdin.write("\0".join([*rows, ""]).encode("utf-8", "surrogateescape"))
-    process.stdin.flush()
+    process.stdin.close()
+    process.stdin = None  # nothing more comes: it need not wait for `finish` to write the index
     return process
 
 

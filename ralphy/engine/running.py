@@ -66,20 +66,21 @@ def agent_run(
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
-    prompt = prompt_for(w, decision, snapshot, outbox, feedback)
-    before, noted = git_state.take(w)
-    w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run, mode=decision.mode,
-             model=decision.model, sandbox=held.name, green=snapshot.tree.head, branch=snapshot.tree.branch,
-             checkout=w.repository.checkout_dir.name, git=noted)  # fmt: skip
-    git_state.begin(w)
-    w.milestone("run_recorded")
-    get_ready()
-    w.milestone("laid_out")
-    remembered = Remembered()
-    remembered.take(w)
-    began = time.time()
-    request = _request(w, decision, snapshot, run, prompt, outbox)
-    result = _agent(w, request).run(request, _listener(w))
+    request = _request(w, decision, snapshot, run, prompt_for(w, decision, snapshot, outbox, feedback), outbox)
+    with _agent(w, request).prepared(request, _listener(w)) as go:
+        before, noted = git_state.take(w, snapshot.tree.branch)
+        w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run,
+                 mode=decision.mode, model=decision.model, sandbox=held.name, green=snapshot.tree.head,
+                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, git=noted)  # fmt: skip
+        git_state.begin(w)
+        w.milestone("run_recorded")
+        get_ready()
+        w.milestone("laid_out")
+        remembered = Remembered()
+        remembered.take(w)
+        _warm(w)
+        began = time.time()
+        result = go()
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     _pass_on_warning(w, result)
@@ -121,15 +122,16 @@ def _agent(w: Workspace, request: AgentRequest) -> Claude:
     return Claude(w.config.agent.command, w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
 
 
+def _warm(w: Workspace) -> None:
+    """Start what will be needed when the agent has ended."""
+    w.checkout.blobs.warm()
+    w.checkout.refs.warm()
+
+
 def _listener(w: Workspace) -> Callable[[Activity], None]:
-    """Shows what the agent does; at its first sign of life, starts what will be needed when it has ended."""
-    signs: list[Activity] = []
+    """Shows what the agent does."""
 
     def hear(activity: Activity) -> None:
-        if not signs:
-            signs.append(activity)
-            w.checkout.blobs.warm()
-            w.checkout.refs.warm()
         if activity.kind == "warning":
             w.say(activity.text)
         else:

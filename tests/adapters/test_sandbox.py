@@ -9,10 +9,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ralphy.adapters.process import Command, Supervisor
 from ralphy.adapters.sandbox import Place, Sandbox, find, open_sandbox, why_not
+from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -199,3 +201,55 @@ def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
     assert "No permissions to create a new namespace" in why
     assert "user namespaces" in fix
     assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")
+
+
+def held(box: Sandbox, place: Place, script: str) -> Command:
+    argv = box.held.around(["sh", "-c", script], os.environ)
+    return Command(argv, str(place.root), dict(os.environ), 30.0, is_held=True)
+
+
+def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+    heard = bytearray()
+    command = held(box, place, f"cat {place.root}/laid-out; ls /proc/$$/fd")
+    with supervisor.prepared(command, heard.extend, None) as go:
+        (place.root / "laid-out").write_text("in time\n")
+        ended = go()
+    assert (ended.returncode, bytes(heard)) == (0, b"in time\n0\n1\n2\n")  # what it waited at is closed
+
+
+def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+    with pytest.raises(ZeroDivisionError), supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
+        assert wait_until(lambda: bool(walls_below(supervisor.pid)))
+        raise ZeroDivisionError
+    assert not walls_below(supervisor.pid)
+    assert not (place.root / "ran").exists()
+    assert supervisor.run(held(box, place, "touch ran"), _unheard, None).returncode == 0  # the next one is let go
+
+
+def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Place) -> None:
+    code = """
+import os, signal, sys
+from ralphy.adapters.process import Command, Supervisor
+command = Command(tuple(sys.argv[2:]), sys.argv[1], dict(os.environ), 30.0, is_held=True)
+with Supervisor().prepared(command, bytes, None):
+    print(os.getpid(), flush=True)
+    signal.pause()
+"""
+    argv = held(box, place, "touch ran").argv
+    with subprocess.Popen([sys.executable, "-c", code, place.root, *argv], stdout=subprocess.PIPE) as ralphy:
+        assert ralphy.stdout and ralphy.stdout.readline()
+        family = [*psutil.Process(ralphy.pid).children(recursive=True)]
+        assert family
+        ralphy.kill()
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert not alive
+    assert not (place.root / "ran").exists()
+
+
+def walls_below(pid: int) -> list[int]:
+    """The sandboxes below a process."""
+    return [child.pid for child in psutil.Process(pid).children(recursive=True) if child.name() == "bwrap"]
+
+
+def _unheard(_: bytes) -> None:
+    return
