@@ -143,7 +143,8 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for fd in (*given, trouble_out):
             os.close(fd)
-        trouble = read_all(trouble_in)
+        with os.fdopen(trouble_in, "rb") as told:
+            trouble = told.read()
         if trouble and pid:
             os.waitpid(pid, 0)
         self.main, self.killed = (0 if trouble else pid), set()
@@ -246,12 +247,6 @@ def describe(error: BaseException, what: str) -> bytes:
     number = error.errno if isinstance(error, OSError) else None
     text = os.strerror(number) if number else str(error)
     return json.dumps({"errno": number or 0, "message": text, "what": what}).encode()
-
-
-def read_all(fd: int) -> bytes:
-    """Everything up to the end of a pipe, which is closed."""
-    with os.fdopen(fd, "rb") as source:
-        return source.read()
 
 
 def listen_to_signals() -> int:
