@@ -151,6 +151,7 @@ class Git:
     commit: str = "squash"
     base: str = ""
     hooks: str = "run"
+    hook_timeout_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ _HOUR_S = 3600.0
 _SOON_S = 6 * _HOUR_S
 AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
 _LOOK_S = 5.0
+_CLEARLY_MORE = 1.25
 _LEAST_MB = 1.0  # what clearing up after a full disk takes
 MOST_SHORT_S = 8 * _HOUR_S
 
@@ -92,11 +93,17 @@ def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
 
 
 def room(s: Snapshot, config: Config) -> d.Rest | None:
-    """What is left on the disk must be enough for a run: waited for, but not for ever."""
-    if s.free_mb >= config.limits.min_free_mb:
+    """What is left on the disk must be enough for a run: waited for, but not for ever.
+
+    Once it was not, there must be clearly more, or the next run would only be cut short again.
+    """
+    floor = config.limits.min_free_mb
+    is_short, enough = bool(s.session.short_since), floor * _CLEARLY_MORE
+    if s.free_mb >= (enough if is_short else floor):
         return None
-    return wait_for_room(s.session, s.now, f"less than {config.limits.min_free_mb} MB are free on the disk "
-                         "(limits.min_free_mb)")  # fmt: skip
+    rule = f"limits.min_free_mb is {floor}, and a quarter more is waited for" if is_short else "limits.min_free_mb"
+    least = enough if is_short and s.free_mb >= floor else floor
+    return wait_for_room(s.session, s.now, f"less than {least:.0f} MB are free on the disk ({rule})")
 
 
 def no_room(s: Snapshot) -> d.Rest | None:

@@ -142,7 +142,7 @@ def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
     text = output.decode("utf-8", "replace")
     if end.stopped:
-        why = over[0] if over else f"took more than {check.timeout_s:.0f} s"
+        why = over[0] if over else f"took more than {check.timeout_s:g} s"
         return CheckResult(check.name, None, end.duration_s, text, why=why)
     is_empty = (end.returncode == _NO_TESTS and "pytest" in check.run) or bool(_RAN_NONE.search(text))
     failing = () if end.returncode == 0 else failing_tests(text)

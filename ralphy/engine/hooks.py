@@ -22,7 +22,7 @@ from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
 
 NAME = "pre-commit"
-_CHECK = Check(NAME, "git hook run --ignore-missing pre-commit", 120.0)
+_RUN = "git hook run --ignore-missing pre-commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
         if differs:  # control files: no business of a hook's
             w.repository.run("update-index", "-z", "--assume-unchanged", "--stdin", stdin=differs, index=index)
         env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}
-        return run_one(w, _CHECK, env)
+        return run_one(w, Check(NAME, _RUN, w.config.git.hook_timeout_s), env)
     finally:
         _drop(index)
 

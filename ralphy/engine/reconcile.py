@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ralphy.adapters.disk import named_trouble
 from ralphy.core.decide import decide
-from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, SetAside, TakeBaseline
+from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, RunAgent, SetAside, TakeBaseline
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.model import Snapshot
 from ralphy.engine.act import act
@@ -30,8 +30,9 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
             snapshot = observe(workspace)
         decision = decide(snapshot, workspace.config)
         report(decision, snapshot)
-        if isinstance(decision, Rest):
+        if isinstance(decision, (Rest, RunAgent)):
             note_room(workspace, decision)
+        if isinstance(decision, Rest):
             with suppress(EnvironmentProblem):  # a view is worth no night
                 render_tasks(workspace, snapshot)
             return decision

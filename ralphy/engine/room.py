@@ -28,9 +28,9 @@ def require_room(w: Workspace) -> None:
         raise DiskFull("there is no room on the disk", where=str(w.repository.root), hint="free some space")
 
 
-def note_room(w: Workspace, rest: Rest) -> None:
-    """Remember since when there is no room."""
-    is_short = isinstance(rest, Wait) and rest.exit_code == ExitCode.ENVIRONMENT
+def note_room(w: Workspace, decision: Decision) -> None:
+    """Remember since when there is no room: a wait for it says so, any other rest and the start of an agent end it."""
+    is_short = isinstance(decision, Wait) and decision.exit_code == ExitCode.ENVIRONMENT
     w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
 
 

@@ -393,6 +393,18 @@ RULES: dict[str, Situation] = {
         snapshot(story(status="failed"), story("B")), d.RunAgent, "B is next", {"story": "B"},
     ),
     # before an agent is paid
+    "room on the disk": (snapshot(free_mb=500.0), d.RunAgent, "US-001", {}),
+    "too little room on the disk": (
+        snapshot(free_mb=499.9), d.Wait, "less than 500 MB are free on the disk (limits.min_free_mb)",
+        {"exit_code": ExitCode.ENVIRONMENT, "until": NOW + 5},
+    ),
+    "just enough room is not enough when there was too little": (
+        snapshot(free_mb=624.9, session={"short_since": NOW - 60}), d.Wait, "less than 625 MB are free on the disk "
+        "(limits.min_free_mb is 500, and a quarter more is waited for)", {"exit_code": ExitCode.ENVIRONMENT},
+    ),
+    "clearly more room than too little": (
+        snapshot(free_mb=625.0, session={"short_since": NOW - 60}), d.RunAgent, "US-001", {},
+    ),
     "uncommitted changes": (
         snapshot(tree=tree(dirty=("a.py",))), d.Halt, "uncommitted changes: a.py", {"exit_code": ExitCode.CONFLICT},
     ),

@@ -167,6 +167,28 @@ def test_a_hook_that_is_killed_is_asked_again_and_costs_no_attempt(tmp_path: Pat
     assert ended.pauses == [5]
 
 
+@pytest.mark.fault("G8")
+def test_a_hook_that_hangs_is_ended_with_all_its_processes_and_rejects(tmp_path: Path) -> None:
+    hangs = f"[ -f src/us_001.py ] || exit 0; sleep 1000 & echo $! $$ > {tmp_path}/pids; wait"
+    project = hooked(tmp_path, hangs, git={"hook_timeout_s": 0.5})
+
+    ended = project.loop()
+
+    assert [outcome for _, outcome in project.outcomes()] == ["rejected", "rejected"]
+    assert "pre-commit took more than 0.5 s" in ended.text
+    assert [pid for pid in (tmp_path / "pids").read_text().split() if Path("/proc", pid).exists()] == []
+    assert_clean(project)
+
+
+def test_a_hook_that_hangs_before_any_work_is_a_red_baseline(tmp_path: Path) -> None:
+    project = hooked(tmp_path, "sleep 1000", git={"hook_timeout_s": 0.5})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "pre-commit took more than 0.5 s" in ended.text
+
+
 def test_hooks_can_be_left_out(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 1", git={"hooks": "skip"})
 

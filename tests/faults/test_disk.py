@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, reports, story, works
+from ralphy.engine.reconcile import reconcile
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, open_feature, reports, story, works
 
 NOON = 1_900_000_000.0
 RALPHY = (sys.executable, "-P", "-m", "ralphy")
@@ -155,6 +156,34 @@ def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path
 
     assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
     assert "less than 500 MB are free on the disk (limits.min_free_mb): it goes on when there is room" in said
+
+
+@needs_root
+@pytest.mark.fault("F1")
+def test_room_that_is_just_enough_is_not_worked_in_until_there_is_clearly_more(disk: Path) -> None:
+    project, ballast = two(disk, limits={"min_free_mb": 8}), disk / "ballast"
+    rests, runs = [], []
+    with open_feature(project.repo, project.path, project.env) as workspace:
+        for megabytes in (7, 9, 9.9, 10.5):
+            leave(ballast, megabytes)
+            workspace.checkout.look_anew()
+            rests.append(reconcile(workspace, lambda *_: None))
+            runs.append(len(project.journal("run")))
+
+    assert runs == [0, 0, 0, 3]
+    assert ["MB are free" in rest.reason for rest in rests] == [True, True, True, False]
+    assert "less than 8 MB" in rests[0].reason
+    assert "less than 10 MB" in rests[1].reason
+    assert_done(project)
+
+
+def leave(ballast: Path, megabytes: float) -> None:
+    """Have so much room on the disk, by a file of zeros that grows or shrinks."""
+    found, size = os.statvfs(ballast.parent), ballast.stat().st_size if ballast.exists() else 0
+    wanted = size + found.f_bavail * found.f_frsize - int(megabytes * 1024 * 1024)
+    with ballast.open("ab") as file:
+        file.truncate(min(size, wanted))
+        file.write(b"\0" * max(0, wanted - size))
 
 
 @needs_root
