@@ -10,12 +10,11 @@ import os
 import re
 import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
 
+from ralphy.adapters import temporary
 from ralphy.adapters.forward import join
 
 _HEAD_BYTES = 64 * 1024
@@ -33,11 +32,12 @@ def host_of(text: str, port: int = 443) -> Host:
 
 
 class AllowProxy:
-    """Serves in threads of this process until it is closed; `folder` is what the sandbox binds."""
+    """Serves in threads of this process until it is closed; `folder` is what the sandbox binds; `owner` is the
+    checkout's token."""
 
-    def __init__(self, hosts: Collection[Host]) -> None:
+    def __init__(self, hosts: Collection[Host], owner: str) -> None:
         self.hosts = frozenset(hosts)
-        self.folder = Path(tempfile.mkdtemp(prefix="ralphy-proxy-"))  # 0700
+        self.folder = temporary.make("proxy", owner)
         self.socket = self.folder / "proxy"
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(os.fspath(self.socket))

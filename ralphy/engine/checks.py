@@ -23,7 +23,7 @@ from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import require_room
 from ralphy.engine.walls import around, walls
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.workspace import Workspace, repository_token
 
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
 _RAN_NONE = re.compile(r"^Ran 0 tests in ", re.M)  # unittest's words; before Python 3.12 it calls that a success
@@ -77,7 +77,7 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
     """
     results = []
     env = check_environment(w, run)
-    with Reports() as reports:
+    with Reports(repository_token(w.repository)) as reports:
         for check in w.checks:
             results.append(_reported(w, check, env, reports))
             w.say(f"  check {results[-1].sentence()}")

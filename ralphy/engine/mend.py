@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ralphy.adapters import git
+from ralphy.adapters import git, temporary
 from ralphy.adapters.files import read_regular, remove_temporaries, replace_file
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.workspace import Workspace, repository_token
 
 
 def mend(w: Workspace) -> None:
     """Leftovers of writing go, torn ends are closed or put back; a line is said for each."""
     remove_temporaries(w.feature.folder)
+    temporary.sweep(repository_token(w.repository))
     torn = w.journal.mend()
     if torn:
         w.say(f"warning: the journal's last line was torn: {torn} bytes of it are passed over")

@@ -26,7 +26,7 @@ from ralphy.engine.checks import argv
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports
 from ralphy.engine.walls import around, walls
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.workspace import Workspace, repository_token
 
 _MOST_FILES = 20_000
 _MOST_EDITED = 50
@@ -58,7 +58,7 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str,
 
 def _run(w: Workspace, candidate: Candidate, check: Check, edited: Mapping[str, Entry]) -> Listing | None:
     try:
-        with Reports() as reports:
+        with Reports(repository_token(w.repository)) as reports:
             folder = Path(reports.folder) / "tree"
             if not _lay_out(w, candidate.tree, folder):
                 return None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from ralphy.adapters import temporary
 from ralphy.adapters.files import read_regular
 from ralphy.core.listing import Listing, parse_junit
 
@@ -21,13 +21,14 @@ _REFUSED = "--junitxml"  # what pytest names when a project has switched its rep
 
 
 class Reports:
-    """A folder for the reports of a series of checks, gone afterwards."""
+    """A folder for the reports of a series of checks, gone afterwards; `owner` is the checkout's token."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
         self._folder = Path()
 
     def __enter__(self) -> Reports:
-        self._folder = Path(tempfile.mkdtemp(prefix="ralphy-reports-"))
+        self._folder = temporary.make("reports", self._owner)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

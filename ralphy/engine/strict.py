@@ -25,7 +25,7 @@ from ralphy.core.config import KEYS
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.checks import argv
 from ralphy.engine.environment import agent_environment
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.workspace import Workspace, repository_token
 
 _SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 _ANSWER_S = 10.0
@@ -87,7 +87,7 @@ def _proxy(w: Workspace) -> AllowProxy:
     """The one way out, shared by all features of a checkout; it ends with the checkout."""
     hosts = frozenset(_hosts(w))
     if hosts not in w.checkout.proxies:
-        w.checkout.proxies[hosts] = AllowProxy(hosts)
+        w.checkout.proxies[hosts] = AllowProxy(hosts, repository_token(w.repository))
     return w.checkout.proxies[hosts]
 
 

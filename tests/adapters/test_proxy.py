@@ -38,7 +38,7 @@ def server() -> Iterator[int]:
 
 @pytest.fixture
 def proxy(server: int) -> Iterator[AllowProxy]:
-    running = AllowProxy([("127.0.0.1", server)])
+    running = AllowProxy([("127.0.0.1", server)], "a test")
     yield running
     running.close()
 
@@ -90,7 +90,7 @@ def test_a_host_that_is_down_is_said_to_be() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        proxy = AllowProxy([("127.0.0.1", port)])
+        proxy = AllowProxy([("127.0.0.1", port)], "a test")
         assert said(proxy, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port).startswith(b"HTTP/1.1 502 ")
         proxy.close()
 

@@ -90,6 +90,22 @@ def test_ctrl_c_while_a_check_runs_ends_the_check_and_keeps_the_work(scene: Scen
     assert project.loop().runs == ["US-001", "US-002", "qa"]
 
 
+@pytest.mark.fault("P15")
+def test_folders_that_a_killed_loop_left_in_tmp_are_gone_after_the_next(scene: Scene, tmp_path: Path) -> None:
+    folder = tmp_path / "for-a-while"
+    folder.mkdir()
+    scene.project.env["TMPDIR"] = str(folder)
+    scene.end(scene.begin_check(), signal.SIGKILL)
+    assert [path.name.split("-")[:2] for path in folder.glob("ralphy-*")] == [["ralphy", "reports"]]
+    of_others = folder / f"ralphy-reports-{'0' * 12}-1-x"
+    of_others.mkdir()
+
+    code, _ = scene.project.call("loop", "login")
+
+    assert code == ExitCode.WAITING
+    assert list(folder.glob("ralphy-*")) == [of_others]
+
+
 @pytest.mark.fault("P5")
 def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
     process = scene.begin()
