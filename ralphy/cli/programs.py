@@ -7,10 +7,15 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
 from ralphy.core.errors import RalphyError
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace import Workspace
 
 LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
@@ -96,10 +101,12 @@ def _identity(g: Ground) -> Finding:
 
 
 def _agent(g: Ground) -> Finding:
+    from ralphy.adapters.sandbox import program_at
+
     if g.config is None:
         return fail("agent", "not looked for: the settings cannot be read", "ralphy validate")
     program = g.config.agent.command[0]
-    path = shutil.which(program, path=g.env.get("PATH"))
+    path = program_at(program, g.repository.root, g.env)
     if path is None:
         fix = (
             "npm install -g @anthropic-ai/claude-code"
@@ -123,40 +130,63 @@ def _sandbox(g: Ground) -> Finding:
     if g.config is None:
         return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
     safety = g.config.safety
+    if safety.level == "strict":
+        return _closed_walls(g)
     if safety.level == "minimal":
         return warn("sandbox", "safety.level is minimal: no guard and no sandbox", "set safety.level: moderate")
-    if safety.sandbox == "none" and safety.level != "strict":
+    if safety.sandbox == "none":
         return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
     program = find(g.env)
     why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
-    if not why and safety.level == "strict" and (lacks := _no_key(g)):
-        return fail("sandbox", lacks, "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…")
     if not why:
         return ok("sandbox", f"{safety.level}: {program}")
-    if safety.sandbox == "bwrap" or safety.level == "strict":
+    if safety.sandbox == "bwrap":
         return fail("sandbox", why, fix)
     return warn("sandbox", f"{why}: the agent can write whatever you can", fix)
 
 
-def _no_key(g: Ground) -> str:
-    from ralphy.core.config import KEYS
+def _closed_walls(g: Ground) -> Finding:
+    """The level strict, tried as a loop would put it up."""
+    from ralphy.engine.startable import require_closed_walls
 
-    wants = g.config is not None and Path(g.config.agent.command[0]).name == "claude"
-    return "safety.level strict needs a key of the agent's own" if wants and not any(map(g.env.get, KEYS)) else ""
+    try:
+        with _workspace(g) as (w, folder):
+            require_closed_walls(w, folder)
+    except (RalphyError, OSError) as error:
+        return fail("sandbox", str(error), getattr(error, "hint", "") or "set safety.level: moderate")
+    return ok("sandbox", "strict: a closed bubblewrap sandbox, in which the agent starts")
 
 
 def _checks(g: Ground) -> Finding:
-    from ralphy.adapters.settings import with_stack
-    from ralphy.adapters.stack import detect
+    """The checks, and whether their programs are there; what is only to be made yet is no fault."""
+    from ralphy.engine.startable import missing
 
     if g.config is None:
         return fail("checks", "not looked for: the settings cannot be read", "ralphy validate")
+    name_one = "name one under checks: in .ralphy/config.yaml"
+    try:
+        with _workspace(g) as (w, _):
+            checks, lacking = w.checks, list(missing(w))
+    except (RalphyError, OSError) as error:
+        return fail("checks", str(error), getattr(error, "hint", "") or name_one)
+    if not lacking:
+        said = "; ".join(f"{check.name}: {check.run}" for check in checks)
+        return ok("checks", said) if said else warn("checks", "none are known: stories count without a test", name_one)
+    said = "; ".join(one.why for one in lacking)
+    if all(one.may_come for one in lacking):
+        return warn("checks", f"{said} (yet)", "nothing, if `setup` or an earlier check makes it")
+    return fail("checks", said, "install it (or run it with the project's own: .venv/bin/…), or change checks: or "
+                "setup: in .ralphy/config.yaml")  # fmt: skip
+
+
+def _workspace(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
+    from ralphy.adapters.settings import with_stack
+    from ralphy.adapters.stack import detect
+    from ralphy.engine.startable import without_feature
+
+    assert g.config is not None
     checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language))
-    if not checks:
-        return warn(
-            "checks", "none are known: stories count without a test", "name one under checks: in .ralphy/config.yaml"
-        )
-    return ok("checks", "; ".join(f"{check.name}: {check.run}" for check in checks))
+    return without_feature(g.repository, g.config, checks, g.env)
 
 
 def _remote(g: Ground) -> Finding:

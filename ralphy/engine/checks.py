@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
@@ -111,16 +112,25 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
 
 def set_up(w: Workspace) -> None:
     """Run the project's `setup` command, once per checkout and command; EnvironmentProblem if it fails."""
-    command, done = w.config.setup, w.repository.checkout_dir / "setup-done"
-    if not command or (read_regular(done) or b"").decode("utf-8", "replace") == command:
+    if is_set_up(w):
         return
+    command = w.config.setup
     w.say(f"setup: {command}")
     result = _run(w, Check("setup", command), check_environment(w, "setup"))
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
-    replace_file(done, command.encode())
+    replace_file(_setup_done(w), command.encode())
     w.checkout.look_anew()
+
+
+def is_set_up(w: Workspace) -> bool:
+    """Is there nothing left to be run by `set_up`?"""
+    return not w.config.setup or read_regular(_setup_done(w)) == w.config.setup.encode()
+
+
+def _setup_done(w: Workspace) -> Path:
+    return w.repository.checkout_dir / "setup-done"
 
 
 def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:

@@ -13,7 +13,9 @@ import pytest
 from ralphy.adapters.lock import Lock
 from ralphy.cli import ground, programs
 from ralphy.cli.main import main
+from tests.cli.conftest import Make
 from tests.conftest import RunGit
+from tests.engine.building import ROOT, story
 
 
 def ask(directory: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -45,6 +47,7 @@ def bin_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def claude(bin_first: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IS_SANDBOX", "1")
+    program(bin_first, "python3", f'exec "{sys.executable}" "$@"')  # one that has pytest
     return program(bin_first, "claude", 'echo "2.1.197 (Claude Code)"')
 
 
@@ -69,6 +72,47 @@ def test_doctor_changes_nothing(git_repo: Path, git: RunGit, claude: Path, capsy
     ask(git_repo, capsys)
     assert sorted(str(path) for path in git_repo.rglob("*")) == before
     assert git("status", "--porcelain", "--ignored") == ""
+
+
+RUNNERS = {
+    "no-such-runner --all": "test needs no-such-runner, which is not on PATH",
+    "./run-tests": "test needs ./run-tests, which is not there, or not executable",
+    "./README": "test needs ./README, which is not there, or not executable",
+    "python3 -m no_such_module -q": "test needs the Python module no_such_module, which python3 does not have",
+    "./check.sh": "",
+    "python3 -m compileall -q src": "",
+    f"{sys.executable} -S -E check.py": "",
+}
+
+
+@pytest.mark.parametrize("run", RUNNERS)
+def test_a_check_that_can_not_be_started_is_said_before_the_loop_refuses_it(made: Make, run: str) -> None:
+    project, call = made(story("US-001"), checks=[{"name": "test", "run": run}])
+    for name, mode in (("check.sh", 0o755), ("README", 0o644)):
+        (project.repo / name).write_text("#!/bin/sh\nexit 0\n")
+        (project.repo / name).chmod(mode)
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "test: runners")
+    found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["checks"]
+    assert (found["state"], found["said"] if RUNNERS[run] else "") == ("fail" if RUNNERS[run] else "ok", RUNNERS[run])
+    assert call("loop")[0] == (4 if RUNNERS[run] else 10)
+
+
+def test_what_the_setup_is_to_make_is_not_missing_yet(made: Make) -> None:
+    make = "sh -c 'mkdir -p .tools && printf \"#!/bin/sh\\nexit 0\\n\" > .tools/run && chmod +x .tools/run'"
+    project, call = made(story("US-001"), setup=make, checks=[{"name": "test", "run": ".tools/run"}])
+    (project.repo / ".gitignore").write_text("__pycache__/\n.tools/\n")
+    project.git("commit", "--quiet", "--all", "-m", "chore: ignore the tools")
+
+    def checks() -> tuple[str, str]:
+        found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["checks"]
+        return found["state"], found["said"]
+
+    assert checks() == ("warn", "test needs .tools/run, which is not there, or not executable (yet)")
+    assert call("loop")[0] == 10
+    assert checks() == ("ok", "test: .tools/run")
+    project.configure(setup="no-such-setup", checks=[{"name": "test", "run": ".tools/run"}])
+    assert checks() == ("fail", "setup needs no-such-setup, which is not on PATH")
 
 
 @pytest.mark.fault("P17")
@@ -217,3 +261,39 @@ def test_a_sandbox_that_does_not_work_is_a_fault_where_it_is_asked_for(
     assert (found[0], found[1]["sandbox"]["state"]) == (code, state)
     assert "No permissions" in found[1]["sandbox"]["said"]
     assert "user namespaces" in found[1]["sandbox"]["fix"]
+
+
+VISIBLE = [str(ROOT), sys.prefix, sys.base_prefix]
+STRICT: dict[str, dict[str, Any]] = {
+    "all is there": {},
+    "it is switched off": {"safety": {"sandbox": "none"}},
+    "the agent cannot be seen": {"safety": {"ro_paths": []}},
+    "the agent has no key": {"agent": {"command": ["claude"]}},
+    "a check cannot be seen": {"checks": [{"name": "test", "run": "tester --all"}]},
+}
+
+
+@pytest.mark.fault("P17")
+@pytest.mark.parametrize("what", STRICT)
+def test_of_the_level_strict_it_says_what_the_loop_says(
+    what: str, sandbox: None, made: Make, bin_first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IS_SANDBOX", "1")
+    for name in ("claude", "tester"):
+        program(bin_first, name, "echo 2.1.197")
+    settings = STRICT[what]
+    safety = {"level": "strict", "ro_paths": [*VISIBLE, str(tmp_path)], **settings.get("safety", {})}
+    if what == "a check cannot be seen":
+        safety["ro_paths"] = [*VISIBLE, str(tmp_path / "scenario.json")]
+    project, call = made(story("US-001"), **{**settings, "safety": safety})
+    before = sorted(str(path) for path in project.repo.rglob("*"))
+    _, report = call.json("doctor")
+    assert sorted(str(path) for path in project.repo.rglob("*")) == before
+    found = {row["name"]: row for row in report["checks"]}["sandbox"]
+    code, out, _ = call("loop", "--json")
+    if what == "all is there":
+        assert (found["state"], code) == ("ok", 10), found
+        return
+    refused = json.loads(out.splitlines()[-1])["error"]
+    assert (found["state"], code) == ("fail", 5)
+    assert (found["said"], found["fix"]) == (refused["message"], refused["hint"])

@@ -1,0 +1,100 @@
+"""Whether a loop could begin here: the programs of the project's commands, and the walls of the level `strict`.
+
+A person is told before the night, by what decides in it; no check is run.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters.feature import Feature
+from ralphy.adapters.git import Repository
+from ralphy.adapters.sandbox import Place, program_at
+from ralphy.core.config import Check, Config
+from ralphy.engine.checkout import Checkout
+from ralphy.engine.checks import argv, is_set_up
+from ralphy.engine.environment import check_environment
+from ralphy.engine.strict import closed
+from ralphy.engine.workspace import Workspace, open_workspace
+
+_ANSWER_S = 10.0
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*")
+_IS_THERE = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+_ABSENT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A command that cannot be started as things are; `may_come` when another command may be what makes it so."""
+
+    why: str
+    may_come: bool
+
+
+@contextmanager
+def without_feature(
+    repository: Repository, config: Config, checks: tuple[Check, ...], env: Mapping[str, str]
+) -> Iterator[tuple[Workspace, Path]]:
+    """A workspace as a loop would open it, with a folder of its own in the place of a feature's."""
+    with tempfile.TemporaryDirectory(prefix="ralphy-doctor-") as name:
+        folder = Path(name).resolve()
+        feature = Feature("doctor", folder / "feature", "doctor")
+        with open_workspace(Checkout.of(repository), feature, config, checks, env) as w:
+            yield w, folder
+
+
+def require_closed_walls(w: Workspace, folder: Path) -> None:
+    """The walls of the level `strict`, put up around nobody. EnvironmentProblem names all that is missing."""
+    outbox, settings = folder / "outbox", folder / "settings.json"
+    outbox.mkdir()
+    settings.write_text("{}")
+    repository = w.repository
+    real = (repository.root, repository.git_dir, repository.common_dir)
+    root, git_dir, common_dir = (path.resolve() for path in real)
+    closed(w, Place(root, git_dir, common_dir, common_dir / "ralphy", root / ".ralphy-doctor", outbox), settings)
+
+
+def missing(w: Workspace) -> Iterator[Missing]:
+    """The commands that would not start: of `setup`, as long as it is still to be run, and of the checks."""
+    env, is_ready = check_environment(w, "doctor"), is_set_up(w)
+    if not is_ready and (why := _why_not(w, Check("setup", w.config.setup), env)):
+        yield Missing(why, may_come=False)
+    for number, check in enumerate(w.checks):
+        if why := _why_not(w, check, env):
+            is_made_here = number > 0 and "/" in argv(check)[0]
+            yield Missing(why, may_come=not is_ready or is_made_here)
+
+
+def _why_not(w: Workspace, check: Check, env: Mapping[str, str]) -> str:
+    """Why the command of a check cannot be started; "" if it can, as far as that is known without running it."""
+    words, root = argv(check), w.repository.root
+    if program_at(words[0], root, env) is None:
+        where = "is not there, or not executable" if "/" in words[0] else "is not on PATH"
+        return f"{check.name} needs {words[0]}, which {where}"
+    module = _module_of(words)
+    if module and _lacks(words, module, root, env):
+        return f"{check.name} needs the Python module {module}, which {words[0]} does not have"
+    return ""
+
+
+def _module_of(words: Sequence[str]) -> str:
+    """The module that `python -m` names; "" for any other command."""
+    at = words.index("-m") if "-m" in words[:-1] else 0
+    is_plain = at and _PYTHON.fullmatch(Path(words[0]).name) and all(word.startswith("-") for word in words[1:at])
+    return words[at + 1].partition(".")[0] if is_plain else ""
+
+
+def _lacks(words: Sequence[str], module: str, root: Path, env: Mapping[str, str]) -> bool:
+    question = (*words[: words.index("-m")], "-c", _IS_THERE, module)
+    try:
+        asked = subprocess.run(question, cwd=root, env=dict(env), capture_output=True, timeout=_ANSWER_S, check=False,
+                               stdin=subprocess.DEVNULL)  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False  # what is not known is not said
+    return asked.returncode == _ABSENT and not asked.stderr
