@@ -64,7 +64,7 @@ _PYTHON = Language(
             ),
         ),
         Command("test", "{python} manage.py test", ("file:manage.py",)),
-        Command("test", "{python} -m unittest {discover}", ("tests:unittest",)),
+        Command("test", "{python} -m unittest {discover} -v", ("tests:unittest",)),
         Command("test", "{tool}pytest -q", ("tests:any",)),
         Command("lint", "{tool}ruff check .", ("file:ruff.toml", "file:.ruff.toml", "table:tool.ruff")),
         Command("lint", "{tool}flake8", ("file:.flake8", "table:flake8")),

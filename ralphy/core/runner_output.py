@@ -15,6 +15,7 @@ from ralphy.core.listing import FAILED, OUTCOMES, PASSED, SKIPPED, XFAILED, List
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TIME = r"(?: \(?[\d.]+ ?m?s\)?)?"
+_UNITTEST = r"^(\w+ \([\w.]+\))(?:\n(?!\w+ \([\w.]+\)).*?|.*?)"  # the first line of a docstring may follow
 _Patterns = Mapping[str, re.Pattern[str]]
 
 
@@ -80,9 +81,8 @@ RUNNERS = (
         re.compile(r"^Ran \d+ tests? in .*$|^(?:OK|FAILED)(?: \(.*\))?$", re.M),
         _patterns(passed=r"Ran (\d+)", failed=r"(?:failures|errors)=(\d+)", skipped=r"skipped=(\d+)",
                   xfailed=r"expected failures=(\d+)"),
-        _patterns(passed=r"^(\w+ \([\w.]+\)).*? \.\.\. ok$", failed=r"^(\w+ \([\w.]+\)).*? \.\.\. (?:FAIL|ERROR)$",
-                  skipped=r"^(\w+ \([\w.]+\)).*? \.\.\. skipped",
-                  xfailed=r"^(\w+ \([\w.]+\)).*? \.\.\. expected failure$"),
+        _patterns(passed=rf"{_UNITTEST} \.\.\. ok$", failed=rf"{_UNITTEST} \.\.\. (?:FAIL|ERROR)$",
+                  skipped=rf"{_UNITTEST} \.\.\. skipped", xfailed=rf"{_UNITTEST} \.\.\. expected failure$"),
     ),
     Runner(
         "pytest",

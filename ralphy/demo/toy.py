@@ -23,7 +23,7 @@ FEATURE = "receipts"
 BRANCH = f"ralph/{FEATURE}"
 _FOREIGN = ("RALPHY_", "GIT_")
 _IGNORE = "__pycache__/\n*.pyc\n"
-_ALL_OF_IT = ("discover", "-s", "tests", "-t", ".")
+_ALL_OF_IT = ("discover", "-s", "tests", "-t", ".", "-v")
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,11 +71,11 @@ def test_a_root_that_is_not_there_is_a_repository_without_anything(tmp_path: Pat
             {"pyproject.toml": PYTEST_PROJECT, "uv.lock": "", ".venv/bin/python": ""},
             ".venv/bin/python -m pytest -q",
         ),
-        ({"setup.py": "", "test_a.py": UNITTEST}, "python3 -m unittest discover"),
-        ({"setup.py": "", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
+        ({"setup.py": "", "test_a.py": UNITTEST}, "python3 -m unittest discover -v"),
+        ({"setup.py": "", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests -v"),
         (
             {"setup.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST, "uv.lock": ""},
-            "uv run python -m unittest discover",
+            "uv run python -m unittest discover -v",
         ),
         (
             {"setup.py": "", "tests/test_a.py": UNITTEST, "tests/test_b.py": "import pytest\n"},

@@ -41,8 +41,13 @@ NAMED = {
     ),
     "unittest -v": (
         "test_add (tests.test_calc.TestCalc.test_add) ... ok\ntest_sub (tests.test_calc.TestCalc) ... skipped 'slow'\n"
-        "\n----\nRan 2 tests in 0.000s\n\nOK (skipped=1)\n",
-        {"tests/test_calc.py::TestCalc::test_add": "passed", "tests/test_calc.py::TestCalc::test_sub": "skipped"},
+        "test_mul (tests.test_calc.TestCalc.test_mul)\nMultiplication: of two. ... ok\n"
+        "\n----\nRan 3 tests in 0.000s\n\nOK (skipped=1)\n",
+        {
+            "tests/test_calc.py::TestCalc::test_add": "passed",
+            "tests/test_calc.py::TestCalc::test_sub": "skipped",
+            "tests/test_calc.py::TestCalc::test_mul": "passed",
+        },
     ),
 }
 NUMBERED = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.adapters.stack import detect
 from ralphy.core.errors import ExitCode
 from tests.engine.building import ROOT, Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
@@ -344,6 +345,46 @@ def test_old_tests_are_run_by_a_program_that_only_the_checkout_has(tmp_path: Pat
 
     assert project.landed() == ["login/US-001"]
     assert OLD_FAIL in project.story("US-001")["evidence"]["warnings"]
+
+
+UNITTESTS = """\
+import unittest
+
+from calc import add
+
+
+class TestAdd(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_big(self):
+        \"\"\"Numbers of two digits.\"\"\"
+        self.assertEqual(add(10, 20), 30)
+"""
+
+
+LEFT_OUT = """
+
+def load_tests(loader, found, pattern):
+    return unittest.TestSuite(test for tests in found for test in tests if test._testMethodName != "{}")
+"""
+
+
+@pytest.mark.parametrize("left_out", ["test_small", "test_big"])
+def test_what_init_detects_for_unittest_compares_tests_by_name(tmp_path: Path, left_out: str) -> None:
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    (project.repo / "pyproject.toml").write_text("[project]\nname = 'calc'\n")
+    (project.repo / TEST_FILE).write_text(UNITTESTS)
+    project.git("commit", "--quiet", "--all", "-m", "test: without pytest")
+    detected = {check.name: check.run for check in detect(project.repo).checks}
+    project.configure(checks=[{"name": "test", "run": detected["test"]}], limits={"max_attempts": 1})
+    another = "\n    def test_other(self):\n        self.assertEqual(add(2, 2), 4)\n"
+    project.play(stories={"US-001": [feature(write={TEST_FILE: UNITTESTS + another + LEFT_OUT.format(left_out)})]})
+
+    ended = project.loop()
+
+    assert project.landed() == []
+    assert f"test_calc.py::TestAdd::{left_out} is there and is not run any more" in ended.text
 
 
 @pytest.mark.usefixtures("sandbox")
