@@ -124,7 +124,9 @@ class Narrator:
     def show(self, activity: Activity) -> None:
         """A line of the agent's activity, a few a second at the most."""
         now = time.monotonic()
-        if not self._output.progress or activity.kind == "start" or now - self._last_shown < _EVERY_S:
+        if not self._output.progress or not activity.text or activity.kind == "start":
+            return
+        if now - self._last_shown < _EVERY_S:
             return
         self._last_shown = now
         text = activity.text.replace(f"{self._workspace.repository.root}/", "")

@@ -8,6 +8,7 @@ from typing import Any
 from ralphy.core.agent import Activity
 from ralphy.core.loose import mapping_of, text_of
 from ralphy.core.plaintext import plain
+from ralphy.core.report import without_report
 
 SHOWN_CHARS = 200
 TOOL_KINDS = {
@@ -26,7 +27,7 @@ def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity 
     """What to show of one content block of an assistant's message."""
     match block.get("type"):
         case "text":
-            return Activity("text", shorten(text_of(block.get("text"))), event)
+            return Activity("text", shorten(without_report(text_of(block.get("text")))), event)
         case "thinking":
             return Activity("thinking", shorten(text_of(block.get("thinking"))), event)
         case "tool_use":

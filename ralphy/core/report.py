@@ -22,6 +22,11 @@ _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS
 _FIELD = re.compile(r"[-*+ \t]*[`*_]*([A-Za-z_]{6,30}?)[`*_]*[ \t]*:[`*_]*(.*)", re.S)
 _PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
 _FENCED = re.compile(r"(?:```|~~~)(?:json)?[ \t]*\n(.*)\n(?:```|~~~)", re.S)
+_MARK = r"^[ \t`*#]*{}[ \t`*#]*$"
+_REPORT = re.compile(
+    rf"{_MARK.format(_BEGIN)}.*?(?:{_MARK.format(_END)}|\Z)|^[ \t]*{_PROMISE.pattern}[ \t]*$", re.M | re.S
+)
+_EMPTY_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*\s*(?:```|~~~)[ \t]*$", re.M)
 _HELD = ("BLOCKED", "FAILED")
 _MOST_RECOMMENDED = 4000
 
@@ -101,6 +106,13 @@ def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
         work_type=_word(block.get("WORK_TYPE", ())),
         guess=confidence(plain),
     )
+
+
+def without_report(text: str) -> str:
+    """A message for people: what is said to Ralphy alone is left out."""
+    if _BEGIN not in text and "<promise>" not in text:
+        return text
+    return _EMPTY_FENCE.sub("", _REPORT.sub("", text))
 
 
 def _object_in(text: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ import orjson
 from ralphy.core.activity import activity_of, shorten
 from ralphy.core.agent import Activity, RateLimit, Tokens
 from ralphy.core.loose import blocks_of, count_of, mapping_of, number_of, text_of
+from ralphy.core.report import without_report
 
 MAX_LINE = 16 << 20
 UNAUTHORIZED = (401, 403)
@@ -221,7 +222,7 @@ class Transcript:
         denials = event.get("permission_denials")
         if isinstance(denials, list):
             self.denials += tuple(text_of(mapping_of(denial).get("tool_name")) for denial in denials)
-        return Activity("result", shorten(text_of(event.get("result"))), event)
+        return Activity("result", shorten(without_report(text_of(event.get("result")))), event)
 
     def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
         info = mapping_of(event.get("rate_limit_info"))

@@ -72,6 +72,15 @@ def test_watch_has_no_dry_run(made: Make) -> None:
     assert made(*TWO)[1]("watch", "--dry-run")[0] == 3
 
 
+def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:
+    project, call = made(*TWO)
+    project.play(stories={"*": [works(say="It is all there.")]}, qa=[reports()])
+    _, _, err = call("loop")
+    assert "text: It is all there." in err
+    assert "RALPH_STATUS" not in err + call("logs", "US-001")[1]
+    assert "---END_RALPH_STATUS---" in call("logs", "US-001", "--raw")[1]
+
+
 def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> None:
     project, call = made(*TWO, gates=GATES)
     project.write("PRD.md", "# Log in\n\n- a button\n")

@@ -259,6 +259,31 @@ def test_a_tool_shows_what_it_is_about(name: str, given_: dict[str, Any], kind: 
     assert Transcript().feed(event, 0.0) == Activity(kind, text, event)
 
 
+BLOCK = "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (f"The login works.\n\n{BLOCK}", "The login works."),
+        (f"Before.\n```\n{BLOCK}\n```\nAfter.\n<promise>STORY_DONE</promise>", "Before. After."),
+        (f"**{BLOCK}**", ""),
+        ("Done.\n---RALPH_STATUS---\nSTATUS: COMPLETE", "Done."),
+        (f"{BLOCK}\nWait.\n{BLOCK}", "Wait."),
+        ("I will end with a ---RALPH_STATUS--- block.", "I will end with a ---RALPH_STATUS--- block."),
+        ("Say <promise>COMPLETE</promise> at the end.", "Say <promise>COMPLETE</promise> at the end."),
+        (f"> ---RALPH_STATUS---\n{'x' * 10}", f"> ---RALPH_STATUS--- {'x' * 10}"),
+    ],
+)
+def test_what_is_said_to_ralphy_alone_is_kept_and_not_shown(said: str, shown: str) -> None:
+    transcript = Transcript()
+    message = {"model": "m", "content": [{"type": "text", "text": said}]}
+    activity = transcript.feed({"type": "assistant", "message": message}, 0.0)
+    ended = transcript.feed({"type": "result", "result": said}, 0.0)
+    assert activity and ended
+    assert (activity.text, ended.text, transcript.text, transcript.last_text) == (shown, shown, said, said)
+
+
 def test_a_long_text_is_shown_shortened_in_one_line() -> None:
     shown = Transcript().feed(spoken({"type": "text", "text": "one\ntwo " * 1000}), 0.0)
     assert shown is not None
