@@ -80,7 +80,7 @@ def limit_options(command: Any) -> Any:
         click.option("--overnight", is_flag=True, help="The same as --until 07:00."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
         click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
-        click.option("--accept-red", is_flag=True, help="Go on although checks are red: these failures are known."),
+        click.option("--accept-red", is_flag=True, help="Go on although tests fail: they are known from now on."),
         click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14."),
     )
     for option in reversed(options):

@@ -38,17 +38,27 @@ def baseline(s: Snapshot) -> d.Decision | None:
         return d.TakeBaseline("the checks must be green before an agent is paid")
     if not is_red(s):
         return None
+    if s.baseline.unnamed:
+        return d.Halt(f"the checks are red before any work: {red_tests(s)}. {_why_not_known(s.baseline.unnamed)}",
+                      ExitCode.CONFLICT)  # fmt: skip
     if s.session.accepts_red and s.baseline.red:
         return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
     return d.Halt(f"the checks are red before any work: {red_tests(s)}. Mend them, or --accept-red to go on with "
                   "these failures known", ExitCode.CONFLICT)  # fmt: skip
 
 
+def _why_not_known(unnamed: tuple[str, ...]) -> str:
+    """Why --accept-red has no say about these checks, and what to do instead."""
+    hook = ", the hook out with git.hooks: skip," if "pre-commit" in unnamed else ""
+    return (f"{', '.join(unnamed[:5])} named no failing test, so --accept-red cannot tell what is known from what is "
+            f"new there: mend it, or take it out of `checks`{hook} until it is green")  # fmt: skip
+
+
 def is_red(s: Snapshot) -> bool:
     """Does more fail than is known, or something that has no name?"""
     if s.baseline is None or s.baseline.is_green:
         return False
-    return not s.baseline.red or not set(s.baseline.red) <= s.history.known_red
+    return not s.baseline.red or bool(s.baseline.unnamed) or not set(s.baseline.red) <= s.history.known_red
 
 
 def red_tests(s: Snapshot) -> str:

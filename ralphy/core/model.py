@@ -233,11 +233,12 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What the checks said about a code tree before anyone worked on it."""
+    """What the checks said of a code tree; `unnamed` are those that failed without naming a test."""
 
     is_green: bool
     red: tuple[str, ...] = ()
     detail: str = ""
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,10 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
     entry = w.history.baselines.get(key)
     if entry is None or (entry.get("tests") and not _listings(w).has(key)) or entry.get("hook", "") != hook_digest(w):
         return None
-    found = Baseline(bool(entry.get("green")), tuple(entry.get("red", ())), str(entry.get("detail", "")))
-    is_accepted = bool(found.red) and w.history.known_red.issuperset(found.red)
+    red = tuple(entry.get("red", ()))
+    unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
+    found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
+    is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
     is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
     return None if is_earlier and not found.is_green and not is_accepted else found
 
@@ -68,7 +70,9 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
 
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
     """Remember what the checks said about a tree."""
-    red = [name for r in results if not r.is_green and not r.is_empty for name in r.names]
+    failing = [r for r in results if not r.is_green and not r.is_empty]
+    red = [name for r in failing for name in r.names]
+    unnamed = [r.name for r in failing if not r.failing]
     has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
     is_empty = any(r.is_empty for r in results)
     key = key_of(code, w.checks)
@@ -76,7 +80,7 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
     w.record("baseline", key=key, green=not red, red=named, empty=is_empty or None, tests=tests or None, detail=said,
-             hook=hook_digest(w) or None)  # fmt: skip
+             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:

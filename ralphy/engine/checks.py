@@ -189,8 +189,9 @@ def argv(check: Check) -> tuple[str, ...]:
 
 
 def failed(results: Sequence[CheckResult], known_red: frozenset[str], is_empty_allowed: bool) -> list[CheckResult]:
-    """The results that speak against a tree: red beyond what was known, or empty where tests had been."""
+    """The results that speak against a tree: red beyond the tests that were known, or empty where tests had been."""
     return [
         r for r in results
-        if not r.is_green and not (r.is_empty and is_empty_allowed) and not set(r.names) <= known_red
+        if not r.is_green and not (r.is_empty and is_empty_allowed)
+        and (not r.failing or r.killed_by or not set(r.failing) <= known_red)
     ]  # fmt: skip

@@ -421,6 +421,11 @@ RULES: dict[str, Situation] = {
         snapshot(baseline=Baseline(False), session={"accepts_red": True}), d.Halt, "red",
         {"exit_code": ExitCode.CONFLICT},
     ),
+    "a check that names no failing test cannot be known": (
+        snapshot(baseline=Baseline(False, ("test_a", "lint"), "", ("lint",)), lines=[KNOWN_RED],
+                 session={"accepts_red": True}),
+        d.Halt, "lint named no failing test", {"exit_code": ExitCode.CONFLICT},
+    ),
     "an empty baseline is green": (snapshot(baseline=Baseline(True, (), "no tests")), d.RunAgent, "", {}),
     # QA
     "all stories are completed": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -95,6 +96,57 @@ def test_known_failures_of_one_check_do_not_spare_the_next_check(tmp_path: Path)
 
     assert project.landed() == []
     assert "lint" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_a_check_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "lint", "run": "sh -c 'echo 3 problems; exit 1'"}])
+
+    ended = project.loop(accepts_red=True)
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "lint named no failing test" in ended.rest.reason
+    assert "take it out of `checks` until it is green" in ended.rest.reason
+    assert project.journal("accept_red") == []
+
+
+def test_a_hook_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    hook = project.repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+
+    ended = project.loop(accepts_red=True)
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "git.hooks: skip" in ended.rest.reason
+
+
+def test_a_check_accepted_by_its_name_by_an_older_ralphy_holds_back_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "lint", "run": "sh -c 'exit 1'"}])
+    project.loop()
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    old = [{k: v for k, v in row.items() if k not in ("unnamed", "seq", "prev", "hash")} for row in rows]
+    old.append({"ev": "accept_red", "feature": "login", "at": old[-1]["at"], "tests": ["lint"]})
+    journal.write_text("".join(json.dumps(row) + "\n" for row in old))
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "lint named no failing test" in ended.rest.reason
+
+
+def test_a_known_failure_spares_no_run_that_names_nothing(tmp_path: Path) -> None:
+    run = "sh -c 'if [ -e src/us_001.py ]; then exit 2; fi; echo FAILED tests/test_a.py::test_b; exit 1'"
+    checks = [{"name": "test", "run": run}]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+
+    project.loop(accepts_red=True)
+
+    assert project.journal("accept_red")[0]["tests"] == ["tests/test_a.py::test_b"]
+    assert project.landed() == []
+    assert "test exit 2" in project.story("US-001")["execution"]["last_error"]
 
 
 def test_no_tests_at_all_are_an_empty_baseline_and_not_a_red_one(tmp_path: Path) -> None:
