@@ -177,6 +177,8 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
     if v.get("pull_request"):
         lines.append(f"  pull request: {v['pull_request']}")
+    if flagged := [row for row in v["stories"] if row.get("warnings")]:
+        lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]
     return "\n".join(lines)
 
@@ -192,5 +194,7 @@ def story_line(row: dict[str, Any]) -> str:
     """A story's row for people."""
     tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
     after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
+    flags = f", {row['warnings']} flagged" if row.get("warnings") else ""
     error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
-    return f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({row['status']}{tries}{after}){error}"
+    said = f"{row['status']}{tries}{after}{flags}"
+    return f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"

@@ -105,6 +105,8 @@ def _commit(commit: Landed | None) -> dict[str, Any] | None:
 
 
 def _described(found: Story, status: str, commit: Landed | None, attempts: Sequence[KeptAttempt]) -> list[str]:
+    from ralphy.core.stories import warnings_of
+
     raw, execution = found.raw, found.execution
     evidence = raw.get("evidence") or {}
     checks = ", ".join(f"{c.get('name')} exit {c.get('exit')}" for c in evidence.get("checks", ()))
@@ -117,7 +119,7 @@ def _described(found: Story, status: str, commit: Landed | None, attempts: Seque
         ("last error: ", str(execution.get("last_error") or "")),
         ("accepted: ", str(evidence.get("accepted") or "")),
         ("checks: ", checks),
-        ("warnings: ", "; ".join(evidence.get("warnings", ()))),
+        ("flagged:", "".join(f"\n- {text}" for text in warnings_of(found))),
         ("commit: ", f"{landed} (reverted by {commit.reverted_by[:12]})" if commit and commit.reverted_by else landed),
         ("commit: ", "none of its own (imported, accepted or squash-merged)" if _is_foreign(found, commit) else ""),
         ("kept attempts: ", ", ".join(str(attempt.number) for attempt in attempts)),

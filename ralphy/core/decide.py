@@ -17,7 +17,7 @@ from ralphy.core.history import StoryHistory
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
 from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
-from ralphy.core.stories import next_ready, why_stuck
+from ralphy.core.stories import flagged, next_ready, why_stuck
 
 # About twelve hours of back-off: longer than a night, then a person should know.
 _MOST_TROUBLES = 80
@@ -250,7 +250,9 @@ def _end_reason(s: Snapshot) -> str:
     if pr.get("url"):
         return f"the pull request is open: {pr['url']}"
     where = "is pushed" if pr.get("pushed") else "is ready (there is no remote)"
-    return f"all stories are verified; {s.tree.feature_branch} {where} and PR.md holds the text"
+    flags = flagged(s.prd)
+    return (f"all stories are verified; {s.tree.feature_branch} {where} and PR.md holds the text"
+            f"{'; ' if flags else ''}{flags}")  # fmt: skip
 
 
 _RULES: tuple[Rule, ...] = (

@@ -9,6 +9,7 @@ from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
 from ralphy.core.ground import is_red, red_tests
 from ralphy.core.model import Approval, Marker, Snapshot
+from ralphy.core.stories import flagged
 
 
 def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decision | None:
@@ -47,8 +48,9 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
     why = f"{artifact} changed since it was approved: read it again" if edited else f"{artifact} waits to be read"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
-    return d.Wait(f"{why}; then `touch APPROVED` in the feature folder, or `ralphy approve {s.feature}`{red}",
-                  gate=gate)  # fmt: skip
+    flags = flagged(s.prd) if gate == "qa" else ""
+    return d.Wait(f"{why}; then `touch APPROVED` in the feature folder, or `ralphy approve {s.feature}`{red}"
+                  f"{'; ' if flags else ''}{flags}", gate=gate)  # fmt: skip
 
 
 def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:

@@ -28,6 +28,21 @@ def shown_status(prd: Prd) -> dict[str, str]:
     }
 
 
+def warnings_of(story: Story) -> list[str]:
+    """What the evidence of a completed story wants a person to look at."""
+    found = (story.raw.get("evidence") or {}).get("warnings") if story.is_completed else None
+    return [str(text) for text in found] if isinstance(found, list) else []
+
+
+def flagged(prd: Prd) -> str:
+    """Which stories count and were flagged all the same, and where that is read; "" if none was."""
+    found = [(s.id, len(warnings_of(s))) for s in prd.stories if warnings_of(s)]
+    if not found:
+        return ""
+    which = _listed([f"{story} ({number})" for story, number in found])
+    return f"flagged in the evidence of {which}: see `ralphy story show {found[0][0]}`"
+
+
 def why_stuck(prd: Prd) -> str:
     """A sentence on the stories that keep the feature from going on; "" if all are completed."""
     failed = [s.id for s in prd.stories if s.status is Status.FAILED]

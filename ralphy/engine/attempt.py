@@ -135,6 +135,8 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         code=a.candidate.files, prd=prd, takes_all=True,
     ))  # fmt: skip
     w.say(f"{a.story.id} is verified and committed: {commit[:10]} {a.story.title}")
+    for warning in a.verdict.warnings:
+        w.say(f"  flagged: {warning}")
 
 
 def _keep_attempt(w: Workspace, a: Attempt) -> None:

@@ -10,7 +10,7 @@ from ralphy.core.decide import decide
 from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
-from ralphy.core.stories import shown_status
+from ralphy.core.stories import shown_status, warnings_of
 from ralphy.engine.observe import observe
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
@@ -46,6 +46,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "unknown_cost_runs": history.unknown_cost_runs,
         "forecast": _forecast(s),
         "tokens": dict(history.tokens),
+        "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
         "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
     }
@@ -88,6 +89,8 @@ def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
         row["depends_on"] = list(story.depends_on)
     if story.execution.get("last_error"):
         row["last_error"] = str(story.execution["last_error"])[:300]
+    if warnings := warnings_of(story):
+        row["warnings"] = len(warnings)
     known = s.history.stories.get(story.id)
     if known and known.cost_usd:
         row["open_cost_usd"] = round(known.cost_usd, 4)

@@ -12,7 +12,7 @@ import pytest
 
 from ralphy.cli.quick import kept_view
 from tests.cli.conftest import Call, Make
-from tests.engine.building import Project, breaks, reports, story
+from tests.engine.building import Project, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 
@@ -65,6 +65,31 @@ def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     text = call("status")[1]
     assert "login: IMPLEMENTATION, 1 of 2 stories completed" in text
     assert "US-002 is next" in text
+
+
+def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Make) -> None:
+    project, call = made(*TWO)
+    silent = works(say="I implemented it. All tests pass.", exit_signal=None)
+    project.play(stories={"US-001": [silent], "US-002": [works()]}, qa=[reports()])
+    code, _, log = call("loop")
+    see = "flagged in the evidence of US-001 (1): see `ralphy story show US-001`"
+    assert code == 10 and see in log
+    assert "  flagged: the agent gave no report (EXIT_SIGNAL is missing)" in log
+    value = agreed(project, call)
+    assert (value["warnings"], [row.get("warnings") for row in value["stories"]]) == (1, [1, None])
+    text = call("status")[1]
+    assert "  flagged: 1 in the evidence: ralphy story show US-001\n" in text
+    assert "Story US-001 (completed, 1 flagged)\n" in text and "Story US-002 (completed)\n" in text
+    assert "  flagged:\n    - the agent gave no report" in call("story", "show", "US-001")[1]
+    project.approve()
+    assert call("loop")[2].count(see) == 1
+    assert agreed(project, call)["next"].endswith(f"PR.md holds the text; {see}")
+
+
+def test_where_nothing_was_flagged_nothing_is_said(made: Make) -> None:
+    project, call = made(*TWO)
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    assert "flagged" not in call("loop")[2] + call("status")[1] + call("story", "show", "US-001")[1]
 
 
 def test_a_feature_that_ended_badly_says_so(made: Make) -> None:
