@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ralphy.adapters.disk import as_problem, problem_said, refusal
-from ralphy.adapters.git_files import mend_dead
+from ralphy.adapters.git_mend import mend_dead
 from ralphy.core.errors import EnvironmentProblem, NotFound
 
 SAFE = (

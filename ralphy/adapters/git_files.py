@@ -2,7 +2,7 @@
 
 What is remembered is on the disk too (`git-state.json` beside the checkout's lock), and `git-state-open` stands
 there while a run goes on. So a Ralphy that was killed leaves its successor something to put back before that
-asks git for anything: `mend_dead` needs no git.
+asks git for anything (`git_mend`).
 """
 
 from __future__ import annotations
@@ -46,24 +46,32 @@ class Kept:
 
 @dataclass(slots=True)
 class GitFiles:
-    """Paths and what was there; None where nothing was. `mine` are those of the person, not of the repository."""
+    """Paths and what was there; None where nothing was. `mine` are those of the person, not of the repository;
+    in `folders` nothing may be added."""
 
     kept: dict[str, Kept | None] = field(default_factory=dict)
     mine: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
     _seen: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
 
-    def take(self, paths: Iterable[str], mine: Iterable[str]) -> None:
+    def take(self, paths: Iterable[str], mine: Iterable[str], folders: Iterable[str]) -> None:
         """Remember what is there now; what did not change since the last time is not read again."""
         seen = {path: signature(Path(path)) for path in (*paths, *mine)}
         self.kept = {
             path: self.kept[path] if path in self.kept and self._seen.get(path) == now else read_kept(path)
             for path, now in seen.items()
         }
-        self._seen, self.mine = seen, frozenset(mine)
+        self._seen, self.mine, self.folders = seen, frozenset(mine), frozenset(folders)
 
-    def changed(self, folders: Iterable[str]) -> list[str]:
+    def changed(self) -> list[str]:
         """The paths that are no longer as they were, new files in `folders` among them; what may stand is left out."""
-        there = [path for at in folders if not Path(at).is_symlink() for path in hooks_in(at) if path not in self.kept]
+        there = [
+            path
+            for at in sorted(self.folders)
+            if not Path(at).is_symlink()
+            for path in hooks_in(at)
+            if path not in self.kept
+        ]
         looked = [path for path in self.kept if path not in self._seen or signature(Path(path)) != self._seen[path]]
         return [*(path for path in looked if self._differs(path)), *there]
 
@@ -117,6 +125,7 @@ class GitFiles:
 
         return {
             "mine": sorted(self.mine),
+            "folders": sorted(self.folders),
             "files": {
                 path: [kept.mode, b64encode(kept.data).decode()] if kept else None for path, kept in self.kept.items()
             },
@@ -130,7 +139,7 @@ class GitFiles:
             path: Kept(int(row[0]), b64decode(row[1])) if row else None
             for path, row in record["files"].items()
         }  # fmt: skip
-        return cls(kept, frozenset(record["mine"]))
+        return cls(kept, frozenset(record["mine"]), frozenset(record.get("folders", ())))
 
 
 def _text(kept: Kept | None) -> str:
@@ -234,67 +243,3 @@ def read_record(folder: Path, is_trusted: Callable[[str], bool]) -> dict[str, An
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def mend_dead(start: Path) -> None:
-    """Put back what steers git where a Ralphy died during a run; its successor then keeps and tells what was found.
-
-    What is there is copied beside the record first. Does nothing while a Ralphy works in the checkout.
-    """
-    found = _git_dirs(start)
-    if found is None:
-        return
-    git_dir, common_dir = found
-    name = "main" if git_dir == common_dir else f"worktree-{git_dir.name}"
-    folder = common_dir / "ralphy" / "checkouts" / name
-    if not (folder / OPEN).exists() or _is_worked_in(folder):
-        return
-    record = read_record(folder, lambda digest: _is_in_journal(common_dir / "ralphy" / "journal.jsonl", digest))
-    if record is None:
-        return
-    files = GitFiles.loaded(record)
-    for path in files.changed([f"{common_dir}/hooks"]):
-        keep_found(folder, path)
-        files.put_back(path)
-
-
-def _is_worked_in(folder: Path) -> bool:
-    from ralphy.adapters.lock import holder
-
-    return bool(holder(folder / "lock"))
-
-
-def keep_found(folder: Path, path: str) -> None:
-    """A copy of what was found at a path, beside the record, where the successor looks for it."""
-    now = read_kept(path)
-    if now is not None and stat.S_ISREG(now.mode):
-        aside = folder / "found"
-        aside.mkdir(parents=True, exist_ok=True)
-        replace_file(aside / path.strip("/").replace("/", "__"), now.data, durable=False)
-
-
-def _is_in_journal(journal: Path, digest: str) -> bool:
-    """Does one of the journal's last lines name this record?"""
-    try:
-        with journal.open("rb") as lines:
-            lines.seek(max(0, os.fstat(lines.fileno()).st_size - 256 * 1024))
-            return digest.encode() in lines.read()
-    except OSError:
-        return False
-
-
-def _git_dirs(start: Path) -> tuple[Path, Path] | None:
-    """(git directory, common directory) of the checkout around a folder, found without git."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        at = folder / ".git"
-        if at.is_dir():
-            return at, at
-        if at.is_file():
-            named = at.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
-            git_dir = (folder / named).resolve()
-            try:
-                common = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
-            except OSError:
-                return git_dir, git_dir
-            return git_dir, (git_dir / common).resolve()
-    return None

@@ -15,15 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters import git_files
+from ralphy.adapters import git, git_files
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import OPEN, GitFiles
+from ralphy.adapters.hook_files import unseen_hooks
 from ralphy.adapters.lock import holder
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
 from ralphy.engine.git_refs import judged_with_the_run, put_refs_back
+from ralphy.engine.hooks import hooks_folder
 from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace
 
@@ -47,7 +49,8 @@ def take(w: Workspace, branch: str) -> tuple[GitState, str]:
     r, files = w.repository, w.checkout.git_files
     personal = git_files.personal_paths(w.env)
     own = git_files.repository_paths(r.root, r.git_dir, r.common_dir)
-    files.take([*own, *_included(w, own, personal)], personal)
+    hooks, folders = _hooks_in_the_tree(w)
+    files.take([*own, *_included(w, own, personal), *hooks], personal, [f"{r.common_dir}/hooks", *folders])
     _agree_with_others(w, files)
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
     moving = judged_with_the_run(w, branch)
@@ -77,6 +80,15 @@ def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list
     return [path for path in w.checkout.included[1] if path not in own]
 
 
+def _hooks_in_the_tree(w: Workspace) -> tuple[list[str], list[str]]:
+    """Hooks that a person's commits run from the working tree, and that no candidate shows."""
+    folder = hooks_folder(w)
+    if folder == w.repository.common_dir / "hooks":
+        return [], []
+    tree = w.objects.tree_of(git.head_of(w.repository)[1])
+    return unseen_hooks(w.repository.root, folder, lambda path: w.objects.at(tree, path) is not None)
+
+
 def _agree_with_others(w: Workspace, files: GitFiles) -> None:
     """Where another checkout has a run that lives, what it remembered is the truth about the files that are shared."""
     for folder in at_work(w):
@@ -102,7 +114,7 @@ def put_files_back(w: Workspace, state: GitState) -> list[str]:
     Raises EnvironmentProblem if the repository itself has gone.
     """
     _require_repository(w)
-    changed = state.files.changed([f"{w.repository.common_dir}/hooks"])
+    changed = state.files.changed()
     for path in changed:
         if not state.files.is_folder_still(path):
             set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))

@@ -42,7 +42,7 @@ def hook_of(w: Workspace) -> Path | None:
     """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
     if w.config.git.hooks == "skip":
         return None
-    path = _folder(w) / NAME
+    path = hooks_folder(w) / NAME
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 
@@ -55,7 +55,7 @@ def hook_digest(w: Workspace) -> str:
         return ""
 
 
-def _folder(w: Workspace) -> Path:
+def hooks_folder(w: Workspace) -> Path:
     """Where git looks for hooks, as it was configured before any agent worked; asked once."""
     if w.checkout.hooks is None:
         try:  # the last value is the one by which Ralphy's own calls run no hooks

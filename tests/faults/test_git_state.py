@@ -146,6 +146,63 @@ def test_nor_do_they_run_when_ralphy_was_killed_and_starts_again(tmp_path: Path,
     assert_clean(project)
 
 
+def husky(tmp_path: Path, command: str) -> tuple[Project, dict[str, bytes]]:
+    """Hooks as husky keeps them, in a folder that Git ignores; an agent that does this to them; and what they were."""
+    project = two(tmp_path, works(run=[["sh", "-c", command]]))
+    (project.repo / ".husky" / "_" / "lib").mkdir(parents=True)
+    files = {"_/.gitignore": "*\n", "_/pre-commit": "#!/bin/sh\n", "_/lib/h": "exit 0\n", "pre-push": "exit 1\n"}
+    for name, text in files.items():
+        (project.repo / ".husky" / name).write_text(text)
+    (project.repo / ".husky" / "_" / "pre-commit").chmod(0o755)
+    project.git("add", ".husky")
+    project.git("commit", "--quiet", "--message", "chore: husky")
+    project.git("config", "core.hooksPath", ".husky/_")
+    return project, hooks_of(project)
+
+
+def hooks_of(project: Project) -> dict[str, bytes]:
+    there = (project.repo / ".husky").rglob("*")
+    return {f"{path.stat().st_mode:o} {path}": path.read_bytes() for path in there if path.is_file()}
+
+
+EVIL = "echo 'touch evil' |"
+MEDDLING = {
+    "changed and added": f"{EVIL} tee -a .husky/_/pre-commit .husky/_/lib/h > .husky/_/post-merge",
+    "a mode": "chmod 644 .husky/_/pre-commit",
+    "another folder in it": f"mkdir .husky/_/more; {EVIL} tee .husky/_/more/post-merge",
+    "the folder taken away": "rm -rf .husky/_",
+    "a link in its place": f"mv .husky/_ ../was; mkdir ../x; {EVIL} tee ../x/post-merge; ln -s ../../x .husky/_",
+}
+
+
+@pytest.mark.parametrize(("how", "killed"), [*((how, False) for how in MEDDLING), ("changed and added", True)])
+@pytest.mark.fault("G13")
+def test_hooks_in_a_folder_that_git_ignores_are_put_back(tmp_path: Path, how: str, killed: bool) -> None:
+    project, before = husky(tmp_path, MEDDLING[how])
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    ended = project.loop()
+
+    assert hooks_of(project) == before
+    assert not (project.repo / ".husky" / "_").is_symlink()
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "put back: .husky/_" in ended.text
+    assert not (project.repo / "evil").exists()
+    assert_clean(project)
+
+
+def test_hooks_that_git_tracks_are_code_and_new_ones_too(tmp_path: Path) -> None:
+    project, _ = husky(tmp_path, "echo 'exit 0' > .husky/pre-push; echo 'exit 0' > .husky/post-merge")
+    project.git("config", "core.hooksPath", ".husky")
+
+    project.loop()
+
+    assert (project.repo / ".husky" / "pre-push").read_text() == "exit 0\n"
+    assert project.git("show", f"{project.commit_of('US-001')}:.husky/post-merge") == "exit 0"
+    assert_clean(project)
+
+
 UNUSABLE = {
     "a working tree elsewhere": "[core]\n\tworktree = /nowhere\n",
     "an unknown extension": "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnonsense = true\n",

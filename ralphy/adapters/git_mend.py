@@ -1,0 +1,74 @@
+"""Git's files after a Ralphy that died in the middle of a run: put back before its successor asks git for anything."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ralphy.adapters.files import replace_file
+from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record
+
+
+def mend_dead(start: Path) -> None:
+    """Put back what steers git where a Ralphy died during a run; its successor then keeps and tells what was found.
+
+    What is there is copied beside the record first. Does nothing while a Ralphy works in the checkout.
+    """
+    found = _git_dirs(start)
+    if found is None:
+        return
+    git_dir, common_dir = found
+    name = "main" if git_dir == common_dir else f"worktree-{git_dir.name}"
+    folder = common_dir / "ralphy" / "checkouts" / name
+    if not (folder / OPEN).exists() or _is_worked_in(folder):
+        return
+    record = read_record(folder, lambda digest: _is_in_journal(common_dir / "ralphy" / "journal.jsonl", digest))
+    if record is None:
+        return
+    files = GitFiles.loaded(record)
+    for path in files.changed():
+        keep_found(folder, path)
+        files.put_back(path)
+
+
+def _is_worked_in(folder: Path) -> bool:
+    from ralphy.adapters.lock import holder
+
+    return bool(holder(folder / "lock"))
+
+
+def keep_found(folder: Path, path: str) -> None:
+    """A copy of what was found at a path, beside the record, where the successor looks for it."""
+    now = read_kept(path)
+    if now is not None and stat.S_ISREG(now.mode):
+        aside = folder / "found"
+        aside.mkdir(parents=True, exist_ok=True)
+        replace_file(aside / path.strip("/").replace("/", "__"), now.data, durable=False)
+
+
+def _is_in_journal(journal: Path, digest: str) -> bool:
+    """Does one of the journal's last lines name this record?"""
+    try:
+        with journal.open("rb") as lines:
+            lines.seek(max(0, os.fstat(lines.fileno()).st_size - 256 * 1024))
+            return digest.encode() in lines.read()
+    except OSError:
+        return False
+
+
+def _git_dirs(start: Path) -> tuple[Path, Path] | None:
+    """(git directory, common directory) of the checkout around a folder, found without git."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        at = folder / ".git"
+        if at.is_dir():
+            return at, at
+        if at.is_file():
+            named = at.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+            git_dir = (folder / named).resolve()
+            try:
+                common = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+            except OSError:
+                return git_dir, git_dir
+            return git_dir, (git_dir / common).resolve()
+    return None
