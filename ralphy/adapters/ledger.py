@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SAFE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.quotePath=false",
          "log.showSignature=false", "log.mailmap=false", "gc.auto=0")  # fmt: skip
 _UNDOES = re.compile(r"^This reverts commit ([0-9a-f]{7,64})\b", re.M)
+_COUNTED_AS = re.compile(r" attempt (\d{1,9}): \w+$")
 _TRAILERS = ("Ralphy-Story", "Ralphy-Attempt", "Ralphy-Run", "Ralphy-Cost-USD")
 _LOG = "%x1e%H%x00%ct%x00%s%x00" + "".join(f"%(trailers:key={name},valueonly)%x00" for name in _TRAILERS) + "%b"
 _REF = "%(objectname)%00%(refname)%00%(parent)%00%(committerdate:unix)%00%(contents:subject)%00%(contents:body)%00%1e"
@@ -44,12 +45,15 @@ class Landed:
 class KeptAttempt:
     """An attempt that did not count, under its ref; `parent` is the green commit that it began from.
 
-    `at` is epoch seconds, `outcome` the agent protocol's word, `why` the failure, `files` what it had changed.
+    `number` is its own among all that are kept of the story, `counted_as` what it was counted as at the time: after a
+    redo that begins at 1 again. `at` is epoch seconds, `outcome` the agent protocol's word, `why` the failure, `files`
+    what it had changed.
     """
 
     ref: str
     story: str
     number: int
+    counted_as: int
     commit: str
     parent: str
     at: int
@@ -111,7 +115,9 @@ def _number(row: Sequence[str]) -> int:
 
 def _kept(row: Sequence[str], files: tuple[str, ...]) -> KeptAttempt:
     commit, ref, parent, at, subject, why = row[:6]
-    return KeptAttempt(ref, ref.split("/")[3], _number(row), commit, parent.split(" ")[0], _count(at),
+    said, number = _COUNTED_AS.search(subject), _number(row)
+    counted_as = int(said[1]) if said else number
+    return KeptAttempt(ref, ref.split("/")[3], number, counted_as, commit, parent.split(" ")[0], _count(at),
                        subject.rpartition(": ")[2], why.strip(), files)  # fmt: skip
 
 

@@ -147,16 +147,18 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
 
 def _row(attempt: KeptAttempt) -> dict[str, Any]:
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(attempt.at))
-    return {"ref": attempt.ref, "story": attempt.story, "attempt": attempt.number, "commit": attempt.commit, "at": at,
-            "outcome": attempt.outcome, "why": attempt.why, "files": list(attempt.files)}  # fmt: skip
+    return {"ref": attempt.ref, "story": attempt.story, "attempt": attempt.number, "counted_as": attempt.counted_as,
+            "commit": attempt.commit, "at": at, "outcome": attempt.outcome, "why": attempt.why,
+            "files": list(attempt.files)}  # fmt: skip
 
 
 def _shown(attempt: KeptAttempt) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
     more = f" and {len(attempt.files) - _SHOWN_FILES} more" if len(attempt.files) > _SHOWN_FILES else ""
     why = " ".join(attempt.why.split())[:160]
+    counted = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""
     return "\n".join([
-        f"{attempt.story} attempt {attempt.number}  {at}  {attempt.outcome}: {why}",
+        f"{attempt.story} attempt {attempt.number}{counted}  {at}  {attempt.outcome}: {why}",
         f"    {', '.join(attempt.files[:_SHOWN_FILES])}{more}",
         f"    {attempt.ref}",
     ])  # fmt: skip

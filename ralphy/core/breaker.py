@@ -33,8 +33,9 @@ class State(Enum):
 class Breaker:
     """What the runs since the last success came to; `trigger` is why it opened last, "" if it never did.
 
-    `subjects` are the stories (or steps) of those runs, the last two different ones; `seen` the trees they left:
-    a tree that was there before is no progress, so that going to and fro is none.
+    `kept` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of those runs,
+    the last two different ones; `seen` the trees they left: a tree that was there before is no progress, so that going
+    to and fro is none.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -48,6 +49,7 @@ class Breaker:
     good: int = 0
     error: str = ""
     last_error: str = ""
+    kept: bool = False
     subjects: tuple[str, ...] = ()
     seen: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_TREES))
 
@@ -104,11 +106,12 @@ class Breaker:
         self.same_error = self.same_error + 1 if error and error == self.error else min(1, len(error))
         self.test_only = self.test_only + 1 if end.get("test_only") is True else 0
         self.error, self.last_error = error, text_of(end.get("detail")) or self.last_error
+        self.kept = self.kept or bool(end.get("tree"))
         self.subjects = (*(known for known in self.subjects if known != subject), subject)[-2:]
 
     def _forget(self) -> None:
         self.attempts = self.idle = self.same_error = self.test_only = 0
-        self.error, self.last_error, self.subjects = "", "", ()
+        self.error, self.last_error, self.kept, self.subjects = "", "", False, ()
         self.seen.clear()
 
     def _move(self, at: float, *, moved: bool) -> None:

@@ -83,10 +83,11 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
             return None
         if any(other.id != last for other in all_ready(s.prd)):
             return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
+    attempts = "`ralphy attempts` and " if breaker.kept else ""
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
     return d.Halt(
         f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
-        "See `ralphy attempts`; when the cause is mended, `ralphy reset-circuit`. "
+        f"See {attempts}`ralphy logs`; when the cause is mended, `ralphy reset-circuit`. "
         f"One more run is allowed from {hour:02}:{minute:02} UTC on",
         ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
     )  # fmt: skip

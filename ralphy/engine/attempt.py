@@ -23,7 +23,7 @@ from ralphy.engine.changes import is_control, note_ignored, shown
 from ralphy.engine.checks import checked
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
-from ralphy.engine.restore import clear_away, kept_commit, lay_out
+from ralphy.engine.restore import clear_away, kept_commit, lay_out, next_number
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
@@ -143,9 +143,11 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
     kept = _kept_commit(w, a) if a.candidate.tree != a.candidate.green else ""
-    refs = [*_agent_refs(w, a)]
+    refs, where = [*_agent_refs(w, a)], ""
     if kept:
-        refs.append((_ref(w, a, f"attempt-{_next_number(w, a)}"), kept, ""))
+        number = next_number(w, a.story.id, a.number)
+        refs.append((_ref(w, a, f"attempt-{number}"), kept, ""))
+        where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
     goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
     end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
     if refs:
@@ -170,7 +172,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
         takes_all=is_clear and not v.drifted,
     ))  # fmt: skip
-    w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}")
+    w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}{where}")
 
 
 def _is_green(verdict: Verdict) -> bool:
@@ -195,13 +197,6 @@ def _kept_commit(w: Workspace, a: Attempt) -> str:
 
 def _ref(w: Workspace, a: Attempt, name: str) -> str:
     return f"refs/ralphy/{w.feature.name}/{a.story.id}/{name}"
-
-
-def _next_number(w: Workspace, a: Attempt) -> int:
-    """Attempts are counted anew after a redo, kept ones never overwritten."""
-    rows = w.repository.text("for-each-ref", "--format=%(refname)", _ref(w, a, "").rstrip("/")).split()
-    numbers = [int(row.rsplit("-", 1)[1]) for row in rows if "/attempt-" in row and row.rsplit("-", 1)[1].isdigit()]
-    return max([a.number - 1, *numbers]) + 1
 
 
 def _agent_refs(w: Workspace, a: Attempt) -> list[tuple[str, str, str]]:

@@ -20,6 +20,7 @@ from ralphy.engine.changes import entries_of
 from ralphy.engine.control import drop_leftovers, set_aside
 from ralphy.engine.land import Landing, land, switch
 from ralphy.engine.observe import own_rows
+from ralphy.engine.restore import kept_numbers
 from ralphy.engine.verify import SATISFIED
 from ralphy.engine.workspace import Workspace, is_private
 
@@ -187,7 +188,7 @@ def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) 
         "(where the trouble is, another way, a smaller scope; or just: again).",
         f"Or change or remove it in prd.json, or do it yourself, commit, and: "
         f"ralphy story done {w.feature.name}/{story.id}. "
-        f"What was tried: ralphy attempts {w.feature.name}/{story.id}",
+        f"What was tried: ralphy {'attempts' if kept_numbers(w, story.id) else 'logs'} {w.feature.name}/{story.id}",
     ]
     return "\n".join(line for line in lines if line)
 

@@ -69,7 +69,8 @@ def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
         return
     mend_folders(w)
     drop_leftovers(w)
-    set_markers_aside(w)
+    if early := set_markers_aside(w):
+        w.say(f"{', '.join(early)}: made before the dead run was cleared, set aside; make it again when a gate waits")
     base = _base(w, run)
     load_index(w, base)
     if run.get("step") == "story" and run.get("branch") == w.feature_branch:

@@ -159,3 +159,14 @@ def undo_code(w: Workspace, green: str, paths: Sequence[str]) -> None:
         if not path.endswith("/") and w.objects.at(green, path) is None:
             _remove(w, path)
     check_out(w, green, [path for path in paths if not path.endswith("/")])
+
+
+def kept_numbers(w: Workspace, story: str) -> list[int]:
+    """The numbers under which attempts at a story are kept."""
+    rows = w.repository.text("for-each-ref", "--format=%(refname)", f"refs/ralphy/{w.feature.name}/{story}").split()
+    return [int(row.rsplit("-", 1)[1]) for row in rows if "/attempt-" in row and row.rsplit("-", 1)[1].isdigit()]
+
+
+def next_number(w: Workspace, story: str, attempt: int) -> int:
+    """Attempts are counted anew after a redo, and a limit costs none: kept ones are numbered on, never overwritten."""
+    return max([attempt - 1, *kept_numbers(w, story)]) + 1

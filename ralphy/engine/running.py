@@ -63,6 +63,7 @@ def agent_run(
     from there on is a run to be cleared away.
     """
     held = walls(w)
+    _set_early_aside(w)
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
@@ -90,6 +91,12 @@ def agent_run(
     yield Ran(run, result, read(result.text, result.structured), outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
+
+
+def _set_early_aside(w: Workspace) -> None:
+    """A marker that was there already is no statement about what this run will make; nor is it the agent's doing."""
+    if early := set_markers_aside(w):
+        w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 
 
 def _put_back(

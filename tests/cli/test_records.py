@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -174,6 +175,22 @@ def test_attempts_are_listed_with_why_they_did_not_count(made: Make) -> None:
     assert out.startswith("US-001 attempt 1  ")
     assert "refs/ralphy/login/US-001/attempt-1" in out
     assert call("attempts", "US-002")[1] == "no attempts are kept\n"
+
+
+def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_counted_anew(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [breaks(), {"delete": ["src/us_001.py"]}, breaks(), works()]})
+    first = call("loop", "--max-iterations", "2")[2]
+    assert re.search(r"US-001 attempt 1 does not count: .* \(kept: ralphy attempts diff login/US-001 1\)\n", first)
+    assert re.search(r"US-001 attempt 2 does not count: nothing changed\n", first)
+    call("redo", "US-001")
+    second = call("loop")[2]
+    assert re.search(r"US-001 attempt 1 does not count: .* \(kept: ralphy attempts diff login/US-001 2\)\n", second)
+    rows = call.json("attempts")[1]["attempts"]
+    assert [(row["attempt"], row["counted_as"]) for row in rows] == [(1, 1), (2, 1)]
+    out = call("attempts", "US-001")[1]
+    assert "US-001 attempt 1  " in out and "US-001 attempt 2 (counted as attempt 1)  " in out
+    assert "BROKEN" in call("attempts", "diff", "login/US-001", "2")[1]
 
 
 @pytest.mark.parametrize("words", [("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)])

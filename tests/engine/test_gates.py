@@ -61,9 +61,23 @@ def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> 
     ended = project.loop()
 
     assert ended.code == ExitCode.WAITING
-    assert "APPROVED" in ended.text
+    assert "APPROVED: made before there was anything to read, set aside" in ended.text
+    assert "put back" not in ended.text
     assert project.set_aside() == ["APPROVED"]
     assert not (project.folder / "APPROVED").exists()
+
+
+@pytest.mark.fault("S1")
+def test_a_persons_early_marker_is_no_deed_of_the_agent(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.approve()
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert project.story("US-001")["evidence"].get("warnings") is None
+    assert ended.text.count("APPROVED: made before there was anything to read") == 1
+    assert project.set_aside() == ["APPROVED"]
 
 
 @pytest.mark.fault("S1")
