@@ -14,6 +14,7 @@ from ralphy.adapters.files import replace_file
 from ralphy.adapters.ref_state import is_oid
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.forgery import is_agents, log_of
+from ralphy.engine.stashed import bring_back
 from ralphy.engine.workspace import Workspace
 
 STASH = "refs/stash"
@@ -46,9 +47,7 @@ def put_refs_back(
     theirs = [moved for moved in changed if _is_agents(w, moved, others_at_work)]
     _put_back(w, theirs)
     back = [moved.ref.encode("utf-8", "replace").decode() for moved in theirs]
-    if _put_stash_back(w, stash, now.get(STASH, "")):
-        back.append("the stash")
-    return back
+    return [*back, *_put_stash_back(w, stash, now.get(STASH, ""))]
 
 
 def judged_with_the_run(w: Workspace, branch: str) -> frozenset[str]:
@@ -114,8 +113,11 @@ def _move(w: Workspace, moves: Sequence[tuple[str, str, str]]) -> None:
                 w.say(f"{ref} cannot be put back to {new[:12]}: {error.what}")
 
 
-def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> bool:
-    """A person's stashes stay, the agent's become refs: those made on the feature's branch, where nobody else is."""
+def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> list[str]:
+    """A person's stashes stay, the agent's become refs: those made on the feature's branch, where nobody else is.
+
+    Gives what was put back: the stash, and files that are none of the agent's business.
+    """
     log = _stash_log(w)
     rows = log_of(log)
     new = [row for row in rows if row not in before]
@@ -123,7 +125,7 @@ def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> bool:
     agents = [row for row in new if row.partition("\t")[2].startswith(mine)]
     wanted = [*before, *(row for row in new if row not in agents)]
     if wanted == rows:
-        return False
+        return []
     kept = [(found_ref(w, f"stash-{i}"), _new_of(row), "") for i, row in enumerate(agents, 1)]
     _move(w, kept)
     for ref, _, _ in kept:
@@ -133,7 +135,7 @@ def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> bool:
     if tip != now:
         _move(w, [(STASH, tip, now)])
     _write_log(log, wanted, zero)
-    return True
+    return ["the stash", *(path for ref, stash, _ in kept for path in bring_back(w, stash, ref))]
 
 
 def _stash_log(w: Workspace) -> Path:

@@ -85,7 +85,8 @@ def _hooks_in_the_tree(w: Workspace) -> tuple[list[str], list[str]]:
     folder = hooks_folder(w)
     if folder == w.repository.common_dir / "hooks":
         return [], []
-    tree = w.objects.tree_of(git.head_of(w.repository)[1])
+    head = git.head_of(w.repository)[1]
+    tree = w.objects.tree_of(head) if head else ""
     return unseen_hooks(w.repository.root, folder, lambda path: w.objects.at(tree, path) is not None)
 
 

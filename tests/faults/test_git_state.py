@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -299,6 +301,80 @@ def test_a_persons_stash_is_there_again_and_the_agents_is_kept_as_a_ref(tmp_path
     assert f"is kept as {kept}" in ended.text
     assert "the stash" in flags(project)
     assert_clean(project)
+
+
+OTHER = "docs/features/other"
+
+
+def drafted(tmp_path: Path, *commands: str) -> tuple[Project, dict[str, bytes]]:
+    """A person's uncommitted work in another feature's folder, an agent that does this, and what was in the folder."""
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(run=[["sh", "-c", command] for command in commands]), works()]})
+    folder = project.repo / OTHER
+    (folder / "notes").mkdir(parents=True)
+    (folder / "SPEC.md").write_text("# Spec\n")
+    project.git("add", "--all", "--", OTHER)
+    project.git("commit", "--quiet", "--message", "chore: another feature")
+    (folder / "SPEC.md").write_text("# Spec, edited\n")
+    (folder / "PRD.md").write_bytes(b"# Draft\r\n\xff\x00 as it is")
+    (folder / "notes" / "try.sh").write_text("#!/bin/sh\n")
+    (folder / "notes" / "try.sh").chmod(0o755)
+    return project, drafts(project)
+
+
+def drafts(project: Project) -> dict[str, bytes]:
+    there = (project.repo / OTHER).rglob("*")
+    return {f"{path.stat().st_mode:o} {path.name}": path.read_bytes() for path in there if path.is_file()}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
+@pytest.mark.fault("G16")
+def test_a_persons_files_that_an_agent_stashed_away_are_there_again(tmp_path: Path, killed: bool) -> None:
+    project, before = drafted(tmp_path, "echo A=1 >> src/base.py; git stash push -u --quiet")
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+        assert list(drafts(project)) == ["100644 SPEC.md"]
+
+    ended = project.loop()
+
+    assert drafts(project) == before
+    assert f"the stash, {OTHER}/SPEC.md, {OTHER}/PRD.md, {OTHER}/notes/try.sh" in ended.text
+    assert project.git("stash", "list") == ""
+    assert project.landed() == ["login/US-001"]
+
+
+def test_a_place_that_is_taken_is_left_alone_and_it_is_said_where_the_file_is(tmp_path: Path) -> None:
+    project, before = drafted(tmp_path, "git stash push -u --quiet", f"mkdir -p {OTHER}; echo new > {OTHER}/PRD.md",
+                              f"echo more >> {OTHER}/SPEC.md")  # fmt: skip
+
+    ended = project.loop()
+
+    assert (project.repo / OTHER / "PRD.md").read_text() == "new\n"
+    assert (project.repo / OTHER / "SPEC.md").read_text() == "# Spec\nmore\n"
+    for name in ("PRD.md", "SPEC.md"):
+        (where,) = re.findall(rf"other/{name} was stashed away by the agent; it is kept: git show (\S+)", ended.text)
+        kept = subprocess.run(["git", "show", where], cwd=project.repo, env=project.env, stdout=PIPE, check=True)
+        assert kept.stdout == before[f"100644 {name}"]
+
+
+def test_a_stash_gives_no_marker_and_no_link(tmp_path: Path) -> None:
+    extra = f"touch {OTHER}/APPROVED; ln -s /etc/hostname {OTHER}/link; echo x > elsewhere.txt"
+    project, _ = drafted(tmp_path, extra, "git stash push -u --quiet")
+
+    ended = project.loop()
+
+    assert {path.name for path in (project.repo / OTHER).iterdir()} == {"SPEC.md", "PRD.md", "notes"}
+    assert not (project.repo / "elsewhere.txt").exists()
+    assert f"{OTHER}/APPROVED was stashed away by the agent" in ended.text
+
+
+def test_a_stash_is_not_written_through_a_link(tmp_path: Path) -> None:
+    project, _ = drafted(tmp_path, "git stash push -u --quiet", "mkdir ../away",
+                         f"mv {OTHER} ../moved; ln -s ../../../away {OTHER}")  # fmt: skip
+
+    project.loop()
+
+    assert list((tmp_path / "away").iterdir()) == []
 
 
 @pytest.mark.parametrize("gone", ["HEAD hooks info config", "refs packed-refs"])
