@@ -110,12 +110,12 @@ def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
     for outcome in OUTCOMES:
         pattern = runner.names.get(outcome)
         for name in pattern.findall(output) if pattern else ():
-            tests[_named(name.strip())] = outcome
+            tests[named(name.strip())] = outcome
     is_whole = bool(tests) and Counter(tests.values()) == counts
     return Listing.of(tests) if is_whole else Listing({}, dict(counts))
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
     """unittest's `test_a (tests.test_x.TestY.test_a)` as an id with a path; others as they are."""
     found = re.fullmatch(r"(\w+) \((\w[\w.]*)\)", name)
     if not found:

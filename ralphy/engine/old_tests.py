@@ -1,8 +1,8 @@
 """The old versions of edited tests, run against the new code: what fails there is shown, and rejects nothing.
 
-An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Only
-where a check calls pytest itself, and only the files that were edited, in a copy of the candidate outside of the
-repository.
+An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Where
+a check calls pytest itself, only the files that were edited are run; any other check is run as it stands, once more.
+Both happen in a copy of the candidate outside of the repository.
 """
 
 from __future__ import annotations
@@ -11,27 +11,24 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ralphy.adapters.command import Command
-from ralphy.adapters.objects import TREE, Entry
-from ralphy.adapters.process import capture
+from ralphy.adapters.objects import Entry
+from ralphy.core.cases import Case
 from ralphy.core.config import Check
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.edited_tests import is_edited, theirs
+from ralphy.core.failing import failing_tests
 from ralphy.core.findings import listed_names
 from ralphy.core.listing import FAILED, PASSED, Listing
-from ralphy.core.tests_kept import Key
+from ralphy.core.substance import is_test
+from ralphy.core.tests_kept import Key, Sources
 from ralphy.engine.baseline import known_tests
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown
 from ralphy.engine.checks import argv
-from ralphy.engine.environment import check_environment
-from ralphy.engine.reports import Reports
-from ralphy.engine.walls import around, walls
-from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.engine.old_copy import run_with_old
+from ralphy.engine.workspace import Workspace
+from ralphy.engine.written_tests import sources
 
-_MOST_FILES = 20_000
 _MOST_EDITED = 50
-_MOST_SECONDS = 300.0
-_OUTPUT_BYTES = 64 * 1024
 _WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
 
 
@@ -40,10 +37,22 @@ def old_tests_fail(w: Workspace, candidate: Candidate) -> Iterator[str]:
     known = known_tests(w, w.code_of(candidate.green)) or {}
     for check in w.checks:
         before = known.get(check.name)
-        edited = _edited(w, candidate, before) if before and _pytest_at(argv(check)) else {}
-        after = _run(w, candidate, check, edited) if edited else None
-        if before and after:
-            yield from _sentences(before, after, sorted(edited))
+        if _pytest_at(argv(check)):
+            yield from _by_pytest(w, candidate, check, before) if before else ()
+        elif before or any("test" in word for word in argv(check)):
+            yield from _by_the_check(w, candidate, check, before or Listing())
+
+
+def _by_pytest(w: Workspace, candidate: Candidate, check: Check, before: Listing) -> Iterator[str]:
+    edited = _edited(w, candidate, before)
+    words = [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
+    told = run_with_old(w, candidate, check, edited, words) if edited else None
+    after = (told and told[0]) or Listing()
+    for path in sorted(edited):
+        red = [test for test, outcome in after.tests.items()
+               if outcome == FAILED and before.tests.get(test) == PASSED and Key.of(test).is_at(path)]  # fmt: skip
+        if red:
+            yield _sentence(path, red)
 
 
 def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str, Entry]:
@@ -56,26 +65,6 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str,
     return found if len(found) <= _MOST_EDITED else {}
 
 
-def _run(w: Workspace, candidate: Candidate, check: Check, edited: Mapping[str, Entry]) -> Listing | None:
-    try:
-        with Reports(repository_token(w.repository)) as reports:
-            folder = Path(reports.folder) / "tree"
-            if not _lay_out(w, candidate.tree, folder):
-                return None
-            for path, entry in edited.items():
-                _put(w, folder / path, entry)
-            env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
-            words = [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
-            there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
-            words = [*around(walls(w).checks, [*there, *words], env, reports.folder)]
-            command = Command(tuple(words), str(folder), env, min(check.timeout_s, _MOST_SECONDS))
-            capture(w.supervisor, command, _OUTPUT_BYTES)
-            return reports.read(check.name)
-    except (OSError, EnvironmentProblem) as error:
-        w.say(f"the old versions of edited tests could not be run: {error}")
-        return None
-
-
 def _pytest_at(words: Sequence[str]) -> int:
     """Behind which word pytest's own arguments begin; 0 if it is not pytest that is called."""
     names = [os.path.basename(word) for word in words]  # noqa: PTH119 - words are no paths
@@ -83,50 +72,52 @@ def _pytest_at(words: Sequence[str]) -> int:
 
 
 def _options(words: Sequence[str], root: Path) -> Iterator[str]:
-    """The command without the files and folders that it names: the edited files are asked for instead.
-
-    A program that is named from the repository's root (`.venv/bin/pytest`) is run from there: the copy has none.
-    """
+    """The command without the files and folders that it names: the edited files are asked for instead."""
     begin = _pytest_at(words)
-    yield str(root / words[0]) if "/" in words[0] else words[0]
+    yield words[0]
     for at, word in enumerate(words[1:], start=1):
         is_path = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
         if not (is_path and (root / word.partition("::")[0]).exists()):
             yield word
 
 
-def _lay_out(w: Workspace, tree: str, folder: Path) -> bool:
-    """Write a tree's files below a folder, as they are stored; False if there are too many."""
-    left = _MOST_FILES
-    for path, entry in _walk(w, tree, ""):
-        left -= 1
-        if not left:
-            return False
-        _put(w, folder / path, entry)
-    return True
-
-
-def _walk(w: Workspace, tree: str, prefix: str) -> Iterator[tuple[str, Entry]]:
-    for name, entry in w.objects.entries(tree).items():
-        if entry.mode == TREE:
-            yield from _walk(w, entry.oid, f"{prefix}{name}/")
-        elif entry.mode.startswith(("100", "120")):
-            yield f"{prefix}{name}", entry
-
-
-def _put(w: Workspace, path: Path, entry: Entry) -> None:
-    data = w.objects.read(entry.oid) or b""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if entry.mode == "120000":
-        path.symlink_to(os.fsdecode(data))
+def _by_the_check(w: Workspace, candidate: Candidate, check: Check, before: Listing) -> Iterator[str]:
+    """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
+    written = sources(w, candidate, before)
+    edited = _edited_files(w, candidate, written)
+    if not edited:
         return
-    path.write_bytes(data)
-    path.chmod(0o755 if entry.mode == "100755" else 0o644)
+    w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
+    told = run_with_old(w, candidate, check, edited, argv(check))
+    if told is None:
+        return
+    listing, output = told
+    red = [*([test for test, outcome in listing.tests.items() if outcome == FAILED] if listing else ()),
+           *failing_tests(output)]  # fmt: skip
+    new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]
+    for path, names in theirs(new, [case for case in written.old if case.path in map(shown, edited)]).items():
+        yield _sentence(path, names)
 
 
-def _sentences(before: Listing, after: Listing, edited: Sequence[str]) -> Iterator[str]:
-    for path in edited:
-        red = [test for test, outcome in after.tests.items()
-               if outcome == FAILED and before.tests.get(test) == PASSED and Key.of(test).is_at(path)]  # fmt: skip
-        if red:
-            yield f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"
+def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
+    """The files of tests that were edited, as they were; what is no file of tests by its name holds other code, too."""
+    found = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        old = _cases_in(written.old, path)
+        if was and now and old and is_test(path):
+            before, after = (_text(w, entry) for entry in (was, now))
+            if is_edited(before, after, old, _cases_in(written.new, path)):
+                found[path] = was
+    return found if len(found) <= _MOST_EDITED else {}
+
+
+def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
+    return [case for case in cases if case.path == shown(path)]
+
+
+def _text(w: Workspace, entry: Entry) -> str:
+    return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
+
+
+def _sentence(path: str, red: Sequence[str]) -> str:
+    return f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"

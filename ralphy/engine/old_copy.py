@@ -1,0 +1,87 @@
+"""A copy of the candidate outside of the repository, with some files as they were, to run a check in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ralphy.adapters.command import Command
+from ralphy.adapters.objects import TREE, Entry
+from ralphy.adapters.process import capture
+from ralphy.core.config import Check
+from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.listing import Listing
+from ralphy.core.runner_output import read_output
+from ralphy.engine.candidate import Candidate
+from ralphy.engine.environment import check_environment
+from ralphy.engine.reports import Reports
+from ralphy.engine.walls import around, walls
+from ralphy.engine.workspace import Workspace, repository_token
+
+_MOST_FILES = 20_000
+_MOST_SECONDS = 300.0
+_OUTPUT_BYTES = 256 * 1024
+_DEPENDENCIES = ("node_modules",)  # what Git ignores and runners look for beside the code
+
+Told = tuple[Listing | None, str]
+
+
+def run_with_old(
+    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry], words: Sequence[str]
+) -> Told | None:
+    """What these words tell of the tests, run in the copy, and what they print; None if they cannot be run there."""
+    try:
+        with Reports(repository_token(w.repository)) as reports:
+            folder = Path(reports.folder) / "tree"
+            if not _lay_out(w, candidate.tree, folder):
+                return None
+            for path, entry in old.items():
+                _put(w, folder / path, entry)
+            env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
+            there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
+            inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]
+            outer = tuple(around(walls(w).checks, inner, env, reports.folder))
+            command = Command(outer, str(folder), env, min(check.timeout_s, _MOST_SECONDS))
+            output = capture(w.supervisor, command, _OUTPUT_BYTES)[1].decode("utf-8", "replace")
+            return reports.read(check.name) or read_output(output), output
+    except (OSError, EnvironmentProblem) as error:
+        w.say(f"the old versions of edited tests could not be run: {error}")
+        return None
+
+
+def _program(word: str, root: Path, folder: Path) -> str:
+    """A program that is named from the repository's root (`.venv/bin/pytest`): from there, if the copy has none."""
+    return str(root / word) if "/" in word and not (folder / word).exists() else word
+
+
+def _lay_out(w: Workspace, tree: str, folder: Path) -> bool:
+    """Write a tree's files below a folder, as they are stored; False if there are too many."""
+    left = _MOST_FILES
+    for path, entry in _walk(w, tree, ""):
+        left -= 1
+        if not left:
+            return False
+        _put(w, folder / path, entry)
+    for name in _DEPENDENCIES:
+        if (w.repository.root / name).is_dir() and not os.path.lexists(folder / name):
+            (folder / name).symlink_to(w.repository.root / name)
+    return True
+
+
+def _walk(w: Workspace, tree: str, prefix: str) -> Iterator[tuple[str, Entry]]:
+    for name, entry in w.objects.entries(tree).items():
+        if entry.mode == TREE:
+            yield from _walk(w, entry.oid, f"{prefix}{name}/")
+        elif entry.mode.startswith(("100", "120")):
+            yield f"{prefix}{name}", entry
+
+
+def _put(w: Workspace, path: Path, entry: Entry) -> None:
+    data = w.objects.read(entry.oid) or b""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if entry.mode == "120000":
+        path.symlink_to(os.fsdecode(data))
+        return
+    path.write_bytes(data)
+    path.chmod(0o755 if entry.mode == "100755" else 0o644)

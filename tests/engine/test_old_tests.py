@@ -1,0 +1,128 @@
+"""Edited tests of any runner: their old versions are run against the new code, and what fails there is shown."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.pytested import CALC, TEST_FILE, TESTS
+
+UNITTESTS = """\
+import unittest
+
+from calc import add
+
+
+class TestAdd(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_big(self):
+        self.assertEqual(add(10, 20), 30)
+"""
+NODE_TESTS = """\
+const { test, describe } = require("node:test");
+const assert = require("node:assert");
+const { add } = require("../calc.js");
+
+describe("add", () => {
+  test("of small numbers", () => {
+    assert.strictEqual(add(1, 2), 3);
+  });
+  test("of big numbers", () => {
+    assert.strictEqual(add(10, 20), 30);
+  });
+});
+"""
+NODE_CALC = "exports.add = (a, b) => a + b;\n"
+NODE_FILE = "tests/calc.test.js"
+MORE = {"calc.py": CALC.replace("a + b", "a + b + 1")}
+NODE_MORE = {"calc.js": NODE_CALC.replace("a + b", "a + b + 1")}
+
+
+def after_attempt(tmp_path: Path, run: str, files: dict[str, str], write: dict[str, str]) -> tuple[Project, str]:
+    """A project with this check and these files, after an attempt that wrote others; and what was said."""
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": run}], limits={"max_attempts": 1})
+    for name, text in files.items():
+        (project.repo / name).parent.mkdir(exist_ok=True)
+        (project.repo / name).write_text(text)
+    project.git("add", *files)
+    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    project.play(stories={"US-001": [{"write": write}]})
+    return project, project.loop().text
+
+
+def warnings_of(project: Project) -> list[str]:
+    evidence: dict[str, Any] = project.story("US-001")["evidence"]
+    return list(evidence.get("warnings", ()))
+
+
+@pytest.mark.parametrize("words", ["-m unittest discover -v -s tests -t .", "-m unittest discover -s tests -t ."],
+                         ids=["by names", "without names"])  # fmt: skip
+def test_a_test_of_unittest_that_now_expects_the_opposite_is_shown(tmp_path: Path, words: str) -> None:
+    now = UNITTESTS.replace("test_small", "test_little").replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+
+    project, _ = after_attempt(tmp_path, f"{sys.executable} {words}", files, {**MORE, TEST_FILE: now})
+
+    assert project.landed() == ["login/US-001"]
+    assert warnings_of(project)[-1] == (
+        f"2 of the old {TEST_FILE} fail against the new code: "
+        f"{TEST_FILE}::TestAdd::test_big, {TEST_FILE}::TestAdd::test_small"
+    )
+    assert_clean(project)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_a_test_of_node_that_now_expects_the_opposite_is_shown(tmp_path: Path) -> None:
+    now = NODE_TESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)").replace("of big", "of great")
+    files = {"calc.js": NODE_CALC, NODE_FILE: NODE_TESTS}
+
+    project, _ = after_attempt(tmp_path, "node --test tests/", files, {**NODE_MORE, NODE_FILE: now})
+
+    assert project.landed() == ["login/US-001"]
+    said = f"2 of the old {NODE_FILE} fail against the new code: of small numbers, of big numbers"
+    assert said in warnings_of(project)
+    assert_clean(project)
+
+
+def test_old_tests_are_run_where_a_recipe_calls_pytest(tmp_path: Path) -> None:
+    recipe = f"test:\n\t@cd . && {sys.executable} -m pytest -q -p no:cacheprovider tests\n"
+    files = {"calc.py": CALC, "conftest.py": "", TEST_FILE: TESTS, "Makefile": recipe}
+    now = TESTS.replace("(1, 2) == 3", "(1, 2) == 4").replace("== 30", "== 31")
+
+    project, _ = after_attempt(tmp_path, "make test", files, {**MORE, TEST_FILE: now})
+
+    assert project.landed() == ["login/US-001"]
+    assert (f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::test_small, {TEST_FILE}::test_big"
+            in warnings_of(project))  # fmt: skip
+
+
+def test_a_check_is_not_run_again_for_tests_that_were_only_added(tmp_path: Path) -> None:
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+    added = f"{UNITTESTS}\n    def test_none(self):\n        self.assertEqual(add(0, 0), 0)\n"
+    feature = {"calc.py": f"{CALC}\n\ndef twice(a):\n    return add(a, a)\n", TEST_FILE: f"import sys\n{added}"}
+
+    project, said = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files, feature)
+
+    assert project.landed() == ["login/US-001"]
+    assert "old versions" not in said
+    assert warnings_of(project) == []
+
+
+def test_an_honest_edit_of_a_test_is_no_warning(tmp_path: Path) -> None:
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+    feature = {
+        "calc.py": f"{CALC}\n\ndef twice(a):\n    return add(a, a)\n",
+        TEST_FILE: UNITTESTS.replace("20), 30)", "2), 12)"),
+    }
+
+    project, said = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files, feature)
+
+    assert "check test is run on the old versions of the tests that were edited" in said
+    assert warnings_of(project) == []
