@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -89,12 +89,14 @@ def test_every_section_and_every_part_of_a_check_has_a_description() -> None:
 
 @pytest.mark.parametrize("name", [name for name in LEAVES if name != "checks"])
 def test_a_setting_has_the_type_and_the_bounds_of_its_rule(name: str) -> None:
-    same_rule(all_fields()[name], LEAVES[name])
+    rule = said_by(all_fields()[name])
+    assert stated(LEAVES[name], rule) == rule
 
 
 @pytest.mark.parametrize("key", CHECK_KINDS)
 def test_a_part_of_a_check_has_the_type_and_the_bounds_of_its_rule(key: str) -> None:
-    same_rule(Field(f"checks[].{key}", CHECK_KINDS[key], None), CHECK_NODES[key])
+    rule = said_by(Field(f"checks[].{key}", CHECK_KINDS[key], None))
+    assert stated(CHECK_NODES[key], rule) == rule
 
 
 def test_the_description_of_models_says_what_happens_to_a_wrong_name() -> None:
@@ -113,19 +115,23 @@ def test_what_could_be_anything_else_is_no_model(name: str) -> None:
     assert not MODEL.fullmatch(name)
 
 
-def same_rule(field: Field, node: dict[str, Any]) -> None:
+def said_by(field: Field) -> dict[str, Any]:
+    """What a schema has to say of a setting with this rule."""
     rule, base = field.rule, field.kind.removesuffix(" | None")
     if rule.choices:
-        assert node["enum"] == list(rule.choices)
-        return
-    typed = next((one for one in node.get("anyOf", ()) if one["type"] == "array"), node)
-    optional = field.kind != base
-    assert typed["type"] == ([TYPES[base], "null"] if optional else TYPES[base])
+        return {"enum": list(rule.choices)}
+    said: dict[str, Any] = {"type": TYPES[base] if base == field.kind else [TYPES[base], "null"]}
     if base in ("int", "float"):
-        bounds = (typed.get("exclusiveMinimum"), typed.get("minimum"), typed.get("maximum"))
-        assert bounds == (rule.above, rule.least, rule.most)
+        return {**said, "exclusiveMinimum": rule.above, "minimum": rule.least, "maximum": rule.most}
     if base == "str":
-        assert typed["pattern"] == f"^(?:{rule.pattern})$"
+        return {**said, "pattern": f"^(?:{rule.pattern})$"}
     if base == "tuple[str, ...]":
-        assert typed["items"]["pattern"] == f"^(?:{rule.pattern})$"
-        assert typed["minItems"] == rule.least_items
+        return {**said, "items": f"^(?:{rule.pattern})$", "minItems": rule.least_items}
+    return said
+
+
+def stated(node: dict[str, Any], words: Iterable[str]) -> dict[str, Any]:
+    """What a node of the schema says with these words; of a list's items, their pattern."""
+    typed = next((one for one in node.get("anyOf", ()) if one["type"] == "array"), node)
+    flat = {**typed, "items": typed["items"].get("pattern")} if "items" in typed else typed
+    return {word: flat.get(word) for word in words}

@@ -20,6 +20,8 @@ from ralphy.core.errors import ExitCode
 from tests.engine.building import ROOT, Project, build, drive, story, works
 from tests.engine.driver import KILLED
 
+PIECES = (b"{", b"}", b"\n", b'{"ev":"run"}\n', b'"seq":1,', b'"hash":"', b"0" * 64, b"\0", b"\xff")
+
 
 def journal_of(project: Project) -> Path:
     return project.repo / ".git" / "ralphy" / "journal.jsonl"
@@ -129,10 +131,15 @@ def test_many_writers_at_once_make_one_chain(tmp_path: Path) -> None:
     assert (found.broken, found.links) == ("", 320)
 
 
-@given(data=st.binary(max_size=400))
+@given(data=st.one_of(st.binary(max_size=400), st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join)))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_judged_without_an_error(data: bytes) -> None:
-    verify(data)
+    found = verify(data)
+
+    lines = [line for line in data.split(b"\n") if line]
+    assert (found.links, found.broken) == (0, "")
+    assert found.before + found.torn == len(lines)
+    assert found.before == sum(line.startswith(b"{") and line.endswith(b"}") for line in lines)
 
 
 @given(at=st.integers(0, 10_000), value=st.integers(0, 255))
