@@ -15,7 +15,7 @@ from ralphy.adapters.disk import refusal
 from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
-from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, reports_success
+from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, ran_out_of_budget, reports_success
 from ralphy.core.stream import Lines, Transcript, parse
 from ralphy.core.watchdog import Thresholds, Watchdog
 
@@ -213,6 +213,7 @@ class _Conversation:
             duration_s=ended.duration_s,
             returncode=ended.returncode,
             trigger=ended.stopped or "",
+            over_budget=ran_out_of_budget(transcript.result),
             warnings=self.watchdog.warnings if self.watchdog else 0,
             denials=transcript.denials,
         )

@@ -40,8 +40,9 @@ def explain(call: Invocation, workspace: Workspace) -> int:
     from ralphy.cli.moments import moment
     from ralphy.core.decide import decide
     from ralphy.core.decision import Rest
+    from ralphy.core.forecast import what_is_left
     from ralphy.engine.observe import observe
-    from ralphy.engine.status import iso
+    from ralphy.engine.status import ahead_of, iso
     from ralphy.engine.view import phase_of
 
     snapshot = observe(workspace)
@@ -60,8 +61,10 @@ def explain(call: Invocation, workspace: Workspace) -> int:
         "reason": reason,
         "rests": isinstance(decision, Rest),
         "waiting_until": iso(until or 0.0),
+        "forecast": ahead_of(snapshot),
     }
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
+    more += f"\n  {what_is_left(snapshot)}" if value["forecast"] and not value["rests"] else ""
     call.output.data(f"{_HOW.get(kind, 'next')}: {reason}{more}", value)
     return ExitCode.DONE
 

@@ -169,8 +169,10 @@ def status_text(v: dict[str, Any]) -> str:
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
         minutes = max(1, round(ahead["seconds"] / 60))
-        lines.append(f"  ahead:   stories left: {ahead['stories_left']}, about {minutes} min "
-                     f"and ${ahead['cost_usd']:.2f} at the pace so far")  # fmt: skip
+        stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
+        lines.append(
+            f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} if it goes on as before"
+        )
     breaker = v.get("circuit_breaker") or {}
     if breaker.get("state", "CLOSED") != "CLOSED":
         why = f" ({breaker['last_trigger']})" if breaker.get("last_trigger") else ""

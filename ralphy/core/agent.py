@@ -81,7 +81,7 @@ class AgentResult:
     """`text` is the agent's last message, `structured` the object it gave beside it; `retry_at` is epoch
     seconds, for LIMITED; `limit` is the provider's last word on it; `complete` that a result line reported success.
     `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
-    the calls that were refused."""
+    the calls that were refused, `over_budget` that the program ended it at the dollars that it was given."""
 
     outcome: Outcome
     text: str = ""
@@ -100,6 +100,7 @@ class AgentResult:
     trigger: str = ""
     warnings: int = 0
     denials: tuple[str, ...] = ()
+    over_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,7 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     story = s.prd.story(run.story) if run.story else None
     is_way_out = run.step == "split" and s.history.breaker.subjects == (run.story,)
     stuck = None if is_way_out else circuit(s, story)
-    return ground(s) or stuck or baseline(s) or budget(s, config, run.step) or run
+    return ground(s) or stuck or baseline(s) or budget(s, config, run) or run
 
 
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:

@@ -1,4 +1,4 @@
-"""What is left, and what it will take at the pace so far: medians of stories that landed, here or in the project."""
+"""What is left, and what it will take if it goes as before: medians of stories that landed, here or in the project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ class Forecast:
 
     @property
     def words(self) -> str:
-        return f"about ${self.cost_usd:.2f} and {span(self.seconds)} at the pace so far"
+        return f"about {span(self.seconds)} and ${self.cost_usd:.2f} if it goes on as before"
+
+    @property
+    def cost_of_one(self) -> float:
+        return self.cost_usd / self.stories_left
 
 
 def forecast(s: Snapshot) -> Forecast | None:

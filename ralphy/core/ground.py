@@ -6,7 +6,7 @@ from ralphy.core import decision as d
 from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
-from ralphy.core.forecast import what_is_left
+from ralphy.core.forecast import forecast, what_is_left
 from ralphy.core.loose import number_of
 from ralphy.core.model import Session, Snapshot, Story
 from ralphy.core.spans import span
@@ -98,9 +98,10 @@ def _is_open(s: Snapshot, subject: str) -> bool:
     return found[0].is_open if found else subject in BY_NAME
 
 
-def budget(s: Snapshot, config: Config, step: str) -> d.Rest | None:
+def budget(s: Snapshot, config: Config, run: d.RunAgent) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return _limit_reached(s, config, step) or room(s, config) or _warned(s, config) or _pace(s, config)
+    return (_limit_reached(s, config, run.step) or _too_little(s, config, run) or room(s, config)
+            or _warned(s, config) or _pace(s, config))  # fmt: skip
 
 
 def room(s: Snapshot, config: Config) -> d.Rest | None:
@@ -160,6 +161,19 @@ def _pace(s: Snapshot, config: Config) -> d.Rest | None:
     if len(recent) < most:
         return None
     return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)
+
+
+def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
+    """Is there less left of the budget than what the story takes, if it goes as those before? Then it is not begun."""
+    most, ahead = config.limits.max_cost_usd, forecast(s)
+    if most is None or ahead is None or run.step != "story":
+        return None
+    left, takes = most - s.session.cost_usd, ahead.cost_of_one - s.history.of(run.step, run.story).cost_usd
+    if left >= takes:
+        return None
+    return d.Halt(f"${left:.2f} of the budget of ${most} are left, and {run.story} will take about ${takes:.2f} if it "
+                  f"goes on as before, so it is not begun: {what_is_left(s)}; start again with a higher --max-cost "
+                  "(limits.max_cost_usd)", ExitCode.BUDGET)  # fmt: skip
 
 
 def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:

@@ -231,6 +231,8 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.retry_at, history.retry_reason, history.waits_in_a_row = 0.0, "", 0
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
+    elif outcome is Outcome.STOPPED and entry.get("heals"):
+        counts.tree, counts.heals, counts.last_failure = str(entry.get("tree", "")), True, str(entry.get("failure", ""))
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
         history.retry_at = _number(entry.get("retry_at"))
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))

@@ -81,6 +81,11 @@ def reports_success(result: Mapping[str, Any] | None) -> bool:
     )
 
 
+def ran_out_of_budget(result: Mapping[str, Any] | None) -> bool:
+    """Whether a result line says that the run was ended at the dollars that it was given."""
+    return result is not None and result.get("subtype") == "error_max_budget_usd"
+
+
 class _Ending:
     """The facts that the rules ask for, each read in one place."""
 

@@ -7,13 +7,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.adapters.bounds import Room
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import private_folder, read_regular
-from ralphy.core.agent import Activity, AgentRequest, AgentResult
+from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
@@ -84,11 +84,13 @@ def agent_run(
         result = go()
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
+    claim = read(result.text, result.structured)
+    result = result if claim.is_complete else _without_blame(w, result)
     _pass_on_warning(w, result)
     tampered = _put_back(w, snapshot, before, remembered, began)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
-    yield Ran(run, result, read(result.text, result.structured), outbox, tampered)
+    yield Ran(run, result, claim, outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
     _prune(w.feature.private / "runs")
 
@@ -97,6 +99,16 @@ def _set_early_aside(w: Workspace) -> None:
     """A marker that was there already is no statement about what this run will make; nor is it the agent's doing."""
     if early := set_markers_aside(w):
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
+
+
+def _without_blame(w: Workspace, result: AgentResult) -> AgentResult:
+    """A run that ended because the dollars of this call of Ralphy were used up costs no attempt."""
+    most = w.config.limits.max_cost_usd
+    if not result.over_budget or most is None or w.session.cost_usd < most:
+        return result
+    why = f"the budget of ${most} ran out in the middle of the run: it costs no attempt"
+    w.say(why)
+    return replace(result, outcome=Outcome.STOPPED, detail=why)
 
 
 def _put_back(

@@ -44,7 +44,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "runs": history.iterations,
         "cost_usd": round(history.cost_usd, 4),
         "unknown_cost_runs": history.unknown_cost_runs,
-        "forecast": _forecast(s),
+        "forecast": ahead_of(s),
         "tokens": dict(history.tokens),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
@@ -58,8 +58,8 @@ def _breaker(s: Snapshot) -> dict[str, Any]:
     return {"state": state, "attempts": breaker.attempts, "last_trigger": breaker.trigger or None}
 
 
-def _forecast(s: Snapshot) -> dict[str, Any] | None:
-    """`ends_at` is put in when it is shown: it moves with the time."""
+def ahead_of(s: Snapshot) -> dict[str, Any] | None:
+    """What is to come, if that is known. `ends_at` is put in when it is shown: it moves with the time."""
     found = forecast(s)
     if found is None:
         return None

@@ -51,7 +51,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green,
     are the tests all there?"""
     if not result.outcome.costs_an_attempt:
-        return Verdict(result.outcome, result.detail)
+        return Verdict(result.outcome, result.detail, goes_on=result.over_budget)
     refused = candidate.refused or forged
     if refused:
         return Verdict(Outcome.REJECTED, refused, refused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def test_a_reached_budget_is_a_clean_end_that_says_what_is_left(tmp_path: Path) 
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001", "US-002"])
-    assert "the budget of $1.0 is used up ($1.00): 1 of 3 stories is left (US-003), about $0.50 and " in ended.text
+    assert "the budget of $1.0 is used up ($1.00): 1 of 3 stories is left (US-003), about " in ended.text
+    assert " and $0.50 if it goes on as before; start again" in ended.text
     assert project.git("status", "--porcelain") == ""
 
 
@@ -38,7 +40,7 @@ def test_what_a_story_took_over_all_its_attempts_is_the_pace(tmp_path: Path) -> 
     (landed,) = [end for end in project.journal("end") if end.get("landed")]
     assert landed["story_cost"] == 0.75
     assert landed["story_seconds"] > sum(end["seconds"] for end in project.journal("end")) * 0.99
-    assert "2 of 3 stories are left (US-002, US-003), about $1.50" in ended.text
+    assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.50 if it goes on", ended.text)
 
 
 def test_a_single_run_may_cost_no_more_than_its_own_budget(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: py
     assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at"}
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
-    assert "ahead:   stories left: 2, about 1 min and $1.00" in call("status")[1]
+    assert "ahead:   2 stories left, about 1 min and $1.00 if it goes on as before" in call("status")[1]
 
 
 def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
@@ -71,7 +73,54 @@ def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None
     project.play(stories={"*": [works(cost_usd=0.5)]})
     assert "stories are left" not in project.call("loop")[1].split("US-001 is next")[0]
 
-    assert "2 of 3 stories are left (US-002, US-003), about $1.00" in project.call("loop")[1].split("US-002 is next")[0]
+    begun = project.call("loop")[1].split("US-002 is next")[0]
+    assert re.search(
+        r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.00 if it goes on as before", begun
+    )
+
+
+def test_a_dry_run_says_what_is_ahead(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    project = three(tmp_path, limits={"max_iterations": 1})
+    call = Call(project.repo, capfd)
+    assert call.json("why")[1]["forecast"] is None
+    project.play(stories={"*": [works(cost_usd=0.5)]})
+    project.loop()
+    assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 if it goes on", call("loop", "--dry-run")[1])
+    assert call.json("why")[1]["forecast"]["cost_usd"] == 1.0
+
+
+def test_a_budget_that_runs_out_in_a_run_costs_no_attempt_and_the_next_goes_on_from_its_work(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_cost_usd": 0.4, "max_attempts": 1})
+    half = works(write={"src/us_001.py": "BROKEN = 1\n", "src/more.py": "MORE = 1\n"}, cost_usd=0.75)
+    project.play(stories={"US-001": [half, works(cost_usd=0.1)], "*": [works(cost_usd=0.1)]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs, project.outcomes()) == (ExitCode.BUDGET, ["US-001"], [("US-001", "stopped")])
+    assert "the budget of $0.4 ran out in the middle of the run: it costs no attempt" in ended.text
+    assert project.statuses()["US-001"] == "pending"
+    assert project.story("US-001").get("execution", {}).get("attempts", 0) == 0
+    assert not (project.repo / "src" / "more.py").exists()
+
+    assert project.loop().code == ExitCode.BUDGET
+    assert project.landed()[0] == "login/US-001"
+    assert "src/more.py" in project.files_of(project.commit_of("US-001"))
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+
+
+def test_a_story_is_not_begun_with_less_money_than_it_will_take(tmp_path: Path) -> None:
+    project = three(tmp_path, limits={"max_cost_usd": 0.75})
+    project.play(stories={"*": [works(cost_usd=0.5)]})
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
+    assert "$0.25 of the budget of $0.75 are left, and US-002 will take about $0.50" in ended.rest.reason
+    assert "start again with a higher --max-cost" in ended.rest.reason
+    assert project.call("loop", "--max-cost", "0.3")[0] == ExitCode.BUDGET
+    assert len(project.journal("run")) == 1
+    assert project.call("loop", "--max-cost", "0.6")[0] == ExitCode.BUDGET
+    assert project.landed() == ["login/US-001", "login/US-002"]
 
 
 def test_a_run_whose_cost_nobody_knows_is_counted_as_such(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
