@@ -6,21 +6,20 @@ its end was cut off, or that somebody made all of it anew. Lines of before there
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters.flock import is_taken
 from ralphy.core.errors import EnvironmentProblem
 
 START = "0" * 64
 LINKAGE = ("seq", "prev", "hash")
 _LINKED = re.compile(rb'(,"seq":(\d+),"prev":"([0-9a-f]{64})"),"hash":"([0-9a-f]{64})"\}$')
 _TAIL = 64 * 1024
-_TRIES, _PAUSE_S = 400, 0.005
+_TRIES = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,8 @@ def last_link(descriptor: int) -> Link:
 
 def lock(descriptor: int, path: Path) -> None:
     """Hold the file for the moment of an append; whoever closes it gives it back."""
-    for _ in range(_TRIES):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        else:
-            return
-    raise EnvironmentProblem("the journal is held by another process", where=str(path), hint=f"fuser {path}")
+    if not is_taken(descriptor, _TRIES):
+        raise EnvironmentProblem("the journal is held by another process", where=str(path), hint=f"fuser {path}")
 
 
 def verify(data: bytes) -> Audit:

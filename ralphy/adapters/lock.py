@@ -12,10 +12,10 @@ from types import TracebackType
 
 import orjson
 
+from ralphy.adapters.flock import is_taken
 from ralphy.core.errors import Conflict
 
-_TRIES = 4
-_PAUSE_S = 0.005
+_TRIES = 4  # somebody who only looks (`holder`) has it for microseconds: that is waited out
 
 
 class Lock:
@@ -30,7 +30,7 @@ class Lock:
         """Take the lock; Conflict names the holder if there is one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not _is_taken(descriptor):
+        if not is_taken(descriptor, _TRIES):
             os.close(descriptor)
             raise Conflict(f"another Ralphy works in this checkout: {_shown(holder(self._path))}",
                            hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
@@ -50,18 +50,6 @@ class Lock:
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
-
-
-def _is_taken(descriptor: int) -> bool:
-    """Is the lock ours now? Somebody who only looks (`holder`) has it for microseconds: that is waited out."""
-    for _ in range(_TRIES):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        else:
-            return True
-    return False
 
 
 def holder(path: Path) -> dict[str, object]:

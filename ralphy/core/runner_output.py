@@ -37,6 +37,8 @@ def _patterns(**rows: str) -> _Patterns:
     return {outcome: re.compile(pattern, re.M) for outcome, pattern in rows.items()}
 
 
+# jest and vitest count in the same words.
+_COUNTS = _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)")
 RUNNERS = (
     Runner(
         "cargo test",
@@ -56,14 +58,14 @@ RUNNERS = (
     Runner(
         "vitest",
         re.compile(r"^ *Tests +\d.*\(\d+\)$", re.M),
-        _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)"),
+        _COUNTS,
         _patterns(passed=rf"^ *✓ (.+? > .+?){_TIME}$", failed=rf"^ *(?:×|✗) (.+? > .+?){_TIME}$",
                   skipped=r"^ *↓ (.+? > .+?)$"),
     ),
     Runner(
         "jest",
         re.compile(r"^Tests: .*\d+ total$", re.M),
-        _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)"),
+        _COUNTS,
         _patterns(passed=rf"^ *✓ (.+?){_TIME}$", failed=rf"^ *✕ (.+?){_TIME}$",
                   skipped=r"^ *[○✎] (?:skipped |todo )?(.+)$"),
     ),

@@ -179,13 +179,17 @@ def _close(w: World, run: Mapping[str, Any], run_id: str, outcome: str) -> None:
              test_only=w.choose([None, True]), **more)  # fmt: skip
 
 
+def _succeeds(w: World, run: str) -> bool:
+    """Does the run of a step come to a good end? It dies, or is closed with another one, if not."""
+    ends: str = w.choose(STEP_ENDS)
+    if ends not in ("dies", "succeeded"):
+        _close(w, {}, run, ends)
+    return ends == "succeeded"
+
+
 def _cut(w: World, story: str, run: str) -> None:
     """Pieces are cut off a story, or not."""
-    ends = w.choose(STEP_ENDS)
-    if ends == "dies":
-        return
-    if ends != "succeeded":
-        _close(w, {}, run, ends)
+    if not _succeeds(w, run):
         return
     draft: list[Document] = [{"id": name, "title": name} for name in w.choose([["A"], ["A", "B"]])]
     before = w.prd
@@ -195,11 +199,7 @@ def _cut(w: World, story: str, run: str) -> None:
 
 
 def _author(w: World, step: str, run: str, s: Snapshot) -> None:
-    ends = w.choose(STEP_ENDS)
-    if ends == "dies":
-        return
-    if ends != "succeeded":
-        _close(w, {}, run, ends)
+    if not _succeeds(w, run):
         return
     w.write(_OUTPUT[step])
     _WRITERS[step](w, s)

@@ -31,6 +31,7 @@ from typing import Any
 
 from tests.doubles import graphql
 from tests.doubles.github_world import World
+from tests.doubles.serving import until_interrupted
 
 GH_CONFIG = 'version: "1"\nprompt: disabled\nhttp_unix_socket: {socket}\n'
 
@@ -249,13 +250,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     world = World(owner=chosen.owner, name=chosen.name, git_dir=chosen.git_dir)
     with GitHubApi(chosen.socket, world, state_file=chosen.state) as github:
-        sys.stdout.write(f"listening on {github.path}\n")
-        sys.stdout.flush()
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            return 130
-    return 0
+        return until_interrupted(github.path)
 
 
 if __name__ == "__main__":

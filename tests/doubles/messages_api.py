@@ -39,6 +39,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.doubles.messages_wire import Answer, text_of
+from tests.doubles.serving import until_interrupted
 
 Response = Mapping[str, Any]
 
@@ -216,13 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     scenario = json.loads(chosen.scenario.read_text(encoding="utf-8")) if chosen.scenario else {}
     with MessagesApi(scenario, port=chosen.port) as api:
-        sys.stdout.write(f"listening on {api.url}\n")
-        sys.stdout.flush()
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            return 130
-    return 0
+        return until_interrupted(api.url)
 
 
 if __name__ == "__main__":
