@@ -19,19 +19,32 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     """
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)  # of a process that died, or put there to be written through
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(data)
-            out.flush()
+        descriptor = _new_file(temporary)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
             if durable:
-                os.fsync(out.fileno())
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise refusal(error, "cannot be written", str(path)) from error
+
+
+def _new_file(path: Path) -> int:
+    """Open it for writing; what is there is of a process that died, or was put there to be written through."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o644)
+    except FileExistsError:
+        path.unlink()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, flags, 0o644)
 
 
 def private_folder(path: Path) -> Path:
@@ -70,10 +83,25 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None
-        with open(descriptor, "rb", closefd=False) as source:
-            return source.read(most + 1)
+        return _read(descriptor, found.st_size)
     finally:
         os.close(descriptor)
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    """So many bytes, or fewer if there are no more."""
+    data = os.read(descriptor, size)
+    while len(data) < size and (more := os.read(descriptor, size - len(data))):
+        data += more
+    return data
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder; none if it is not there, or no folder."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names are all that is wanted, often of many
+    except OSError:
+        return []
 
 
 def last_bytes(path: Path, most: int) -> bytes:
@@ -91,10 +119,10 @@ def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
     return (read_regular(path, most) or b"").decode("utf-8", "replace")
 
 
-def signature(path: Path) -> tuple[int, ...] | None:
+def signature(path: Path | str) -> tuple[int, ...] | None:
     """What changes when a file changes (inode, size, mtime, ctime); None if it is not there."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except OSError:
         return None
     return (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -56,7 +56,7 @@ class GitFiles:
 
     def take(self, paths: Iterable[str], mine: Iterable[str], folders: Iterable[str]) -> None:
         """Remember what is there now; what did not change since the last time is not read again."""
-        seen = {path: signature(Path(path)) for path in (*paths, *mine)}
+        seen = {path: signature(path) for path in (*paths, *mine)}
         self.kept = {
             path: self.kept[path] if path in self.kept and self._seen.get(path) == now else read_kept(path)
             for path, now in seen.items()
@@ -72,7 +72,7 @@ class GitFiles:
             for path in hooks_in(at)
             if path not in self.kept
         ]
-        looked = [path for path in self.kept if path not in self._seen or signature(Path(path)) != self._seen[path]]
+        looked = [path for path in self.kept if path not in self._seen or signature(path) != self._seen[path]]
         return [*(path for path in looked if self._differs(path)), *there]
 
     def _differs(self, path: str) -> bool:

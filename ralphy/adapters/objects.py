@@ -6,16 +6,17 @@ between two agents. The format is git's own (gitformat-loose): "<type> <size>\\0
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.git import SAFE, Repository
+from ralphy.adapters.loose import Batch
 from ralphy.core.errors import EnvironmentProblem
 
 TREE = "40000"
@@ -41,6 +42,9 @@ class Objects:
         self._reader: subprocess.Popen[bytes] | None = None
         self._trees: dict[str, Entries] = {}
         self._unwritten: dict[str, bytes] = {}
+        self._tree_of: dict[str, str] = {}
+        self._batch: Batch | None = None
+        self._persisted: list[str] = []
         self._folder = str(repository.common_dir / "objects")
         self._last = ""
 
@@ -90,11 +94,16 @@ class Objects:
         return self._reader
 
     def tree_of(self, commit: str) -> str:
-        """The tree id of a commit."""
+        """The tree id of a commit, by its id or by another name."""
+        if commit in self._tree_of:
+            return self._tree_of[commit]
         data = self.read(commit)
         if data is None or not data.startswith(b"tree "):
             raise EnvironmentProblem(f"commit {commit[:12]} cannot be read", hint="git fsck")
-        return data[5 : data.index(b"\n")].decode()
+        tree = data[5 : data.index(b"\n")].decode()
+        if len(commit) == len(tree) and commit.isalnum():
+            self._tree_of[commit] = tree
+        return tree
 
     def entries(self, tree: str) -> Entries:
         """The rows of a tree, by name; no rows for an id of ""."""
@@ -180,21 +189,48 @@ class Objects:
         for entry in self._trees[tree].values():
             if entry.mode == TREE:
                 self.persist(entry.oid)
-        self.write("tree", data)
-        self._unwritten.pop(tree, None)
+        with self.together():
+            self.write("tree", data)
+            self._persisted.append(tree)
 
     def write(self, kind: str, data: bytes) -> str:
         """Store an object and give its id; `sync` makes all that were stored last through a power loss."""
         framed = b"%s %d\0" % (kind.encode(), len(data)) + data
         oid = self._hash(framed).hexdigest()
         path = f"{self._folder}/{oid[:2]}/{oid[2:]}"
+        if kind == "commit":
+            self._tree_of[oid] = data[5 : data.index(b"\n")].decode()
         if not os.path.exists(path):
-            try:
-                _write_once(path, zlib.compress(framed, 1))
-            except OSError as error:
-                raise refusal(error, "cannot be written", path) from error
+            with self.together() as batch:
+                try:
+                    batch.add(path, zlib.compress(framed, 1))
+                except OSError as error:
+                    raise refusal(error, "cannot be written", path) from error
             self._last = path
         return oid
+
+    @contextmanager
+    def together(self) -> Iterator[Batch]:
+        """What is written in here goes to the disk together, and is there for git and for `read` at the end."""
+        if self._batch:
+            yield self._batch
+            return
+        batch = self._batch = Batch()
+        try:
+            yield batch
+            self._finish(batch)
+        finally:
+            self._batch = None
+            self._persisted.clear()
+            batch.drop()
+
+    def _finish(self, batch: Batch) -> None:
+        try:
+            batch.finish()
+        except OSError as error:
+            raise refusal(error, "objects cannot be written", self._folder) from error
+        for tree in self._persisted:
+            self._unwritten.pop(tree, None)
 
     def sync(self) -> None:
         """Have everything that was stored on the disk: one flush for all of it, as git's batch mode does."""
@@ -223,45 +259,6 @@ class Objects:
             a_file, b_file = (a if a and not a_tree else None), (b if b and not b_tree else None)
             if a_file or b_file:
                 yield path, a_file, b_file
-
-
-def _write_once(path: str, data: bytes) -> None:
-    temporary = os.path.join(os.path.dirname(path), f"tmp_obj_{os.getpid()}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
-    try:
-        _write_all(descriptor, data)
-        _write_out(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def _write_out(descriptor: int) -> None:
-    """Hand a file's bytes to the disk, without waiting for the disk's own cache (that is `sync`'s part)."""
-    if _sync_file_range is None or _sync_file_range(descriptor, 0, 0, 7) != 0:
-        os.fsync(descriptor)
-
-
-def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    try:
-        found = ctypes.CDLL(None).sync_file_range
-    except (OSError, AttributeError):
-        return None
-    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return found
-
-
-_sync_file_range = _find_sync_file_range()
 
 
 def _rows(data: bytes, digest_size: int) -> Iterator[tuple[str, Entry]]:

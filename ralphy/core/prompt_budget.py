@@ -77,13 +77,18 @@ def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) 
     lines = _LINE_END.sub("\n", spec).split("\n")
     headings = list(_headings(lines))
     anchor = (parent_spec or "").partition("#")[2].lower()
-    named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE)
     found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if slug == anchor), None)
-    found = found or next((h for h in headings if story_id and named.search(h[2])), None)
+    found = found or (_naming(headings, story_id) if story_id else None)
     if found is None:
         return ""
     end = next((at for at, level, _ in headings if at > found[0] and level <= found[1]), len(lines))
     return "\n".join(lines[found[0] : end]).strip("\n")
+
+
+def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:
+    """The first heading that names an id."""
+    named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE) if headings else None
+    return next((heading for heading in headings if named and named.search(heading[2])), None)
 
 
 def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int = PROGRESS_BYTES) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.command import Command, NotStarted
-from ralphy.adapters.files import read_regular, replace_file
+from ralphy.adapters.files import names_in, read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
@@ -138,8 +138,10 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
     for name in files:
         path = w.repository.root / name
         if path.suffix == ".py":
-            for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
-                cached.unlink(missing_ok=True)
+            caches = path.parent / "__pycache__"
+            for cached in names_in(caches):
+                if cached.startswith(f"{path.stem}.") and cached.endswith(".pyc"):
+                    (caches / cached).unlink(missing_ok=True)
 
 
 def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:

@@ -70,7 +70,7 @@ def begin(w: Workspace) -> None:
 
 def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list[str]:
     """Further files that git reads its configuration from. Asked once, and again when the configuration changed."""
-    known = tuple(signature(Path(path)) for path in (*own, *personal) if path.endswith(("config", "worktree")))
+    known = tuple(signature(path) for path in (*own, *personal) if path.endswith(("config", "worktree")))
     if w.checkout.included is None or w.checkout.included[0] != known:
         rows = w.repository.run("config", "--list", "--show-origin", "--name-only", "-z").split(b"\0")[::2]
         at = w.repository.root

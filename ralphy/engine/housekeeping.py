@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.adapters.feature import listed
+from ralphy.adapters.files import names_in
 from ralphy.adapters.git import Repository
 from ralphy.adapters.lock import holder
 from ralphy.core.config import Config
@@ -58,7 +59,7 @@ def look(repository: Repository, config: Config, now: float) -> Litter:
     gone = tuple(_spent(refs, config.limits.keep_attempts, now))
     folders = [feature.private for feature in listed(repository.root, config.project.features_dir)]
     return Litter(gone, {
-        "runs": tuple(path for folder in folders for path in _old_runs(folder / "runs")),
+        "runs": tuple(path for folder in folders for path in old_runs(folder / "runs")),
         "outboxes": tuple(path for folder in folders for path in _older(folder / "outbox", now - _OLD_OUTBOX_S)),
         "set_aside": tuple(path for folder in folders for path in _older(folder / "set-aside", now - _OLD_SET_ASIDE_S)),
     }, len(refs) - len(gone))  # fmt: skip
@@ -137,10 +138,10 @@ def _kind(name: str) -> str:
     return next((kind for kind in ("attempt-", "agent-") if name.startswith(kind)), "")
 
 
-def _old_runs(folder: Path) -> Iterator[Path]:
+def old_runs(folder: Path) -> Iterator[Path]:
     """All but the newest runs; their names begin with the time."""
-    names = sorted(path for path in folder.glob("[!.]*") if path.is_dir())
-    yield from names[:-_KEPT_RUNS]
+    names = sorted(name for name in names_in(folder) if name[:1] != ".")
+    return (folder / name for name in names[:-_KEPT_RUNS])
 
 
 def _older(folder: Path, than: float) -> Iterator[Path]:

@@ -56,12 +56,17 @@ class Landing:
 def land(w: Workspace, landing: Landing) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
-    entries = {path: _blob(w, data) for path, data in paths.items()}
-    refresh = _start_index(w, landing.code, entries)
+    refresh: subprocess.Popen[bytes] | None = None
     try:
-        commit = _commit(w, landing, entries)
+        with w.objects.together():
+            entries = {path: _blob(w, data) for path, data in paths.items()}
+            refresh = _start_index(w, landing.code, entries)
+            commit = _write_commit(w, landing, w.objects.graft(landing.tree, entries))
+        w.milestone("objects_written")
+        _move(w, landing, commit)
     except BaseException as error:
-        _give_up(w, refresh, error)
+        if refresh:
+            _give_up(w, refresh, error)
         raise
     _write_files(w, landing.files)
     if landing.prd and landing.files.get("prd.json"):
@@ -75,18 +80,13 @@ def land(w: Workspace, landing: Landing) -> str:
     return commit
 
 
-def _commit(w: Workspace, landing: Landing, entries: Mapping[str, Entry | None]) -> str:
-    """Write the objects, record the intent, move the refs."""
-    tree = w.objects.graft(landing.tree, entries)
-    w.objects.persist(tree)
-    commit = _write_commit(w, landing, tree)
-    w.milestone("objects_written")
+def _move(w: Workspace, landing: Landing, commit: str) -> None:
+    """Record the intent, move the refs."""
     end = dict(landing.end)
     write_intent(w, {"commit": commit, "branch": w.feature_branch, "files": list(landing.files), "end": end})
     w.milestone("intent_recorded")
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
     w.milestone("refs_moved")
-    return commit
 
 
 def _give_up(w: Workspace, refresh: subprocess.Popen[bytes], error: BaseException) -> None:
@@ -108,6 +108,7 @@ def _blob(w: Workspace, data: bytes | None) -> Entry | None:
 
 
 def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
+    w.objects.persist(tree)
     who = f"{w.checkout.identity} {int(w.clock())} +0000"
     trailers = "\n".join(f"{name}: {value}" for name, value in landing.trailers)
     message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
@@ -228,9 +229,9 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
 
     HEAD moves when the branch is there, beside the reading of the files; the intent knows where it came from.
     """
-    w.objects.persist(tree)
     landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, "", {})
-    commit = _write_commit(w, landing, tree)
+    with w.objects.together():
+        commit = _write_commit(w, landing, tree)
     intent = {"commit": commit, "branch": w.feature_branch, "came_from": before.branch, "files": [], "end": {}}
     write_intent(w, intent)
     w.milestone("branch_intent_recorded")

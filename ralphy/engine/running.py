@@ -24,13 +24,13 @@ from ralphy.engine import git_state
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
+from ralphy.engine.housekeeping import old_runs
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 
-_KEPT_RUNS = 200
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
 
@@ -92,7 +92,8 @@ def agent_run(
     w.milestone("control_put_back")
     yield Ran(run, result, claim, outbox, tampered)
     shutil.rmtree(outbox, ignore_errors=True)
-    _prune(w.feature.private / "runs")
+    for old in old_runs(w.feature.private / "runs"):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _set_early_aside(w: Workspace) -> None:
@@ -218,10 +219,3 @@ def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
     if limits.max_cost_per_story_usd is not None and d.story:
         left.append(limits.max_cost_per_story_usd - spent)
     return round(max(0.01, min(left)), 4) if left else None
-
-
-def _prune(runs: Path) -> None:
-    """Keep the newest runs' streams; their names begin with the time."""
-    names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
-    for name in names[:-_KEPT_RUNS]:
-        shutil.rmtree(runs / name, ignore_errors=True)

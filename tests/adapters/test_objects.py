@@ -222,3 +222,19 @@ def test_an_objects_folder_that_cannot_be_written_is_said(git_repo: Path) -> Non
     folder.write_text("a file")
     with pytest.raises(EnvironmentProblem, match="cannot be written"):
         objects.write("blob", b"x")
+
+
+def test_objects_written_together_are_there_at_the_end_or_not_at_all(git_repo: Path, git: RunGit) -> None:
+    objects = Objects(discover(git_repo))
+    with objects.together():
+        oids = [objects.write("blob", b"number %d\n" % i) for i in range(600)]  # folders hold several of them
+        assert not (git_repo / ".git" / "objects" / oids[0][:2] / oids[0][2:]).exists()
+    assert [objects.read(oid) for oid in oids[::100]] == [b"number %d\n" % i for i in range(0, 600, 100)]
+
+    with pytest.raises(ZeroDivisionError), objects.together():
+        lost = objects.write("blob", b"lost\n")
+        raise ZeroDivisionError
+    objects.close()
+    assert list((git_repo / ".git" / "objects").glob("*/tmp_obj_*")) == []
+    assert not (git_repo / ".git" / "objects" / lost[:2] / lost[2:]).exists()
+    assert git("fsck", "--strict", "--no-dangling") == ""

@@ -194,19 +194,21 @@ def test_a_journal_that_a_kill_has_torn_costs_nothing(tmp_path: Path, milestone:
 
 
 @pytest.mark.fault("F1")
+@pytest.mark.parametrize("failing", ["add", "finish"])
 def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ralphy.adapters import objects
+    from ralphy.adapters import loose, objects
 
     project = build(tmp_path)
     found = objects.Objects(git.discover(project.repo, project.env))
     blob = objects.Entry("100644", found.write("blob", b"1\n"))
     tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
     with monkeypatch.context() as full:
-        full.setattr(objects, "_write_once", refuse_to_write)
+        full.setattr(loose.Batch, failing, refuse_to_write)
         with pytest.raises(EnvironmentProblem):
             found.persist(tree)
+    assert list((project.repo / ".git" / "objects").glob("*/tmp_obj_*")) == []
 
     found.persist(found.graft(tree, {"other": blob}))
     found.persist(tree)

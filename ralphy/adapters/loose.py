@@ -1,0 +1,75 @@
+"""Git's loose objects as files: written whole under a passing name, on the disk before they get their own.
+
+Several are handed to the disk together, as in git's batch mode: while one is on its way, the next is written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+_START, _START_AND_WAIT = 2, 7  # flags of sync_file_range
+
+
+class Batch:
+    """Files that get their names all at the end, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str, int]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._open
+
+    def add(self, path: str, data: bytes) -> None:
+        """Write a file and have the disk begin with it."""
+        folder, _, name = path.rpartition("/")
+        temporary = f"{folder}/tmp_obj_{os.getpid()}_{name[:16]}"
+        descriptor = _create(temporary)
+        self._open[path] = (temporary, descriptor)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if _sync_file_range:
+            _sync_file_range(descriptor, 0, 0, _START)
+
+    def finish(self) -> None:
+        """Wait for the disk, and name them. What the disk's own cache holds is flushed by whoever needs that."""
+        while self._open:
+            path = next(iter(self._open))
+            temporary, descriptor = self._open[path]
+            if _sync_file_range is None or _sync_file_range(descriptor, 0, 0, _START_AND_WAIT) != 0:
+                os.fsync(descriptor)
+            os.replace(temporary, path)
+            os.close(descriptor)
+            del self._open[path]
+
+    def drop(self) -> None:
+        """Leave nothing behind of what has no name yet."""
+        for temporary, descriptor in self._open.values():
+            with suppress(OSError):
+                os.close(descriptor)
+            with suppress(OSError):
+                os.unlink(temporary)
+        self._open.clear()
+
+
+def _create(path: str) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+
+
+def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    try:
+        found = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError):
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found
+
+
+_sync_file_range = _find_sync_file_range()
