@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-GRACE_S = 0.2  # what leftovers get between TERM and KILL
+LINGER_S, GRACE_S = 0.01, 0.2  # what ends with the program needs no signal; what does not gets this after TERM
 KILL_ROUNDS, ROUND_S = 200, 0.005
 MOST_DESCRIPTORS, OUT_OF_THE_WAY = 4, 16  # of a child: stdin, stdout, stderr, and what a held one waits at
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
@@ -103,9 +103,7 @@ class Supervisor:
         except OSError:
             data, ancillary = b"", []
         for _, _, raw in ancillary:
-            numbers = array.array("i")
-            numbers.frombytes(raw[: len(raw) - len(raw) % numbers.itemsize])
-            self.descriptors += numbers
+            self.descriptors += array.array("i", raw[: len(raw) - len(raw) % array.array("i").itemsize])
         self.over = self.over or not data
         *lines, self.received = (self.received + data).split(b"\n") if b"\n" in data else [self.received + data]
         return (json.loads(line) for line in lines)
@@ -212,16 +210,21 @@ class Supervisor:
         All are stopped before any is killed, so that none can fork away between two looks at the table.
         """
         main = {self.main}
-        if grace_s and self.reap():
+        if grace_s and self.outlives(LINGER_S):
             self.killed |= self.signal_tree(signal.SIGTERM, signal.SIGCONT) - main
-            end = time.monotonic() + grace_s
-            while self.reap() and time.monotonic() < end:
-                self.rest(end - time.monotonic())
+            self.outlives(grace_s)
         for _ in range(KILL_ROUNDS):
             if not self.reap():
                 break
             self.killed |= self.signal_tree(signal.SIGSTOP, signal.SIGKILL) - main
             self.rest(ROUND_S)
+
+    def outlives(self, seconds: float) -> bool:
+        """Is any child left after that time? Comes back as soon as there is none."""
+        end = time.monotonic() + seconds
+        while (is_left := self.reap()) and time.monotonic() < end:
+            self.rest(end - time.monotonic())
+        return is_left
 
     def signal_tree(self, *numbers: int) -> set[int]:
         """Send each signal to all descendants, one after the other; the pids that were not dead yet."""
@@ -244,9 +247,9 @@ class Supervisor:
 
 
 def describe(error: BaseException, what: str) -> bytes:
-    number = error.errno if isinstance(error, OSError) else None
+    number = getattr(error, "errno", None) or 0
     text = os.strerror(number) if number else str(error)
-    return json.dumps({"errno": number or 0, "message": text, "what": what}).encode()
+    return json.dumps({"errno": number, "message": text, "what": what}).encode()
 
 
 def listen_to_signals() -> int:
@@ -260,11 +263,9 @@ def listen_to_signals() -> int:
 
 
 def signal_quietly(pid: int, *numbers: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         for number in numbers:
             os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def descendants(root: int) -> Iterator[tuple[int, bytes]]:

@@ -27,17 +27,10 @@ class Remembered:
     """The control files as they were: path -> (stat signature, bytes); None where there was no file."""
 
     files: dict[Path, tuple[tuple[int, ...] | None, bytes | None]] = field(default_factory=dict)
-    _known: dict[Path, tuple[tuple[int, ...] | None, bytes | None]] = field(default_factory=dict)
 
     def take(self, workspace: Workspace) -> None:
-        """Remember them as they are now; unchanged ones are not read again."""
-        self.files = {path: self._one(path) for path in _paths(workspace)}
-        self._known = self.files
-
-    def _one(self, path: Path) -> tuple[tuple[int, ...] | None, bytes | None]:
-        seen = signature(path)
-        known = self._known.get(path)
-        return known if known and known[0] == seen else (seen, read_regular(path))
+        """Remember them as they are now."""
+        self.files = {path: _as_it_is(path) for path in _paths(workspace)}
 
     def put_back(self, workspace: Workspace) -> list[str]:
         """Undo what was done to them; gives the names of those that had been changed."""
@@ -56,6 +49,11 @@ class Remembered:
         seen, before = self.files[path]
         now = signature(path)
         return now != seen and (now is None or not stat.S_ISREG(now[0]) or read_regular(path) != before)
+
+
+def _as_it_is(path: Path) -> tuple[tuple[int, ...] | None, bytes | None]:
+    seen = signature(path)
+    return seen, read_regular(path) if seen else None
 
 
 def _paths(workspace: Workspace) -> list[Path]:
