@@ -224,6 +224,9 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     if limits["dry_run"]:
         raise InvalidInput("watch has no dry run", hint="ralphy why FEATURE")
+    if limits["no_wait"]:
+        raise InvalidInput("watch goes on with other features while one waits: it has no --no-wait",
+                           hint="ralphy loop FEATURE --no-wait")  # fmt: skip
     call.flags.update(_flags(limits))
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir

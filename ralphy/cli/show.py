@@ -77,10 +77,13 @@ class Narrator:
             self._insist(decision)
 
     def _sentence(self, decision: d.Decision) -> str:
-        """The reason; of a wait for a time, until when, or that it is not waited for."""
+        """The reason; of a wait for a time, until when, or that it is not waited for; of a halt, when it is over."""
+        now = self._workspace.clock()
+        if isinstance(decision, d.Halt) and decision.until is not None:
+            return f"{decision.reason}; that is {moment(decision.until, now)}"
         if not isinstance(decision, d.Wait) or decision.until is None:
             return decision.reason
-        at = moment(decision.until, self._workspace.clock())
+        at = moment(decision.until, now)
         if self._patience.limits:
             return f"waiting until {at}: {decision.reason}"
         limited = f"limited until {at}; " if decision.exit_code == ExitCode.LIMITED else ""

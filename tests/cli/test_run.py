@@ -72,6 +72,11 @@ def test_watch_has_no_dry_run(made: Make) -> None:
     assert made(*TWO)[1]("watch", "--dry-run")[0] == 3
 
 
+def test_watch_has_no_no_wait(made: Make) -> None:
+    code, _, err = made(*TWO)[1]("watch", "--no-wait")
+    assert code == 3 and "hint: ralphy loop FEATURE --no-wait" in err
+
+
 def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:
     project, call = made(*TWO)
     project.play(stories={"*": [works(say="It is all there.")]}, qa=[reports()])

@@ -80,6 +80,15 @@ def test_why_and_status_say_until_when_in_local_time_and_how_long_that_is(made: 
     assert at in call("why")[1] and at in call("status")[1]
 
 
+def test_an_open_breaker_says_when_it_lets_a_run_through_by_the_local_clock(made: Make) -> None:
+    project, call = made(story("US-001"), breaker={"no_progress": 1, "cooldown_s": 3600})
+    project.play(stories={"US-001": [{"say": "All done."}]})
+    code, _, err = call("loop")
+    assert code == 12
+    assert re.search(rf"One more run is allowed from \d\d:\d\d UTC on; that is {IN_AN_HOUR}\n", err), err
+    assert re.search(rf"until:   {IN_AN_HOUR}\n", call("status")[1])
+
+
 def test_what_waits_for_no_time_has_no_until(made: Make) -> None:
     _, call = made(story("US-001"))
     assert call.json("why")[1]["waiting_until"] is None
