@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,17 +63,18 @@ class GitFiles:
         }
         self._seen, self.mine, self.folders = seen, frozenset(mine), frozenset(folders)
 
-    def changed(self) -> list[str]:
-        """The paths that are no longer as they were, new files in `folders` among them; what may stand is left out."""
+    def changed(self, spared: Collection[str] = ()) -> list[str]:
+        """The paths that are no longer as they were, new files in `folders` among them; what may stand is left out,
+        and what lies at (or is new in) one that is `spared`."""
         there = [
             path
             for at in sorted(self.folders)
-            if not Path(at).is_symlink()
+            if at not in spared and not Path(at).is_symlink()
             for path in hooks_in(at)
             if path not in self.kept
         ]
         looked = [path for path in self.kept if path not in self._seen or signature(path) != self._seen[path]]
-        return [*(path for path in looked if self._differs(path)), *there]
+        return [*(path for path in looked if path not in spared and self._differs(path)), *there]
 
     def _differs(self, path: str) -> bool:
         before, now = self.kept[path], read_kept(path)

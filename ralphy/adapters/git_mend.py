@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
-from ralphy.adapters.files import replace_file
+from ralphy.adapters.files import last_bytes, replace_file
 from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record
 
 
@@ -26,8 +25,11 @@ def mend_dead(start: Path) -> None:
     record = read_record(folder, lambda digest: _is_in_journal(common_dir / "ralphy" / "journal.jsonl", digest))
     if record is None:
         return
+    from ralphy.adapters.untouched import untouched
+
     files = GitFiles.loaded(record)
-    for path in files.changed():
+    spared = untouched(str(folder), lambda digest: _is_of_the_last_run(common_dir / "ralphy" / "journal.jsonl", digest))
+    for path in files.changed(spared):
         keep_found(folder, path)
         files.put_back(path)
 
@@ -49,12 +51,12 @@ def keep_found(folder: Path, path: str) -> None:
 
 def _is_in_journal(journal: Path, digest: str) -> bool:
     """Does one of the journal's last lines name this record?"""
-    try:
-        with journal.open("rb") as lines:
-            lines.seek(max(0, os.fstat(lines.fileno()).st_size - 256 * 1024))
-            return digest.encode() in lines.read()
-    except OSError:
-        return False
+    return digest.encode() in last_bytes(journal, 256 * 1024)
+
+
+def _is_of_the_last_run(journal: Path, digest: str) -> bool:
+    runs = [line for line in last_bytes(journal, 256 * 1024).splitlines() if b'"ev":"run"' in line]
+    return bool(runs) and digest.encode() in runs[-1]
 
 
 def _git_dirs(start: Path) -> tuple[Path, Path] | None:

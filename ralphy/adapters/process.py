@@ -54,6 +54,12 @@ class Supervisor:
         """The process below which all programs run; 0 before it is started."""
         return self._link.pid if self._link else 0
 
+    def become(self, argv: list[str]) -> None:
+        """What the supervisor process turns into if this one dies while a program runs, once nothing of that lives."""
+        self.warm()
+        assert self._link
+        self._link.send({"do": "become", "argv": argv})
+
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""
         link, self._link = self._link, None

@@ -5,7 +5,7 @@ an inherited Unix socket, PARENT the pid it must have been started by. Orders an
 
     in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
          {"do": "signal", "signal": 2, "tree": false}
-         {"do": "kill"}
+         {"do": "kill"}, {"do": "become", "argv": [...]}: when the link closes while the program runs
     out  {"event": "started", "pid": 7}
          {"event": "failed", "errno": 2, "message": "...", "what": "program"}
          {"event": "exited", "returncode": -9, "killed": 3}
@@ -65,21 +65,17 @@ class Supervisor:
     """One child and its descendants, driven by the link and by SIGCHLD; nothing here polls while idle."""
 
     def __init__(self, link: socket.socket, parent: int, prctl: Any) -> None:
-        self.link = link
-        self.parent = parent
-        self.prctl = prctl
-        self.me = os.getpid()
-        self.main = 0
+        self.link, self.parent, self.prctl = link, parent, prctl
+        self.me, self.main = os.getpid(), 0
+        self.becomes: list[str] = []
         self.status: int | None = None
         self.killed: set[int] = set()
-        self.over = False
-        self.received = b""
+        self.over, self.received = False, b""
         self.descriptors: list[int] = []
         self.wake = listen_to_signals()
         self.changed = [n for n in range(1, signal.NSIG) if signal.getsignal(n) not in (signal.SIG_DFL, None)]
-        self.signals = select.poll()
+        self.signals, self.everything = select.poll(), select.poll()
         self.signals.register(self.wake, select.POLLIN)
-        self.everything = select.poll()
         self.everything.register(self.wake, select.POLLIN)
         self.everything.register(link.fileno(), select.POLLIN)
 
@@ -93,7 +89,11 @@ class Supervisor:
                     for order in self.orders():
                         self.obey(order)
         finally:
+            argv = self.becomes if self.main else []
             self.end_tree(0.0)
+            if argv:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's death may be told only now
+                os.execv(argv[0], argv)  # noqa: S606 - without a shell, on purpose
 
     def orders(self) -> Iterator[dict[str, Any]]:
         """The whole orders that have arrived; the end of the link sets `over`."""
@@ -111,6 +111,8 @@ class Supervisor:
     def obey(self, order: dict[str, Any]) -> None:
         if order["do"] == "start":
             self.start(order)
+        elif order["do"] == "become":
+            self.becomes = order["argv"]
         elif order["do"] == "kill":
             self.end_tree(0.0)
             self.report_exit()
@@ -201,8 +203,7 @@ class Supervisor:
             return
         status, self.status = self.status, None
         self.end_tree(GRACE_S)
-        returncode = os.waitstatus_to_exitcode(status)
-        self.tell({"event": "exited", "returncode": returncode, "killed": len(self.killed)})
+        self.tell({"event": "exited", "returncode": os.waitstatus_to_exitcode(status), "killed": len(self.killed)})
 
     def end_tree(self, grace_s: float) -> None:
         """Kill every descendant and reap it, in about a second; `killed` collects all but the main child.

@@ -9,13 +9,14 @@ cannot be told, both are kept.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters import git, git_files
+from ralphy.adapters import git, git_files, untouched
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import OPEN, GitFiles
@@ -24,7 +25,7 @@ from ralphy.adapters.lock import holder
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
-from ralphy.engine.git_refs import judged_with_the_run, put_refs_back
+from ralphy.engine.git_refs import STASH, judged_with_the_run, put_refs_back
 from ralphy.engine.hooks import hooks_folder
 from ralphy.engine.land import read_intent
 from ralphy.engine.workspace import Workspace
@@ -32,16 +33,17 @@ from ralphy.engine.workspace import Workspace
 
 @dataclass(slots=True)
 class GitState:
-    """What was there before a run: the files, every ref, the log of the stash, and HEAD."""
+    """What was there before a run: the files, every ref, the log of the stash, HEAD; and a word for `untouched`."""
 
     files: GitFiles = field(default_factory=GitFiles)
     refs: Mapping[str, str] = field(default_factory=dict)
     stash: tuple[str, ...] = ()
     head: str = ""
+    word: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def take(w: Workspace, branch: str) -> tuple[GitState, str]:
-    """Remember Git's state as it is now, on the disk too; gives the digest for the journal.
+def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
+    """Remember Git's state as it is now, on the disk too; gives its digest and that of its word, for the journal.
 
     `branch` is the one that the run works on: it is not put back, so what is on the disk can do without it, and
     is the same from story to story.
@@ -60,12 +62,16 @@ def take(w: Workspace, branch: str) -> tuple[GitState, str]:
     digest = git_files.digest_of(data)
     if digest != w.checkout.git_record:
         w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
-    return state, digest
+    return state, {"git": digest, "word": git_files.digest_of(state.word.encode())}
 
 
-def begin(w: Workspace) -> None:
-    """From here on a dead Ralphy leaves something to put back."""
-    (w.repository.checkout_dir / OPEN).touch()
+def begin(w: Workspace, state: GitState) -> None:
+    """From here on a dead Ralphy leaves something to put back, and what outlives it notes what the run left alone."""
+    folder = w.repository.checkout_dir
+    (folder / untouched.MARK).unlink(missing_ok=True)
+    (folder / OPEN).touch()
+    paths = (*state.files.kept, *state.files.folders, _stash_log(w.repository))
+    w.supervisor.become(untouched.order(str(folder), state.word, paths))
 
 
 def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list[str]:
@@ -109,13 +115,14 @@ def at_work(w: Workspace) -> list[Path]:
     return [folder for folder in found if holder(folder / "lock")]
 
 
-def put_files_back(w: Workspace, state: GitState) -> list[str]:
-    """Undo what was done to the files that steer git; gives their names. No git is asked for anything here.
+def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) -> list[str]:
+    """Undo what was done to the files that steer git, but for those that are `spared`; gives their names. No git is
+    asked for anything here.
 
     Raises EnvironmentProblem if the repository itself has gone.
     """
     _require_repository(w)
-    changed = state.files.changed()
+    changed = state.files.changed(spared)
     for path in changed:
         if not state.files.is_folder_still(path):
             set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
@@ -156,7 +163,14 @@ def put_back_after_kill(w: Workspace) -> None:
             hint=f"look at .git/config and .git/hooks yourself, then: rm {folder / OPEN}",
         )  # fmt: skip
     state = _loaded(record)
-    back = [*_found_before(w), *put_files_back(w, state), *put_back(w, state)]
+    spared = untouched.untouched(str(folder), lambda digest: digest == run.get("word"))
+    later = sorted(set(state.files.changed()) - set(state.files.changed(spared)))
+    if _stash_log(w.repository) in spared and _stash(w.repository) != state.stash:
+        later.append(STASH)
+        state.stash = _stash(w.repository)
+    if later:
+        w.say(f"changed when the run was over, and left as it is: {', '.join(shown(w, path) for path in later)}")
+    back = [*_found_before(w), *put_files_back(w, state, spared), *put_back(w, state)]
     if back:
         w.say(f"changed during the run and put back: {', '.join(dict.fromkeys(back))}")
         w.record("put_back", durable=False, by="agent", what=list(dict.fromkeys(back)))
@@ -221,4 +235,8 @@ def head_of_checkout(r: Repository, name: str) -> str:
 
 
 def _stash(r: Repository) -> tuple[str, ...]:
-    return tuple(log_of(r.common_dir / "logs" / "refs" / "stash"))
+    return tuple(log_of(Path(_stash_log(r))))
+
+
+def _stash_log(r: Repository) -> str:
+    return f"{r.common_dir}/logs/{STASH}"

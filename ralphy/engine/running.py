@@ -72,8 +72,8 @@ def agent_run(
         before, noted = git_state.take(w, snapshot.tree.branch)
         w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run,
                  mode=decision.mode, model=decision.model, sandbox=held.name, green=snapshot.tree.head,
-                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, git=noted)  # fmt: skip
-        git_state.begin(w)
+                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, **noted)  # fmt: skip
+        git_state.begin(w, before)
         w.milestone("run_recorded")
         get_ready()
         w.milestone("laid_out")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ralphy.adapters.untouched import MARK
 from ralphy.core.errors import ExitCode
 from tests.conftest import is_gone
-from tests.engine.building import PATIENCE_S, assert_clean, build, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, build, story, works
 
 
 class Scene:
@@ -210,3 +213,73 @@ def test_abort_ends_the_run_at_once(scene: Scene) -> None:
     assert process.returncode == ExitCode.TERMINATED
     assert is_gone(scene.hanging)
     assert_clean(scene.project)
+
+
+def _dead(scene: Scene, *agents: str) -> Path:
+    """Kill Ralphy while an agent works that has run these words; gives `.git` when what outlives Ralphy is done."""
+    scene.end(scene.begin(before=list(agents) or None), signal.SIGKILL)
+    git_dir = scene.project.repo / ".git"
+    note, end = git_dir / "ralphy" / "checkouts" / "main" / MARK, time.monotonic() + PATIENCE_S
+    while not (note.exists() and note.read_text().endswith("}")):
+        assert time.monotonic() < end, "nobody noted what the run had left alone"
+        select.select([], [], [], 0.01)
+    return git_dir
+
+
+def _edits(project: Project, git_dir: Path) -> None:
+    """What a person does who finds a dead loop in the morning."""
+    project.git("config", "alias.st", "status")
+    (git_dir / "hooks").mkdir(exist_ok=True)
+    (git_dir / "hooks" / "pre-push").write_text("#!/bin/sh\n")
+    (git_dir / "info" / "exclude").write_text("*.mine\n")
+
+
+@pytest.mark.fault("P15", "G16")
+def test_what_a_person_changes_in_git_after_a_kill_stands(scene: Scene) -> None:
+    project = scene.project
+    git_dir = _dead(scene)
+    _edits(project, git_dir)
+    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
+    project.git("stash", "push", "--quiet", "--", "src/base.py")
+    stashed = project.git("stash", "list")
+
+    ended = project.loop()
+
+    assert project.git("config", "alias.st") == "status"
+    assert (git_dir / "hooks" / "pre-push").exists()
+    assert (git_dir / "info" / "exclude").read_text() == "*.mine\n"
+    assert project.git("stash", "list") == stashed != ""
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "changed when the run was over, and left as it is: " in ended.text
+    assert_clean(project)
+
+
+@pytest.mark.fault("P15", "G16")
+def test_what_a_killed_agent_changed_in_git_is_put_back_although_a_person_changed_it_later(scene: Scene) -> None:
+    project = scene.project
+    does = "git config core.pager evil; mkdir -p .git/hooks; echo evil | tee .git/hooks/post-commit > .git/info/exclude"
+    git_dir = _dead(scene, "sh", "-c", does)
+    changed = [git_dir / name for name in ("config", "hooks/post-commit", "info/exclude")]
+    assert all("evil" in path.read_text() for path in changed)
+    _edits(project, git_dir)
+
+    project.loop()
+
+    assert not any("evil" in path.read_text() or "mine" in path.read_text() for path in changed if path.exists())
+    assert not (git_dir / "hooks" / "post-commit").exists()
+    assert any("pre-push" in name for name in project.set_aside())
+    assert_clean(project)
+
+
+@pytest.mark.fault("G16")
+def test_a_note_without_the_word_of_the_run_spares_nothing(scene: Scene) -> None:
+    project = scene.project
+    git_dir = _dead(scene)
+    note = git_dir / "ralphy" / "checkouts" / "main" / MARK
+    note.write_text(json.dumps({**json.loads(note.read_text()), "word": "0" * 32}))
+    _edits(project, git_dir)
+
+    project.loop()
+
+    assert "alias" not in (git_dir / "config").read_text()
+    assert not (git_dir / "hooks" / "pre-push").exists()
