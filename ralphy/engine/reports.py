@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -21,18 +22,22 @@ _REFUSED = "--junitxml"  # what pytest names when a project has switched its rep
 
 
 class Reports:
-    """A folder for the reports of a series of checks, gone afterwards; `owner` is the checkout's token."""
+    """A folder for the reports of a series of checks, made for the first, gone afterwards; `owner` is the checkout's
+    token."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._folder = Path()
 
     def __enter__(self) -> Reports:
-        self._folder = temporary.make("reports", self._owner)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if "_folder" in self.__dict__:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _folder(self) -> Path:
+        return temporary.make("reports", self._owner)
 
     @property
     def folder(self) -> str:
