@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from ralphy.adapters.tree_use import MEGABYTE, exact_memory, free_bytes, threads_of_machine, tree_use
+from ralphy.adapters.disk import free_bytes
+from ralphy.adapters.tree_use import MEGABYTE, exact_memory, threads_of_machine, tree_use
 
 TREE_EVERY_S = 2.0
 HASTE_S = 0.2  # how soon again, when there are thousands of new processes
@@ -19,7 +21,7 @@ class Room:
     max_memory_mb: int = 0
     max_processes: int = 0
     min_free_mb: int = 0
-    folders: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
 
 
 class Bounds:
@@ -56,7 +58,8 @@ class Bounds:
         free, folder = free_bytes(self.room.folders)
         if free >= self.room.min_free_mb * MEGABYTE:
             return None
-        said = f"the disk is nearly full: {free // MEGABYTE} MB are free where {folder} lies"
+        left = f"{free // MEGABYTE:.0f} MB are free" if free else "nothing more can be written"
+        said = f"the disk is nearly full: {left} where {folder} lies"
         return "disk", f"{said} (limits.min_free_mb: {self.room.min_free_mb})"
 
     def _tree(self) -> tuple[str, str] | None:

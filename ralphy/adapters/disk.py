@@ -32,9 +32,8 @@ _MEGABYTE = 1 << 20
 
 def refusal(error: OSError, what: str, where: str) -> EnvironmentProblem:
     """The error for people when something could not be written or read: its kind says whether waiting may help."""
-    kind = DiskFull if error.errno in _FULL else EnvironmentProblem
-    hint = _MEANINGS.get(error.errno or 0, ("", ""))[1]
-    return kind(f"{what}: {error.strerror}", where=where, hint=hint)
+    _, hint = _MEANINGS.get(error.errno or 0, ("", ""))
+    return _kind(error.errno)(f"{what}: {error.strerror}", where=where, hint=hint)
 
 
 def as_problem(error: OSError) -> EnvironmentProblem | None:
@@ -42,17 +41,21 @@ def as_problem(error: OSError) -> EnvironmentProblem | None:
     found = _MEANINGS.get(error.errno or 0)
     if found is None:
         return None
-    kind = DiskFull if error.errno in _FULL else EnvironmentProblem
-    return kind(found[0], where=str(error.filename or ""), hint=found[1])
+    what, hint = found
+    return _kind(error.errno)(what, where=str(error.filename or ""), hint=hint)
 
 
 def problem_said(text: str, where: str) -> EnvironmentProblem | None:
     """What another program (git) says about the disk, as such trouble; None if it says nothing about it."""
     for number, (what, hint) in _MEANINGS.items():
         if f": {os.strerror(number)}" in text or (number == errno.ENOSPC and _GITS_OWN in text):
-            kind = DiskFull if number in _FULL else EnvironmentProblem
-            return kind(f"{what}: {text.splitlines()[0]}", where=where, hint=hint)
+            return _kind(number)(f"{what}: {text.splitlines()[0]}", where=where, hint=hint)
     return None
+
+
+def _kind(number: int | None) -> type[EnvironmentProblem]:
+    """The error that a number of the system's is told with: of a full disk, waiting may help."""
+    return DiskFull if number in _FULL else EnvironmentProblem
 
 
 @contextmanager
@@ -68,20 +71,26 @@ def named_trouble() -> Iterator[None]:
 
 
 def free_mb(places: Iterable[Path]) -> float:
-    """Megabytes that are free at the fullest of these places; a place that cannot be asked does not count."""
-    return min((_free_bytes(place) for place in places), default=float("inf")) / _MEGABYTE
+    """Megabytes that are free at the fullest of these places."""
+    return free_bytes(places)[0] / _MEGABYTE
 
 
 def has_no_room(places: Iterable[Path]) -> bool:
     """Is one of the places so full, of bytes or of inodes, that nothing can be written there?"""
-    return any(_free_bytes(place) < _NO_ROOM_BYTES for place in places)
+    return free_bytes(places)[0] < _NO_ROOM_BYTES
 
 
-def _free_bytes(place: Path) -> float:
-    try:
-        found = os.statvfs(place)
-    except OSError:
-        return float("inf")
-    if found.f_files and not found.f_favail:
-        return 0.0
-    return float(found.f_bavail * found.f_frsize)
+def free_bytes(places: Iterable[Path]) -> tuple[float, Path]:
+    """What is free at the fullest of these places, and which it is; a place that cannot be asked does not count.
+
+    Where no inodes are left, nothing is free.
+    """
+    rooms = []
+    for place in places:
+        try:
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        is_out_of_inodes = found.f_files and not found.f_favail
+        rooms.append((0.0 if is_out_of_inodes else float(found.f_bavail * found.f_frsize), place))
+    return min(rooms, default=(float("inf"), Path()))

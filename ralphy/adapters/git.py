@@ -33,7 +33,6 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
-ZERO = "0" * 40
 _ORPHAN_S = 2.0
 
 
@@ -57,6 +56,11 @@ class Repository:
     env: Mapping[str, str]
 
     @property
+    def null_oid(self) -> str:
+        """The id that stands for no object."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    @property
     def state_dir(self) -> Path:
         """Where the project's journal and counters live: out of reach of `git clean`."""
         return self.common_dir / "ralphy"
@@ -71,10 +75,6 @@ class Repository:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return _run((*SAFE, *args), self.root, env, stdin, timeout)
-
-    def run_durable(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
-        """The same with everything it writes on the disk when it returns: for the ledger."""
-        return self.run(*DURABLE, *args, stdin=stdin, index=index)
 
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""

@@ -1,9 +1,8 @@
-"""What a tree of processes and a disk have used: how many processes, how much memory, how much space is left."""
+"""What a tree of processes takes: how many they are, and how much memory they have."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -47,18 +46,6 @@ def threads_of_machine() -> int:
         return int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
     except (IndexError, ValueError):
         return 0
-
-
-def free_bytes(folders: Iterable[str]) -> tuple[int, str]:
-    """The least free space of what holds these folders, and which of them it is."""
-    rooms = []
-    for folder in folders:
-        try:
-            found = os.statvfs(folder)
-        except OSError:
-            continue
-        rooms.append((found.f_bavail * found.f_frsize, folder))
-    return min(rooms, default=(1 << 62, ""))
 
 
 def _parent(pid: str) -> int:

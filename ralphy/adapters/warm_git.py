@@ -70,7 +70,7 @@ class RefMover:
         Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
         EnvironmentProblem for all else; nothing has moved then.
         """
-        zero = "0" * (64 if self._repository.object_format == "sha256" else 40)
+        zero = self._repository.null_oid
         moves = list(updates)
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
         why = self._why_refused(rows)

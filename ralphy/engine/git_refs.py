@@ -72,7 +72,7 @@ def _is_agents(w: Workspace, moved: Moved, others_at_work: bool) -> bool:
 
 def _put_back(w: Workspace, changed: Sequence[Moved]) -> None:
     """Keep what is there, drop what was made, then put back what was: names may stand in each other's way."""
-    zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
+    zero = w.repository.null_oid
     for moved in changed:
         if moved.now and not is_oid(moved.now):
             _drop_file(w, moved.ref)
@@ -130,7 +130,7 @@ def _put_stash_back(w: Workspace, before: Sequence[str], now: str) -> list[str]:
     _move(w, kept)
     for ref, _, _ in kept:
         w.say(f"a stash made on {w.feature_branch} is kept as {ref} (git stash apply {ref})")
-    zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
+    zero = w.repository.null_oid
     tip = _new_of(wanted[-1]) if wanted else zero
     if tip != now:
         _move(w, [(STASH, tip, now)])

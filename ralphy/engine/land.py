@@ -125,7 +125,7 @@ def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry 
         names = "\0".join(code).encode("utf-8", "surrogateescape") + b"\0"
         w.repository.run(*update, "--stdin", stdin=names, index=w.index)
         code = ()
-    zero = "0" * (64 if w.repository.object_format == "sha256" else 40)
+    zero = w.repository.null_oid
     rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in entries.items()]
     rows += [f"0 {zero}\t{path}" for path in sorted(gone)]
     process = w.repository.start(*update, *code, "--index-info", index=w.index)

@@ -172,8 +172,7 @@ def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
 def _room(w: Workspace) -> Room:
     """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
     limits = w.config.limits
-    folders = tuple(map(str, places(w)))
-    return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, folders)
+    return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
 def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outbox: Path) -> AgentRequest:

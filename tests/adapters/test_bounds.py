@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ralphy.adapters.bounds import Bounds, Room
-from ralphy.adapters.tree_use import MEGABYTE, below, exact_memory, free_bytes, threads_of_machine, tree_use
+from ralphy.adapters.disk import free_bytes
+from ralphy.adapters.tree_use import MEGABYTE, below, exact_memory, threads_of_machine, tree_use
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """
@@ -69,16 +71,27 @@ def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     assert later(Room(max_memory_mb=350), family) is None
 
 
-def test_a_disk_with_too_little_room_is_named(tmp_path: os.PathLike[str]) -> None:
-    free, folder = free_bytes([str(tmp_path), "/no/such/folder"])
-    assert (0 < free < 1 << 62, folder) == (True, str(tmp_path))
-    room = Room(min_free_mb=free // MEGABYTE + 1000, folders=(str(tmp_path),))
+def test_a_disk_with_too_little_room_is_named(tmp_path: Path) -> None:
+    free, folder = free_bytes([tmp_path, Path("/no/such/folder")])
+    assert (0 < free < 1 << 62, folder) == (True, tmp_path)
+    room = Room(min_free_mb=int(free // MEGABYTE) + 1000, folders=(tmp_path,))
     over = Bounds(room, os.getpid()).why_over(0.0)
     assert over is not None
     assert over[0] == "disk"
     assert over[1].startswith("the disk is nearly full: ")
     assert str(tmp_path) in over[1]
-    assert Bounds(Room(min_free_mb=1, folders=(str(tmp_path),)), os.getpid()).why_over(0.0) is None
+    assert Bounds(Room(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0) is None
+
+
+def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = os.statvfs(tmp_path)
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:5], 100, 0, 0, *found[8:])))
+
+    over = Bounds(Room(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0)
+
+    assert over is not None
+    assert over[0] == "disk"
+    assert f"nothing more can be written where {tmp_path} lies" in over[1]
 
 
 def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ralphy.adapters.tree_use import free_bytes
+from ralphy.adapters.disk import free_bytes
 from ralphy.core.errors import ExitCode
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, ROOT, Ended, Project, assert_clean, build, story, works
