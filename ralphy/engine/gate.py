@@ -104,10 +104,21 @@ def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
     w.record("marker_set_aside", durable=False, marker=decision.marker, why=decision.reason)
 
 
-def stop(w: Workspace, _: d.Stop, __: Snapshot) -> None:
-    """Consume STOP; the session ends."""
+def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
+    """Consume STOP; the session ends. It may be made while an agent works, by whom is not known: that is noted."""
+    run = _run_at(s, s.markers["STOP"].ctime_ns / 1e9)
     w.feature.file("STOP").unlink(missing_ok=True)
+    w.record("stopped", durable=False, during=run or None)
+    if run:
+        w.say("STOP was made while the agent worked: if it was not you, it was the agent; start again to go on")
     w.session = replace(w.session, stop_asked=True)
+
+
+def _run_at(s: Snapshot, at: float) -> str:
+    """The last run, if it went on at that moment; else ""."""
+    end = s.history.last_end or {}
+    began, ended = (s.history.calls or (at + 1,))[-1], end.get("at")
+    return str(end.get("run")) if isinstance(ended, float) and began <= at <= ended else ""
 
 
 def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:

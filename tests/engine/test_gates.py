@@ -253,7 +253,21 @@ def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     assert (ended.code, ended.runs) == (ExitCode.INTERRUPTED, ["US-001"])
     assert project.landed() == ["login/US-001"]
     assert not (project.folder / "STOP").exists()
+    assert "STOP was made while the agent worked" in ended.text
+    assert [line["during"] for line in project.journal("stopped")] == [project.trailer("Ralphy-Run")]
     assert project.loop().runs == ["US-002", "qa"]
+
+
+def test_a_stop_file_that_nobody_but_a_person_can_have_made_is_no_agents(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
+    project.loop()
+    (project.folder / "STOP").touch()
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.INTERRUPTED, [])
+    assert "agent" not in ended.text
+    assert ["during" in line for line in project.journal("stopped")] == [False]
 
 
 @pytest.mark.fault("M4")
