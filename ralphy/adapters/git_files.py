@@ -23,6 +23,7 @@ _SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info
            "shallow", "objects/info/alternates", "objects/info/http-alternates")  # fmt: skip
 _OF_A_WORKTREE = ("config.worktree", "info/sparse-checkout", "commondir", "gitdir")
 _MOST = 4 * 1024 * 1024
+_TOO_LARGE = b"\0a digest: "
 # What a person or an editor may do to .git/config meanwhile: a branch gets a remote to follow, or a note.
 _BRANCHES = re.compile(
     r'(?<!\\\n)^[ \t]*\[branch "[^"\\\n]+"\]\n([ \t]*((remote|pushRemote) = [\w.-]+|merge = refs/heads/\S+|rebase = \w+'
@@ -38,10 +39,16 @@ _STEERING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was at a path: its mode as `lstat` gives it, and its bytes (of a link: where it leads)."""
+    """What was at a path: its mode as `lstat` gives it, and its bytes (of a link: where it leads; of a file that is
+    too large, a digest)."""
 
     mode: int
     data: bytes
+
+    @property
+    def is_too_large(self) -> bool:
+        """Can it be told that it was changed, and not be put back?"""
+        return self.data.startswith(_TOO_LARGE)
 
 
 @dataclass(slots=True)
@@ -89,11 +96,11 @@ class GitFiles:
     def put_back(self, path: str) -> None:
         """Make it be as it was; what is there now is gone (keep it before)."""
         target, before = Path(path), self.kept.get(path)
-        if before and self.is_folder_still(path):
+        if before and self.is_mode_alone(path):
             self._open_again(target, before)
             return
         _remove(target)
-        if before is None:
+        if before is None or before.is_too_large:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISDIR(before.mode):
@@ -108,10 +115,16 @@ class GitFiles:
         replace_file(target, before.data, durable=False)
         target.chmod(stat.S_IMODE(before.mode))
 
-    def is_folder_still(self, path: str) -> bool:
-        """Was it a folder, and is it one? Then only its mode can have changed."""
-        before, target = self.kept.get(path), Path(path)
-        return before is not None and stat.S_ISDIR(before.mode) and target.is_dir() and not target.is_symlink()
+    def is_mode_alone(self, path: str) -> bool:
+        """Is it still the folder, or the file too large to be kept, that it was? Then only its mode can be put back."""
+        before, now = self.kept.get(path), read_kept(path)
+        if before is None or now is None or not (stat.S_ISDIR(before.mode) or before.is_too_large):
+            return False
+        return (stat.S_IFMT(before.mode), before.data) == (stat.S_IFMT(now.mode), now.data)
+
+    def was_too_large(self, path: str) -> bool:
+        before = self.kept.get(path)
+        return before is not None and before.is_too_large
 
     def _open_again(self, folder: Path, before: Kept) -> None:
         """Give a folder its mode back; what was hidden in one that could not be read goes."""
@@ -168,17 +181,25 @@ def _remove(path: Path) -> None:
 
 
 def read_kept(path: str) -> Kept | None:
-    """What is at a path: a file or a link, whole; anything else counts as nothing that could be put back."""
+    """What is at a path: a file or a link, whole; of a large file a digest, of all else the mode."""
     try:
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):
             return Kept(found.st_mode, os.fsencode(Path(path).readlink()))
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
+        if not stat.S_ISREG(found.st_mode):
             return Kept(found.st_mode, b"")
+        if found.st_size > _MOST:
+            return Kept(found.st_mode, _TOO_LARGE + _digest_of_file(path))
         data = read_regular(Path(path), _MOST)
         return Kept(found.st_mode, data or b"")
     except OSError:
         return None
+
+
+def _digest_of_file(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def hooks_in(folder: str) -> list[str]:

@@ -148,6 +148,33 @@ def test_nor_do_they_run_when_ralphy_was_killed_and_starts_again(tmp_path: Path,
     assert_clean(project)
 
 
+LARGE = b"#!/bin/sh\nexit 0\n" + b"#" * (5 << 20)
+
+
+@pytest.mark.parametrize(("meddling", "left"), [
+    ("chmod 600 .git/hooks/post-merge", LARGE),
+    ("echo x >> .git/hooks/post-merge", None),
+    ("echo x > .git/hooks/post-merge", None),
+    ("rm .git/hooks/post-merge", None),
+])  # fmt: skip
+def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
+    tmp_path: Path, meddling: str, left: bytes | None
+) -> None:
+    project = build(tmp_path, story("US-001"))
+    hook = project.repo / ".git" / "hooks" / "post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_bytes(LARGE)
+    hook.chmod(0o755)
+    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
+
+    ended = project.loop()
+
+    assert (hook.read_bytes() if hook.exists() else None) == left
+    assert left is None or hook.stat().st_mode & 0o777 == 0o755
+    assert ("post-merge was too large to be kept and cannot be put back" in ended.text) is (left is None)
+    assert project.landed() == ["login/US-001"]
+
+
 def husky(tmp_path: Path, command: str) -> tuple[Project, dict[str, bytes]]:
     """Hooks as husky keeps them, in a folder that Git ignores; an agent that does this to them; and what they were."""
     project = two(tmp_path, works(run=[["sh", "-c", command]]))
