@@ -30,7 +30,8 @@ def mend_dead(start: Path) -> None:
     files = GitFiles.loaded(record)
     spared = untouched(str(folder), lambda digest: _is_of_the_last_run(common_dir / "ralphy" / "journal.jsonl", digest))
     for path in files.changed(spared):
-        keep_found(folder, path)
+        if not files.is_mode_alone(path):
+            keep_found(folder, path)
         files.put_back(path)
 
 
@@ -41,12 +42,15 @@ def _is_worked_in(folder: Path) -> bool:
 
 
 def keep_found(folder: Path, path: str) -> None:
-    """A copy of what was found at a path, beside the record, where the successor looks for it."""
+    """What was found at a path goes beside the record, where the successor looks: a copy, or itself if it is large."""
     now = read_kept(path)
     if now is not None and stat.S_ISREG(now.mode):
-        aside = folder / "found"
-        aside.mkdir(parents=True, exist_ok=True)
-        replace_file(aside / path.strip("/").replace("/", "__"), now.data, durable=False)
+        aside = folder / "found" / path.strip("/").replace("/", "__")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        if now.is_too_large:
+            Path(path).replace(aside)
+        else:
+            replace_file(aside, now.data, durable=False)
 
 
 def _is_in_journal(journal: Path, digest: str) -> bool:

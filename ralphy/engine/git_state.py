@@ -127,9 +127,7 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
         if not state.files.is_mode_alone(path):
             set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
             if state.files.was_too_large(path):
-                w.say(
-                    f"{shown(w, path)} was too large to be kept and cannot be put back: get it from where it came from"
-                )
+                w.say(f"{shown(w, path)} was too large to be kept and cannot be put back: install it again")
         state.files.put_back(path)
     if read_intent(w):  # nothing is landed while an agent works: whoever wrote that, it was not Ralphy
         set_aside(w, w.intent)

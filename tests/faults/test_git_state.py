@@ -175,6 +175,26 @@ def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
     assert project.landed() == ["login/US-001"]
 
 
+@pytest.mark.parametrize(("meddling", "left"), [
+    ("chmod 600 .git/hooks/post-merge", True), ("echo x >> .git/hooks/post-merge", False),
+])  # fmt: skip
+def test_nor_when_ralphy_was_killed(tmp_path: Path, meddling: str, left: bool) -> None:
+    project = build(tmp_path, story("US-001"))
+    hook = project.repo / ".git" / "hooks" / "post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_bytes(LARGE)
+    hook.chmod(0o755)
+    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.call("status", "login")
+
+    assert hook.exists() is left
+    assert not left or (hook.read_bytes(), hook.stat().st_mode & 0o777) == (LARGE, 0o755)
+    found = [path.read_bytes() for path in (project.repo / ".git").glob("ralphy/checkouts/main/found/*post-merge")]
+    assert found == ([] if left else [LARGE + b"x\n"])
+
+
 def husky(tmp_path: Path, command: str) -> tuple[Project, dict[str, bytes]]:
     """Hooks as husky keeps them, in a folder that Git ignores; an agent that does this to them; and what they were."""
     project = two(tmp_path, works(run=[["sh", "-c", command]]))
