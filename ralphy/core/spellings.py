@@ -27,7 +27,6 @@ class _Known:
     """What is worked out once for a value; `word` is b"" if it holds none that is worth looking for."""
 
     word: bytes
-    pattern: re.Pattern[bytes]
     base64: tuple[bytes, ...]
 
 
@@ -37,7 +36,7 @@ def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
     for name, value in values:
         known = _known(value)
         if has_escapes or known.word in data:
-            for spelled in sorted(set(known.pattern.findall(data)), key=len, reverse=True):
+            for spelled in sorted(set(_pattern(value).findall(data)), key=len, reverse=True):
                 yield name, spelled, "percent" if spelled.count(b"%") > value.count(b"%") else ""
         for spelled in known.base64:
             if spelled in data:
@@ -46,14 +45,17 @@ def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
 
 @lru_cache(maxsize=256)
 def _known(value: bytes) -> _Known:
-    # A last backslash is left: as JSON it belongs to what comes behind.
-    text = value.removesuffix(b"\\").decode("utf-8", "surrogateescape")
     word = max(_WORD.findall(value), key=len, default=b"")
-    return _Known(
-        word if len(word) >= _LEAST_WORD else b"",
-        re.compile(b"".join(map(_in_any_way, text))),
-        tuple(dict.fromkeys(_base64(value))),
-    )
+    return _Known(word if len(word) >= _LEAST_WORD else b"", tuple(dict.fromkeys(_base64(value))))
+
+
+@lru_cache(maxsize=256)
+def _pattern(value: bytes) -> re.Pattern[bytes]:
+    """The value with each of its characters written in any way; for a long one that takes a while to make.
+
+    A last backslash is left: as JSON it belongs to what comes behind.
+    """
+    return re.compile(b"".join(map(_in_any_way, value.removesuffix(b"\\").decode("utf-8", "surrogateescape"))))
 
 
 def _in_any_way(character: str) -> bytes:

@@ -244,3 +244,12 @@ def test_a_megabyte_is_looked_through_in_no_time() -> None:
         times.append(time.process_time() - began)
 
     assert min(times) < 0.25, f"{min(times) * 1000:.0f} ms of processor time a megabyte"
+
+
+def test_a_long_key_costs_nothing_where_it_does_not_stand() -> None:
+    values = [(f"KEY_{n}", noise(4000, seed=n).encode()) for n in range(5)]
+    began = time.process_time()
+
+    assert without_values(b"nothing to see", values) == b"nothing to see"
+
+    assert time.process_time() - began < 0.1
