@@ -42,7 +42,7 @@ class Output:
 
     def data(self, text: str, value: Any) -> None:
         """The command's result: `value` as one line of JSON, or `text` for people."""
-        line = json.dumps(value, ensure_ascii=False) if self.as_json else clean(text)
+        line = _json(value) if self.as_json else _without_secrets(clean(text))
         if line:
             sys.stdout.write(line.rstrip("\n") + "\n")
             sys.stdout.flush()
@@ -109,13 +109,16 @@ class Output:
         self.event({"schema": "ralphy/error@1", "ok": False, "error": body})
 
 
-def _json(value: Any) -> str:
-    """One line of JSON, without the environment's secrets."""
+def without_secrets(line: bytes) -> bytes:
+    """A line without the values of the environment's secrets; JSON stays JSON."""
     from ralphy.core.secret_values import clear_json, without_values
 
+    return clear_json(line, lambda text: without_values(text, _secrets()))
+
+
+def _json(value: Any) -> str:
     line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    clear = clear_json(line, lambda text: without_values(text, _secrets()))
-    return clear.decode("utf-8", "surrogateescape")
+    return without_secrets(line).decode("utf-8", "surrogateescape")
 
 
 def _without_secrets(text: str) -> str:

@@ -64,10 +64,13 @@ def _emitter(call: Invocation, root: str) -> Callable[[Line], None]:
 
 
 def _emit_raw(line: Line) -> None:
-    """As it is; on a terminal without what the terminal would obey."""
+    """As it is, but for the environment's secrets; on a terminal without what the terminal would obey."""
+    from ralphy.cli.output import without_secrets
     from ralphy.cli.plain import clean
 
-    data = clean(line.raw.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else line.raw
+    data = without_secrets(line.raw)
+    if sys.stdout.isatty():
+        data = clean(data.decode("utf-8", "replace")).encode()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
 

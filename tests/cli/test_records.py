@@ -69,6 +69,21 @@ def test_the_tail_is_the_last_lines(made: Make) -> None:
     assert call("logs", "--tail", "0")[1] == ""
 
 
+@pytest.mark.fault("S3")
+@pytest.mark.parametrize("words", [(), ("--json",), ("--raw",)])
+def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make, words: tuple[str, ...]) -> None:
+    project, _ = made(story("US-001"))
+    a_run(project, "20260101T000000-00000001-spec", "I use Zq9-ab/cd+ef-12345", r"and Zq9-ab\/cd+ef-12345")
+    env = {**project.env, "PYTHONPATH": str(ROOT), "DEPLOY_TOKEN": "Zq9-ab/cd+ef-12345"}
+
+    shown = subprocess.run([sys.executable, "-P", "-m", "ralphy", "logs", *words], cwd=project.repo, env=env,
+                           capture_output=True, encoding="utf-8", check=True).stdout  # fmt: skip
+
+    assert "Zq9" not in shown
+    assert shown.count("[redacted DEPLOY_TOKEN]") == 2
+    assert not words or [json.loads(line) for line in shown.splitlines()]
+
+
 def test_raw_lines_are_as_the_agent_wrote_them(made: Make) -> None:
     project, call = made(story("US-001"))
     folder = a_run(project, "20260101T000000-00000001-spec", "a", "b")
