@@ -13,11 +13,16 @@ _CLOSING = " ;})"
 
 def is_edited(old: str, new: str, before: Sequence[Case], after: Iterable[Case]) -> bool:
     """Was anything changed or taken out? What was only added behind, between or before the tests is no edit."""
-    kept = {(case.name, case.body.rstrip(_CLOSING)) for case in after}
-    if any((case.name, case.body.rstrip(_CLOSING)) not in kept for case in before):
+    if not is_same(before, after):
         return True
     left = iter([line.strip() for line in new.splitlines()])
     return not all(line in left for line in map(str.strip, old.splitlines()) if line)
+
+
+def is_same(before: Iterable[Case], after: Iterable[Case]) -> bool:
+    """Are these tests all among those, as they were?"""
+    kept = {(case.name, case.body.rstrip(_CLOSING)) for case in after}
+    return all((case.name, case.body.rstrip(_CLOSING)) in kept for case in before)
 
 
 def theirs(names: Iterable[str], cases: Sequence[Case]) -> Mapping[str, Sequence[str]]:

@@ -47,7 +47,7 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
         return _judged(w, found, {})
     old, new = merged(list(before.values())), merged(list(after.values()))
     found = [*_silenced(before, results), *_failing_but_green(before, results)]
-    found += compare(old, new, sources(w, candidate, old), _removes(story))
+    found += compare(old, new, sources(w, candidate, old), removes_of(story))
     found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
     return _judged(w, found, _evidence(old, new) if results else {})
 
@@ -59,7 +59,8 @@ def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any])
     return Kept(rejected, tuple(finding for finding in found if not rejects[finding.kind]), evidence)
 
 
-def _removes(story: Story) -> list[str]:
+def removes_of(story: Story) -> list[str]:
+    """The tests that a story may remove: ids, globs, files or folders."""
     named = (story.raw.get("testing") or {}).get("removes")
     return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 

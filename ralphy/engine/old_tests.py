@@ -14,12 +14,12 @@ from pathlib import Path
 from ralphy.adapters.objects import Entry
 from ralphy.core.cases import Case
 from ralphy.core.config import Check
-from ralphy.core.edited_tests import is_edited, theirs
+from ralphy.core.edited_tests import is_edited, is_same, theirs
 from ralphy.core.failing import failing_tests
 from ralphy.core.findings import listed_names
 from ralphy.core.listing import FAILED, PASSED, Listing
 from ralphy.core.substance import is_test
-from ralphy.core.tests_kept import Key, Sources
+from ralphy.core.tests_kept import Key, Sources, may_go
 from ralphy.engine.baseline import known_tests
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown
@@ -32,18 +32,21 @@ _MOST_EDITED = 50
 _WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
 
 
-def old_tests_fail(w: Workspace, candidate: Candidate) -> Iterator[str]:
-    """A sentence for each edited file whose old tests, which passed, fail against the candidate's code."""
+def old_tests_fail(w: Workspace, candidate: Candidate, removes: Sequence[str]) -> Iterator[str]:
+    """A sentence for each edited or moved file whose old tests, which passed, fail against the candidate's code;
+    `removes` names tests that may go."""
     known = known_tests(w, w.code_of(candidate.green)) or {}
     for check in w.checks:
         before = known.get(check.name)
         if _pytest_at(argv(check)):
-            yield from _by_pytest(w, candidate, check, before) if before else ()
+            yield from _by_pytest(w, candidate, check, before, removes) if before else ()
         elif before or any("test" in word for word in argv(check)):
-            yield from _by_the_check(w, candidate, check, before or Listing())
+            yield from _by_the_check(w, candidate, check, before or Listing(), removes)
 
 
-def _by_pytest(w: Workspace, candidate: Candidate, check: Check, before: Listing) -> Iterator[str]:
+def _by_pytest(
+    w: Workspace, candidate: Candidate, check: Check, before: Listing, removes: Sequence[str]
+) -> Iterator[str]:
     edited = _edited(w, candidate, before)
     words = [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
     told = run_with_old(w, candidate, check, edited, words) if edited else None
@@ -51,8 +54,7 @@ def _by_pytest(w: Workspace, candidate: Candidate, check: Check, before: Listing
     for path in sorted(edited):
         red = [test for test, outcome in after.tests.items()
                if outcome == FAILED and before.tests.get(test) == PASSED and Key.of(test).is_at(path)]  # fmt: skip
-        if red:
-            yield _sentence(path, red)
+        yield from _sentence(path, [test for test in red if not may_go(test, removes)])
 
 
 def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str, Entry]:
@@ -60,7 +62,7 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str,
     places = {Key.of(test).path for test in before.tests} - {""}
     below = tuple(f"/{place}" for place in places)
     both = [(path, was) for path, was, now in w.objects.changes(candidate.green, candidate.tree)
-            if was and now and was.oid != now.oid]  # fmt: skip
+            if was and (now is None or was.oid != now.oid)]  # fmt: skip
     found = {path: was for path, was in both if path in places or path.endswith(below)}
     return found if len(found) <= _MOST_EDITED else {}
 
@@ -81,7 +83,9 @@ def _options(words: Sequence[str], root: Path) -> Iterator[str]:
             yield word
 
 
-def _by_the_check(w: Workspace, candidate: Candidate, check: Check, before: Listing) -> Iterator[str]:
+def _by_the_check(
+    w: Workspace, candidate: Candidate, check: Check, before: Listing, removes: Sequence[str]
+) -> Iterator[str]:
     """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
     written = sources(w, candidate, before)
     edited = _edited_files(w, candidate, written)
@@ -95,8 +99,9 @@ def _by_the_check(w: Workspace, candidate: Candidate, check: Check, before: List
     red = [*([test for test, outcome in listing.tests.items() if outcome == FAILED] if listing else ()),
            *failing_tests(output)]  # fmt: skip
     new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]
-    for path, names in theirs(new, [case for case in written.old if case.path in map(shown, edited)]).items():
-        yield _sentence(path, names)
+    kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
+    for path, names in theirs(new, kept).items():
+        yield from _sentence(path, names)
 
 
 def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
@@ -104,10 +109,12 @@ def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mappi
     found = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
         old = _cases_in(written.old, path)
-        if was and now and old and is_test(path):
-            before, after = (_text(w, entry) for entry in (was, now))
-            if is_edited(before, after, old, _cases_in(written.new, path)):
-                found[path] = was
+        if not (was and old and is_test(path)):
+            continue
+        new = _cases_in(written.new, path)
+        is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
+        if is_other:
+            found[path] = was
     return found if len(found) <= _MOST_EDITED else {}
 
 
@@ -119,5 +126,6 @@ def _text(w: Workspace, entry: Entry) -> str:
     return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
 
 
-def _sentence(path: str, red: Sequence[str]) -> str:
-    return f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"
+def _sentence(path: str, red: Sequence[str]) -> Iterator[str]:
+    if red:
+        yield f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"

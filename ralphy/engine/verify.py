@@ -15,7 +15,7 @@ from ralphy.engine.baseline import had_no_tests, record_baseline
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
-from ralphy.engine.identity import tests_kept
+from ralphy.engine.identity import removes_of, tests_kept
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
 from ralphy.engine.workspace import Workspace
@@ -106,7 +106,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    shown = (*kept.warnings, *secrets, *old_tests_fail(w, candidate), *hooked.warnings)
+    shown = (*kept.warnings, *secrets, *old_tests_fail(w, candidate, removes_of(story)), *hooked.warnings)
     warnings = (*_warnings(result, claim, candidate, results), *shown)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 

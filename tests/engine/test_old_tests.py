@@ -45,15 +45,18 @@ MORE = {"calc.py": CALC.replace("a + b", "a + b + 1")}
 NODE_MORE = {"calc.js": NODE_CALC.replace("a + b", "a + b + 1")}
 
 
-def after_attempt(tmp_path: Path, run: str, files: dict[str, str], write: dict[str, str]) -> tuple[Project, str]:
+def after_attempt(
+    tmp_path: Path, run: str, files: dict[str, str], write: dict[str, str], *, delete: str = "", **testing: Any
+) -> tuple[Project, str]:
     """A project with this check and these files, after an attempt that wrote others; and what was said."""
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": run}], limits={"max_attempts": 1})
+    checks = [{"name": "test", "run": run}]
+    project = build(tmp_path, story("US-001", testing=testing), checks=checks, limits={"max_attempts": 1})
     for name, text in files.items():
         (project.repo / name).parent.mkdir(exist_ok=True)
         (project.repo / name).write_text(text)
     project.git("add", *files)
     project.git("commit", "--quiet", "-m", "feat: a calculator")
-    project.play(stories={"US-001": [{"write": write}]})
+    project.play(stories={"US-001": [{"write": write, **({"delete": [delete]} if delete else {})}]})
     return project, project.loop().text
 
 
@@ -126,3 +129,37 @@ def test_an_honest_edit_of_a_test_is_no_warning(tmp_path: Path) -> None:
 
     assert "check test is run on the old versions of the tests that were edited" in said
     assert warnings_of(project) == []
+
+
+def test_a_test_that_moved_to_another_file_and_now_expects_the_opposite_is_shown(tmp_path: Path) -> None:
+    now = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+    write = {**MORE, "tests/test_sums.py": now}
+
+    project = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files, write,
+                            delete=TEST_FILE)[0]  # fmt: skip
+
+    assert project.landed() == ["login/US-001"]
+    assert any(said.startswith(f"2 of the old {TEST_FILE} fail") for said in warnings_of(project))
+    assert_clean(project)
+
+
+def test_a_test_file_that_moved_as_it_was_is_not_run_again(tmp_path: Path) -> None:
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+    write = {"calc.py": f"{CALC}\n\ndef twice(a):\n    return add(a, a)\n", "tests/test_sums.py": UNITTESTS}
+
+    project, said = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files, write,
+                                  delete=TEST_FILE)  # fmt: skip
+
+    assert project.landed() == ["login/US-001"]
+    assert "old versions" not in said
+
+
+def test_tests_that_may_go_are_not_spoken_of(tmp_path: Path) -> None:
+    now = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+
+    project, _ = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files,
+                               {**MORE, TEST_FILE: now}, removes=[f"{TEST_FILE}::TestAdd::test_small"])  # fmt: skip
+
+    assert f"1 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::TestAdd::test_big" in warnings_of(project)
