@@ -92,12 +92,12 @@ def _adapter(command: tuple[str, ...], folder: Path) -> float:
     from ralphy.adapters.process import Supervisor
     from ralphy.core.agent import AgentRequest, Outcome
 
-    request = AgentRequest(run="run", prompt="go", cwd=str(folder), run_dir=str(folder / "run"), model="m",
+    request = AgentRequest(run="run", cwd=str(folder), run_dir=str(folder / "run"), model="m",
                            deadline_s=120.0, session="s", env=dict(os.environ))  # fmt: skip
     with Supervisor() as supervisor:
         supervisor.warm()
         began = time.perf_counter()
-        result = Claude(command, supervisor).run(request, lambda _: None)
+        result = Claude(command, supervisor).run(request, "go", lambda _: None)
         took = time.perf_counter() - began
     if result.outcome is not Outcome.SUCCEEDED:
         sys.exit(f"the run ended as {result.outcome.value}: {result.detail}")

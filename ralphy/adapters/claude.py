@@ -12,7 +12,7 @@ from typing import Any
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
 from ralphy.adapters.disk import refusal
-from ralphy.adapters.process import Command, Exit, NotStarted, Supervisor
+from ralphy.adapters.process import Command, Exit, NotStarted, Run, Supervisor
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.outcome import AFTER_RESULT, REFUSED_KEY, ExitFacts, classify, ran_out_of_budget, reports_success
@@ -60,24 +60,24 @@ class Claude:
         self.should_stop = should_stop
         self.sandbox = sandbox
 
-    def run(self, request: AgentRequest, on_activity: Listener) -> AgentResult:
+    def run(self, request: AgentRequest, prompt: str, on_activity: Listener) -> AgentResult:
         """Run to the end, the deadline or a stop; trouble with the work is an outcome.
 
         Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
         """
         with self.prepared(request, on_activity) as go:
-            return go()
+            return go(prompt)
 
     @contextmanager
-    def prepared(self, request: AgentRequest, on_activity: Listener) -> Iterator[Callable[[], AgentResult]]:
-        """Gives what does the run, once: until then its walls are put up, and nothing of the agent runs."""
-        prompt = request.prompt.encode(errors="replace")
-        if len(prompt) > MAX_PROMPT:
-            detail = f"the prompt has {len(prompt)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
-            yield lambda: AgentResult(Outcome.TOO_LARGE, detail=detail, session=request.session)
-            return
+    def prepared(
+        self, request: AgentRequest, on_activity: Listener, meanwhile: Callable[[], None] | None = None
+    ) -> Iterator[Callable[[str], AgentResult]]:
+        """Gives what does the run, once, with a prompt: until then its walls are put up, and nothing of the agent runs.
+
+        `meanwhile` is called when the agent has been started.
+        """
         try:
-            conversation = _Conversation(request, prompt, on_activity)
+            conversation = _Conversation(request, on_activity)
         except OSError as error:
             raise refusal(error, "cannot be written", request.run_dir) from error
         with self.supervisor.prepared(
@@ -86,8 +86,8 @@ class Claude:
             conversation.errors.add,
             should_stop=lambda: self._why_stop(conversation),
             on_stop=lambda _: conversation.transcript.close(),
-        ) as go:
-            yield lambda: self._converse(conversation, go)
+        ) as run:
+            yield lambda prompt: self._converse(conversation, run, prompt, meanwhile)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
@@ -113,10 +113,20 @@ class Claude:
             is_held=held is not None and held.is_around(argv),
         )
 
-    def _converse(self, conversation: _Conversation, go: Callable[[], Exit]) -> AgentResult:
+    def _converse(
+        self, conversation: _Conversation, run: Run, prompt: str, meanwhile: Callable[[], None] | None
+    ) -> AgentResult:
+        data = prompt.encode(errors="replace")
+        if len(data) > MAX_PROMPT:
+            detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
+            return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
+        conversation.begin(data)
         conversation.watch(self.thresholds, Bounds(self.room, self.supervisor.pid))
         try:
-            ended = go()
+            run.start()
+            if meanwhile:
+                meanwhile()
+            ended = run.complete()
             conversation.finish()
         except NotStarted as error:
             detail = f"{error}: {error.hint}" if error.hint else str(error)
@@ -139,14 +149,14 @@ class Claude:
 class _Conversation:
     """One run's files and transcript: `prompt.md`, `stream.ndjson` (raw) and `stderr.log` in its folder."""
 
-    def __init__(self, request: AgentRequest, prompt: bytes, on_activity: Listener) -> None:
+    def __init__(self, request: AgentRequest, on_activity: Listener) -> None:
         folder = Path(request.run_dir)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self.request = request
         self.on_activity = on_activity
         self.prompt_file = folder / "prompt.md"
-        _write_private(self.prompt_file, prompt)
+        _write_private(self.prompt_file, b"")
         self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
         self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
         self.lines = Lines()
@@ -156,6 +166,13 @@ class _Conversation:
         self.printed = 0
         self.why = ""
         self.last_result = b""
+
+    def begin(self, prompt: bytes) -> None:
+        """Write the prompt into the file that may be open as the agent's input already."""
+        try:
+            _write_private(self.prompt_file, prompt)
+        except OSError as error:
+            raise refusal(error, "cannot be written", str(self.prompt_file)) from error
 
     def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
         """From now on the run is looked after."""

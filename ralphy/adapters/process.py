@@ -24,6 +24,7 @@ __all__ = [
     "Command",
     "Exit",
     "NotStarted",
+    "Run",
     "StopGrace",
     "Supervisor",
     "capture",
@@ -80,8 +81,9 @@ class Supervisor:
 
         For the rest see `prepared`, which this is without anything in between.
         """
-        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as go:
-            return go()
+        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as run:
+            run.start()
+            return run.complete()
 
     @contextmanager
     def prepared(
@@ -93,8 +95,9 @@ class Supervisor:
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
         grace: StopGrace = PATIENT,
-    ) -> Iterator[Callable[[], Exit]]:
-        """Gives what runs the program, once. One that is held is started here, and let go there.
+    ) -> Iterator[Run]:
+        """Gives the run to start and to complete. A program that is held is made ready here, and ended if it is not
+        wanted after all.
 
         `should_stop` is asked after every piece of output, and at least four times a second; the reason it
         gives is passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a
@@ -106,7 +109,9 @@ class Supervisor:
         run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace)
         try:
             run.prepare()
-            yield run.complete
+            yield run
+            if not run.hurry():
+                self._abandon(command)
         except LinkError as error:
             self._abandon(command)
             raise EnvironmentProblem(

@@ -28,9 +28,9 @@ Question = Callable[[], "str | None"]
 
 
 class Run:
-    """A single use: `complete`, or `hurry` after an exception, then `release`.
+    """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`.
 
-    A held program is started by `prepare`, and let go by `complete`.
+    A held program is made ready by `prepare`, and let go by `start`.
     """
 
     def __init__(
@@ -54,23 +54,26 @@ class Run:
         self.ordered = False
         self.ended: dict[str, Any] | None = None
         self.latch = Latch() if command.is_held else None
-        self.awake_at = self.due = 0.0
+        self.began = self.awake_at = self.due = 0.0
         self.steps: Iterator[tuple[dict[str, Any], float]] = iter(())
 
     def prepare(self) -> None:
-        """Start a program that is held, and do not wait for it."""
+        """Order a program that is held, and do not wait for it."""
         if self.latch:
-            self._start()
+            self._order()
 
-    def complete(self) -> Exit:
-        began = self.awake_at = time.monotonic()
-        self.due = began + self.command.deadline_s
+    def start(self) -> None:
+        """From here on the time counts."""
+        self.began = self.awake_at = time.monotonic()
+        self.due = self.began + self.command.deadline_s
         if self.latch:
             self.latch.lift()
         else:
-            self._start()
+            self._order()
+
+    def complete(self) -> Exit:
         ended = self._await_end()
-        duration_s = time.monotonic() - began
+        duration_s = time.monotonic() - self.began
         self._drain()
         return Exit(ended["returncode"], self.stopped, duration_s, ended["killed"])
 
@@ -101,7 +104,7 @@ class Run:
             self.latch.close()
         self.selector.close()
 
-    def _start(self) -> None:
+    def _order(self) -> None:
         self.selector.register(self.link.socket, selectors.EVENT_READ, self._hear)
         theirs = [_open_input(self.command.stdin_path)]
         try:

@@ -63,7 +63,6 @@ class AgentRequest:
     """
 
     run: str
-    prompt: str
     cwd: str
     run_dir: str
     model: str
@@ -115,6 +114,6 @@ class Activity:
 class Agent(Protocol):
     """A program that does one piece of work in a folder."""
 
-    def run(self, request: AgentRequest, on_activity: Callable[[Activity], None]) -> AgentResult:
+    def run(self, request: AgentRequest, prompt: str, on_activity: Callable[[Activity], None]) -> AgentResult:
         """Run to the end, the deadline or a stop; never raises for trouble with the work."""
         ...

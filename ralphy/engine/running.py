@@ -67,8 +67,9 @@ def agent_run(
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
-    request = _request(w, decision, snapshot, run, prompt_for(w, decision, snapshot, outbox, feedback), outbox)
-    with _agent(w, request).prepared(request, _listener(w)) as go:
+    request = _request(w, decision, snapshot, run, outbox)
+    with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
+        prompt = prompt_for(w, decision, snapshot, outbox, feedback)
         before, noted = git_state.take(w, snapshot.tree.branch)
         w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run,
                  mode=decision.mode, model=decision.model, sandbox=held.name, green=snapshot.tree.head,
@@ -79,9 +80,8 @@ def agent_run(
         w.milestone("laid_out")
         remembered = Remembered()
         remembered.take(w)
-        _warm(w)
         began = time.time()
-        result = go()
+        result = go(prompt)
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     claim = read(result.text, result.structured)
@@ -175,7 +175,7 @@ def _room(w: Workspace) -> Room:
     return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
-def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outbox: Path) -> AgentRequest:
+def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path) -> AgentRequest:
     story = d.story or ""
     more = {
         "RALPHY_STEP": d.step,
@@ -190,7 +190,6 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, prompt: str, outb
     runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
-        prompt=prompt,
         cwd=str(w.repository.root),
         run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
         model=d.model,

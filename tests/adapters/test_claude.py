@@ -22,6 +22,7 @@ from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.watchdog import Thresholds
 
 STREAMS = Path(__file__).parents[1] / "streams"
+PROMPT = "Make it so: \u2713"
 SESSION = "11111111-2222-4333-8444-555555555555"
 
 # What every stand-in begins with: `say` prints events, `play` a captured stream.
@@ -55,7 +56,6 @@ def supervisor() -> Iterator[Supervisor]:
 def request_(tmp_path: Path) -> AgentRequest:
     return AgentRequest(
         run="run-1",
-        prompt="Make it so: \u2713",
         cwd=str(tmp_path),
         run_dir=str(tmp_path / "runs" / "run-1"),
         model="sonnet",
@@ -70,7 +70,7 @@ def stand_in(source: str) -> tuple[str, ...]:
 
 
 def run(supervisor: Supervisor, request: AgentRequest, source: str, **options: Any) -> AgentResult:
-    return Claude(stand_in(source), supervisor, **options).run(request, lambda _: None)
+    return Claude(stand_in(source), supervisor, **options).run(request, PROMPT, lambda _: None)
 
 
 def kept(request: AgentRequest, name: str) -> bytes:
@@ -113,7 +113,7 @@ def test_the_frame_has_what_the_request_adds(supervisor: Supervisor, request_: A
 def test_a_good_run_tells_everything(supervisor: Supervisor, request_: AgentRequest) -> None:
     seen: list[Activity] = []
     source = "play('several_turns'); print('a warning', file=sys.stderr)"
-    result = Claude(stand_in(source), supervisor).run(request_, seen.append)
+    result = Claude(stand_in(source), supervisor).run(request_, PROMPT, seen.append)
     assert result.outcome is Outcome.SUCCEEDED
     assert result.text == "Fixed and committed. <promise>STORY_DONE</promise>"
     assert (result.complete, result.turns, result.returncode) == (True, 6, 0)
@@ -131,7 +131,7 @@ def test_the_prompt_goes_through_stdin_and_stays_in_a_private_folder(
     source = "said = sys.stdin.read(); say(INIT, {**GOOD, 'result': said + os.environ['RALPHY_RUN_ID']})"
     assert run(supervisor, request_, source).text == "Make it so: \u2713run-1"
     folder = Path(request_.run_dir)
-    assert kept(request_, "prompt.md").decode() == request_.prompt
+    assert kept(request_, "prompt.md").decode() == PROMPT
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
 
@@ -199,16 +199,16 @@ def test_a_refused_command_line_is_fatal(supervisor: Supervisor, request_: Agent
 
 
 def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = Claude(("no-such-claude",), supervisor).run(request_, lambda _: None)
+    result = Claude(("no-such-claude",), supervisor).run(request_, PROMPT, lambda _: None)
     assert result.outcome is Outcome.FATAL
     assert "no-such-claude cannot be started: No such file" in result.detail
     assert "PATH" in result.detail
 
 
 def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = run(supervisor, replace(request_, prompt="x" * 10_000_001), "")
+    result = Claude(stand_in("open('ran', 'w')"), supervisor).run(request_, "x" * 10_000_001, lambda _: None)
     assert result.outcome is Outcome.TOO_LARGE
-    assert not Path(request_.run_dir).exists()
+    assert not Path(request_.cwd, "ran").exists()
 
 
 def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentRequest) -> None:
@@ -257,7 +257,7 @@ def test_what_a_terminal_would_obey_is_never_shown(supervisor: Supervisor, reque
     said = {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": bad}]}}
     seen: list[Activity] = []
     source = f"say(INIT, {said!r}, {{**GOOD, 'is_error': True, 'result': {bad!r}}}); sys.exit(1)"
-    result = Claude(stand_in(source), supervisor).run(request_, seen.append)
+    result = Claude(stand_in(source), supervisor).run(request_, PROMPT, seen.append)
     (shown,) = (one.text for one in seen if one.kind == "text")
     assert shown == "red title bell back c1 right nul end"
     assert shown in result.detail
@@ -321,7 +321,7 @@ def test_an_interrupt_leaves_whole_files(supervisor: Supervisor, request_: Agent
 
     listener: Callable[[Activity], None] = interrupt
     with pytest.raises(KeyboardInterrupt):
-        Claude(stand_in("say(INIT); time.sleep(600)"), supervisor).run(request_, listener)
+        Claude(stand_in("say(INIT); time.sleep(600)"), supervisor).run(request_, PROMPT, listener)
     assert json.loads(kept(request_, "stream.ndjson"))["subtype"] == "init"
 
 

@@ -211,9 +211,10 @@ def held(box: Sandbox, place: Place, script: str) -> Command:
 def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
     heard = bytearray()
     command = held(box, place, f"cat {place.root}/laid-out; ls /proc/$$/fd")
-    with supervisor.prepared(command, heard.extend, None) as go:
+    with supervisor.prepared(command, heard.extend, None) as held_run:
         (place.root / "laid-out").write_text("in time\n")
-        ended = go()
+        held_run.start()
+        ended = held_run.complete()
     assert (ended.returncode, bytes(heard)) == (0, b"in time\n0\n1\n2\n")  # what it waited at is closed
 
 
@@ -221,6 +222,9 @@ def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Superviso
     with pytest.raises(ZeroDivisionError), supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
         assert wait_until(lambda: bool(walls_below(supervisor.pid)))
         raise ZeroDivisionError
+    assert not walls_below(supervisor.pid)
+    with supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
+        assert wait_until(lambda: bool(walls_below(supervisor.pid)))
     assert not walls_below(supervisor.pid)
     assert not (place.root / "ran").exists()
     assert supervisor.run(held(box, place, "touch ran"), _unheard, None).returncode == 0  # the next one is let go

@@ -294,9 +294,9 @@ program = "import os\\ndef w(b):\\n    v = memoryview(b)\\n    while v: v = v[os
 w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", '
   b'"num_turns": 1, "result": "done"}\\\\n')
 '''
-request = AgentRequest("r", "do", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
+request = AgentRequest("r", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
 with Supervisor() as supervisor:
-    result = Claude((sys.executable, "-I", "-S", "-c", program), supervisor).run(request, lambda _: None)
+    result = Claude((sys.executable, "-I", "-S", "-c", program), supervisor).run(request, "do", lambda _: None)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))  # getrusage has the parent's, too
 print(result.outcome.value, int(peak.split()[1]) // 1024,
       sum(os.path.getsize(f"runs/r/{name}") for name in os.listdir("runs/r")) >> 20)
