@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ralphy.adapters.objects import TREE, Entry
+from ralphy.adapters.odd_files import run_wary
 from ralphy.core.errors import Conflict
 from ralphy.core.substance import FileChange, why_unsafe
 from ralphy.engine.changes import (
@@ -72,7 +73,7 @@ def load_index(w: Workspace, head: str) -> None:
     w.index.unlink(missing_ok=True)
     w.index.with_suffix(".lock").unlink(missing_ok=True)
     w.repository.run("read-tree", head, index=w.index)
-    w.repository.run("update-index", "-q", "--refresh", index=w.index)
+    run_wary(w.repository, "update-index", "-q", "--refresh", index=w.index)
     w.checkout.index_at = head
 
 

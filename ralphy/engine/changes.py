@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.objects import Entry
+from ralphy.adapters.odd_files import is_odd, remove_odd, run_wary
 from ralphy.engine.checkout import STATUS, rows_of
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
@@ -26,9 +27,16 @@ def shown(path: str) -> str:
 
 
 def status_rows(w: Workspace) -> Iterator[tuple[str, str]]:
-    """(two-letter code, path) of everything that differs from Ralphy's index, ignored files too ("!!")."""
-    out = w.repository.run("status", *STATUS, index=w.index)
-    return ((code, path) for code, path in rows_of(out) if code[1] != " " or code[0] in "?!")
+    """(two-letter code, path) of everything that differs from Ralphy's index, ignored files too ("!!").
+
+    A FIFO, a socket or a device in a file's place is removed before anybody opens it: the file counts as deleted.
+    """
+    out = run_wary(w.repository, "status", *STATUS, index=w.index)
+    for code, path in rows_of(out):
+        if code[1] != " " or code[0] in "?!":
+            if remove_odd(w.repository.root / path):
+                w.say(f"{shown(path)} was no file, link or folder any more: it is removed, and counts as deleted")
+            yield code, path
 
 
 def changed_paths(w: Workspace) -> list[str]:
@@ -122,11 +130,13 @@ def entries_of(w: Workspace, green: str, paths: Sequence[str]) -> dict[str, Entr
 
 
 def _kind(w: Workspace, green: str, path: str) -> tuple[str, bytes | None]:
-    """(git's mode of what is at a path, "" if nothing is or a folder took its place; the target of a link)."""
+    """(git's mode of what is at a path, "" if nothing that git knows is, or a folder; the target of a link)."""
     target = w.repository.root / path
     try:
         found = target.lstat()
     except OSError:
+        return "", None
+    if is_odd(found.st_mode):
         return "", None
     if stat.S_ISLNK(found.st_mode):
         return "120000", os.fsencode(target.readlink())

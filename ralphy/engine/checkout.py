@@ -15,6 +15,7 @@ from ralphy.adapters import git
 from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import GitFiles
 from ralphy.adapters.objects import Objects
+from ralphy.adapters.odd_files import run_wary
 from ralphy.adapters.ref_state import RefState
 from ralphy.adapters.warm_git import BlobWriter, RefMover
 
@@ -86,7 +87,7 @@ class Checkout:
         return self._status(f":(top,literal){folder}")
 
     def _status(self, *where: str) -> Rows:
-        return rows_of(self.repository.run("status", *STATUS, "--", *where))
+        return rows_of(run_wary(self.repository, "status", *STATUS, "--", *where))
 
     @property
     def supervisor(self) -> Supervisor:

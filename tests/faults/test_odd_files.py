@@ -1,0 +1,77 @@
+"""What is neither file, link nor folder where a file was: nobody waits for it, and the file counts as deleted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import odd_files
+from tests.engine.building import Project, assert_clean, build, drive, story, works
+from tests.engine.driver import KILLED
+
+SOCKET = "import os, socket; os.remove('src/base.py'); socket.socket(socket.AF_UNIX).bind('src/base.py')"
+MADE = {
+    "pipe": ["sh", "-c", "rm src/base.py; mkfifo src/base.py"],
+    "socket": ["python3", "-c", SOCKET],
+    "device": ["sh", "-c", "rm src/base.py; mknod src/base.py c 1 5"],
+}
+pytestmark = pytest.mark.timeout(60)
+
+
+def odd(project: Project) -> list[Path]:
+    found = (path for path in project.repo.rglob("*") if not path.is_symlink())
+    return [path for path in found if not (stat.S_ISREG(mode := path.lstat().st_mode) or stat.S_ISDIR(mode))]
+
+
+@pytest.mark.parametrize("what", [
+    "pipe", "socket", pytest.param("device", marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root")),
+])  # fmt: skip
+def test_what_is_no_file_in_a_tracked_files_place_is_removed_and_the_file_deleted(tmp_path: Path, what: str) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [works(run=[MADE[what]])], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert odd(project) == []
+    assert "src/base.py was no file, link or folder any more" in ended.text
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "src/base.py" in project.files_of(project.commit_of("US-001"))
+    assert not (project.repo / "src" / "base.py").exists()
+    assert_clean(project)
+
+
+@pytest.mark.fault("P1")
+def test_nor_does_a_restart_wait_for_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(run=[MADE["pipe"]]), works()]})
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    assert odd(project) == [project.repo / "src" / "base.py"]
+
+    project.loop()
+
+    assert odd(project) == []
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "src/.gitignore"])
+@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
+def test_git_is_not_kept_waiting_by_what_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, killed: bool
+) -> None:
+    monkeypatch.setattr(odd_files, "PATIENCE_S", 0.5)
+    project = build(tmp_path, story("US-001"))
+    pipe = ["sh", "-c", f"rm -f {name}; mkfifo {name}"]
+    project.play(stories={"US-001": [works(run=[pipe]), works()]})
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop()
+
+    assert odd(project) == []
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
