@@ -106,6 +106,16 @@ def read_output(output: str) -> Listing | None:
     return None
 
 
+def tells_of_tests(output: str) -> bool:
+    """Does any summary of any runner in it count a test that ran, also one before the last?"""
+    plain = _COLOURS.sub("", output).replace("\r\n", "\n")
+    return any(_adds_up(runner, lines) for runner in RUNNERS if (lines := runner.summary.findall(plain)))
+
+
+def _adds_up(runner: Runner, lines: list[str]) -> bool:
+    return any(_counts(runner, [line]).keys() & {PASSED, FAILED} for line in lines)
+
+
 def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
     counts = _counts(runner, lines)
     tests: dict[str, str] = {}

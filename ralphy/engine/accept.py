@@ -42,7 +42,7 @@ def _require_ground(s: Snapshot) -> None:
 
 def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
     results = run_checks(w, "accept", until_red=True)
-    red = failed(results, w.history.known_red, True)
+    red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
         said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
         raise Conflict(f"the checks are red: {said}", hint="mend and commit, then say it again")

@@ -29,11 +29,14 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
 def known_baseline(w: Workspace, code: str) -> Baseline | None:
     """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
 
-    A red one of an earlier invocation is asked again: what was mended since need not be in the tree.
+    A red one of an earlier invocation is asked again: what was mended since need not be in the tree. So is one that an
+    older Ralphy called empty: a check that was red and said "Ran 0 tests" was that, too.
     """
     key = key_of(code, w.checks)
     entry = w.history.baselines.get(key)
-    if entry is None or (entry.get("tests") and not _listings(w).has(key)) or entry.get("hook", "") != hook_digest(w):
+    if entry is None or entry.get("empty") or entry.get("hook", "") != hook_digest(w):
+        return None
+    if entry.get("tests") and not _listings(w).has(key):
         return None
     red = tuple(entry.get("red", ()))
     unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
@@ -74,12 +77,12 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     red = [name for r in failing for name in r.names]
     unnamed = [r.name for r in failing if not r.failing]
     has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
-    is_empty = any(r.is_empty for r in results)
+    empty = [r.name for r in results if r.is_empty]
     key = key_of(code, w.checks)
     tests = _listings(w).save(key, listed(results))
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
-    w.record("baseline", key=key, green=not red, red=named, empty=is_empty or None, tests=tests or None, detail=said,
+    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
              unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
 
 
@@ -102,7 +105,7 @@ def _listings(w: Workspace) -> Listings:
     return Listings(w.repository.state_dir)
 
 
-def had_no_tests(w: Workspace, code: str) -> bool:
-    """Was there no test at all in that tree?"""
-    entry = w.history.baselines.get(key_of(code, w.checks))
-    return bool(entry and entry.get("empty"))
+def without_tests(w: Workspace, code: str) -> frozenset[str]:
+    """The checks that found no test at all in that tree, by name."""
+    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
+    return frozenset(map(str, entry.get("untested") or ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import signal
 import time
@@ -19,6 +18,7 @@ from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
 from ralphy.core.listing import Listing
+from ralphy.core.no_tests import ran_none
 from ralphy.core.runner_output import read_output
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
@@ -26,8 +26,6 @@ from ralphy.engine.room import require_room
 from ralphy.engine.walls import around, walls
 from ralphy.engine.workspace import Workspace, repository_token
 
-_NO_TESTS = 5  # pytest's exit code when it collected nothing
-_RAN_NONE = re.compile(r"^Ran 0 tests in ", re.M)  # unittest's words; before Python 3.12 it calls that a success
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
 _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was killed is run again
@@ -107,7 +105,9 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
     result = _run(w, check, reports.environment(env, check.name), shared=reports.folder)
     if is_refused(result.exit, result.output):
         result = _run(w, check, env, shared=reports.folder)
-    return replace(result, run=check.run, listing=reports.read(check.name) or read_output(result.output))
+    listing = reports.read(check.name) or read_output(result.output)
+    is_empty = ran_none(argv(check), result.exit, result.output, listing)
+    return replace(result, run=check.run, listing=listing, is_empty=is_empty)
 
 
 def set_up(w: Workspace) -> None:
@@ -156,9 +156,8 @@ def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:g} s"
         return CheckResult(check.name, None, end.duration_s, text, why=why)
-    is_empty = (end.returncode == _NO_TESTS and "pytest" in check.run) or bool(_RAN_NONE.search(text))
     failing = () if end.returncode == 0 else failing_tests(text)
-    return CheckResult(check.name, end.returncode, end.duration_s, text, failing, is_empty)
+    return CheckResult(check.name, end.returncode, end.duration_s, text, failing)
 
 
 def run_one(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
@@ -190,10 +189,10 @@ def argv(check: Check) -> tuple[str, ...]:
     return tuple(shlex.split(check.run))
 
 
-def failed(results: Sequence[CheckResult], known_red: frozenset[str], is_empty_allowed: bool) -> list[CheckResult]:
-    """The results that speak against a tree: red beyond the tests that were known, or empty where tests had been."""
+def failed(results: Sequence[CheckResult], known_red: frozenset[str], spared: frozenset[str]) -> list[CheckResult]:
+    """The results that speak against a tree: red beyond the tests that were known, or empty and not among `spared`."""
     return [
         r for r in results
-        if not r.is_green and not (r.is_empty and is_empty_allowed)
+        if not r.is_green and not (r.is_empty and r.name in spared)
         and (not r.failing or r.killed_by or not set(r.failing) <= known_red)
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from ralphy.core.model import Story
 from ralphy.core.prompt_budget import digest_failure
 from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
-from ralphy.engine.baseline import had_no_tests, record_baseline
+from ralphy.engine.baseline import record_baseline, without_tests
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
@@ -86,14 +86,14 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if secrets and scan_policy(w) == "block":
         why = f"{'; '.join(secrets[:5])}: a secret is not committed"
         return Verdict(Outcome.REJECTED, why, f"{why}. Read it from the environment instead", goes_on=True)
-    stops = failed(hooked.results, w.history.known_red, False)
+    stops = failed(hooked.results, w.history.known_red, frozenset())
     checks = [] if stops else _check(w, candidate)
     results = [*hooked.results, *checks]
     drifted = drift(w, candidate) if results else ()
     if drifted:
         what = f"{', '.join(drifted[:5])} changed while the checks ran: what was checked is not what would be committed"
         return Verdict(Outcome.REJECTED, what, what, results, drifted=True)
-    red = failed(results, w.history.known_red, had_no_tests(w, w.code_of(candidate.green)))
+    red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
     if red:
         said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
         digest = digest_failure([r.name for r in red], red[0].output, said)
@@ -115,7 +115,7 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
     """Nothing that counts changed. "Already satisfied" with green checks is a question to a person."""
     if claim.says_satisfied and result.outcome is Outcome.SUCCEEDED and not candidate.files:
         results = _check(w, candidate)
-        if not failed(results, w.history.known_red, True):
+        if not failed(results, w.history.known_red, frozenset(r.name for r in results)):
             question = (f"The agent changed nothing and says: {claim.recommendation}\nThe checks are green. "
                         "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
             return Verdict(

@@ -168,6 +168,88 @@ def test_tests_that_were_there_and_are_gone_are_no_pass(tmp_path: Path) -> None:
     assert project.landed() == []
 
 
+TWO_SUITES = f"""\
+set -e
+{sys.executable} -m unittest discover -s first -t . || [ $? -eq 5 ]
+{sys.executable} -m unittest discover -s second -t .
+"""
+FAILS = "import unittest\n\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n        self.fail()\n"
+
+
+def two_suites(tmp_path: Path, *, second: str) -> Project:
+    """A check that runs two suites of unittest, the first of which is empty; one attempt, whose test fails."""
+    checks = [{"name": "test", "run": "sh run-tests.sh"}]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+    texts = {
+        "run-tests.sh": TWO_SUITES,
+        "first/__init__.py": "",
+        "second/__init__.py": "",
+        "second/test_old.py": second,
+    }
+    for name, text in texts.items():
+        (project.repo / name).parent.mkdir(exist_ok=True)
+        (project.repo / name).write_text(text)
+    project.git("add", *texts)
+    project.git("commit", "--quiet", "-m", "test: two suites")
+    project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "second/test_it.py": FAILS})]})
+    return project
+
+
+PASSES = FAILS.replace("self.fail()", "self.assertTrue(1)")
+
+
+@pytest.mark.fault("A3")
+@pytest.mark.parametrize("second", ["", PASSES], ids=["both are empty", "the other has a test"])
+def test_a_red_check_is_red_although_one_of_its_suites_is_empty(tmp_path: Path, second: str) -> None:
+    project = two_suites(tmp_path, second=second)
+
+    project.loop()
+
+    assert project.landed() == []
+    assert "second.test_it.TestIt" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_a_check_with_an_empty_suite_and_a_failing_one_is_a_red_baseline(tmp_path: Path) -> None:
+    ended = two_suites(tmp_path, second=FAILS).loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "second.test_old.TestIt" in ended.rest.reason
+
+
+def test_a_baseline_that_an_older_ralphy_called_empty_is_taken_anew_and_spares_no_red_check(tmp_path: Path) -> None:
+    project = two_suites(tmp_path, second=FAILS)
+    project.loop()
+    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    plain = [{k: v for k, v in row.items() if k not in ("seq", "prev", "hash")} for row in rows]
+    old = [{**row, "green": True, "red": [], "empty": True} if row["ev"] == "baseline" else row for row in plain]
+    journal.write_text("".join(json.dumps(row) + "\n" for row in old))
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert project.landed() == []
+    assert [bool(row["green"]) for row in project.journal("baseline")] == [True, False]
+
+
+def test_a_code_of_5_alone_is_no_word_of_a_runner(tmp_path: Path) -> None:
+    ended = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "sh -c 'exit 5'"}]).loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
+    assert "test exit 5" in ended.text
+
+
+def test_a_check_without_tests_spares_no_other_that_loses_its_own(tmp_path: Path) -> None:
+    run = "sh -c 'if [ -e src/us_001.py ]; then exit 5; fi' pytest"
+    checks = [{"name": "none", "run": "sh -c 'exit 5' pytest"}, {"name": "some", "run": run}]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+
+    project.loop()
+
+    assert project.landed() == []
+    assert "some found no tests" in project.story("US-001")["execution"]["last_error"]
+
+
 def test_checks_that_cannot_be_started_halt_before_any_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "no-such-program-anywhere"}])
 
