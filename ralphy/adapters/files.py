@@ -120,7 +120,7 @@ def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
 
 
 def signature(path: Path | str) -> tuple[int, ...] | None:
-    """What changes when a file changes (inode, size, mtime, ctime); None if it is not there."""
+    """(mode, inode, size, mtime, ctime), of which something changes when a file does; None if it is not there."""
     try:
         found = os.lstat(path)
     except OSError:

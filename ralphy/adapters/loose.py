@@ -24,8 +24,8 @@ class Batch:
 
     def add(self, path: str, data: bytes) -> None:
         """Write a file and have the disk begin with it."""
-        folder, _, name = path.rpartition("/")
-        temporary = f"{folder}/tmp_obj_{os.getpid()}_{name[:16]}"
+        folder, _, _ = path.rpartition("/")
+        temporary = f"{folder}/tmp_obj_{os.urandom(8).hex()}"  # not to be guessed, and new: never written through
         descriptor = _create(temporary)
         self._open[path] = (temporary, descriptor)
         rest = memoryview(data)
@@ -56,11 +56,12 @@ class Batch:
 
 
 def _create(path: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+        return os.open(path, flags, 0o444)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
+        return os.open(path, flags, 0o444)
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:

@@ -56,32 +56,36 @@ class Objects:
             self._reader = None
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of an object by id or `commit:path`; None if there is none of that name."""
+        """The bytes of an object by id or `commit:path`; None if there is none of that name.
+
+        Raises EnvironmentProblem for one that is damaged.
+        """
         if "\n" in name:
             return None
         asked = name.encode("utf-8", "surrogateescape") + b"\n"
         # The warm process may have been ended by somebody: then a fresh one is asked.
-        header, reader = self._ask(asked) or self._ask(asked) or (b"", None)
-        if reader is None or reader.stdout is None:
-            raise EnvironmentProblem("git cat-file ended unexpectedly", hint="git fsck")
-        if header.endswith((b" missing\n", b" ambiguous\n")):
-            return None
-        size = int(header.rsplit(b" ", 1)[1])
-        data = reader.stdout.read(size)
-        reader.stdout.read(1)
-        return data
+        answer = self._ask(asked) or self._ask(asked)
+        if answer is None:
+            raise EnvironmentProblem(f"git cannot read the object {name[:200]}", hint="git fsck")
+        header, data = answer
+        return None if header.endswith((b" missing\n", b" ambiguous\n")) else data
 
-    def _ask(self, name: bytes) -> tuple[bytes, subprocess.Popen[bytes]] | None:
+    def _ask(self, name: bytes) -> tuple[bytes, bytes] | None:
+        """(header, data) as `cat-file` answers; None if it ended before it had said all."""
         reader = self._reader or self._start()
         assert reader.stdin and reader.stdout
+        header, size, data = b"", 0, b""
         try:
             reader.stdin.write(name)
             reader.stdin.flush()
             header = reader.stdout.readline()
+            if header.endswith(b"\n") and header.rsplit(b" ", 1)[-1].strip().isdigit():
+                size = int(header.rsplit(b" ", 1)[1]) + 1  # a line's end follows
+                data = reader.stdout.read(size)
         except BrokenPipeError:
             header = b""
-        if header.endswith(b"\n"):
-            return header, reader
+        if header.endswith(b"\n") and len(data) == size:  # of a damaged object, git says the size, and dies
+            return header, data[:-1]
         self._reader = None
         reader.communicate()
         return None
