@@ -114,12 +114,18 @@ def written(changes: Sequence[Change]) -> dict[str, str]:
 
 
 def record(changes: Sequence[Change], state: Path) -> None:
-    """Note in the JSON file `state` what was written, beside what it names already, for the first run."""
+    """Note in the JSON file `state` what was written, beside what it names already, for the first run.
+
+    A copy of each lies beside it, by its digest: nothing else holds them before the first commit.
+    """
     try:
         known = json.loads(read_text(state) or "{}")
     except ValueError:
         known = {}
-    noted = {**(known if isinstance(known, dict) else {}), **written(changes)}
+    made = written(changes)
+    for path, digest in made.items():
+        replace_file(state.with_suffix("") / digest, read_regular(changes[0].root / path) or b"")
+    noted = {**(known if isinstance(known, dict) else {}), **made}
     replace_file(state, (json.dumps(noted, indent=2, sort_keys=True) + "\n").encode())
 
 

@@ -30,7 +30,7 @@ from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
-from ralphy.engine.restore import kept_commit, restore_control, undo_code, written_code
+from ralphy.engine.restore import kept_commit, put_set_up_back, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import secrets_in_document
 from ralphy.engine.waiting import next_try
@@ -117,6 +117,7 @@ def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
         w.checkout.refs.move([(ref, kept_commit(w, tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
     undo_code(w, green, paths)
+    paths = tuple(dict.fromkeys((*paths, *put_set_up_back(w))))
     if paths:
         kept = f" (kept: git show {ref})" if tree else ""
         w.say(f"the {step} agent changed code, which was put back: {shown(', '.join(paths))}{kept}")

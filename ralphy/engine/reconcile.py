@@ -54,9 +54,11 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | N
         try:
             with named_trouble():
                 close_stopped(w)
-        except Exception:  # it is cleared up later; what stands in the way now is known
-            if rest is None:
+        except Exception as trouble:  # it is cleared up later; who interrupted is told that it was
+            if rest is None and isinstance(error, Exception):
                 raise
+            if rest is None:
+                w.say(f"the run could not be cleared up now: {trouble}; the next start tries it again")
         if rest is None:
             raise
         return rest

@@ -161,6 +161,17 @@ def undo_code(w: Workspace, green: str, paths: Sequence[str]) -> None:
     check_out(w, green, [path for path in paths if not path.endswith("/")])
 
 
+def put_set_up_back(w: Workspace) -> tuple[str, ...]:
+    """What `ralphy init` wrote, and no commit holds yet, as the run found it; gives the names of what was different."""
+    found = (w.history.open_run or {}).get("set_up") or ()
+    noted = {path: data for path in found if (data := w.as_set_up(path)) is not None}
+    changed = [path for path, data in noted.items() if read_regular(w.repository.root / path) != data]
+    for path in changed:
+        set_aside(w, w.repository.root / path, path.replace("/", "__"))
+        replace_file(w.repository.root / path, noted[path])
+    return tuple(changed)
+
+
 def kept_numbers(w: Workspace, story: str) -> list[int]:
     """The numbers under which attempts at a story are kept."""
     rows = w.repository.text("for-each-ref", "--format=%(refname)", f"refs/ralphy/{w.feature.name}/{story}").split()

@@ -73,7 +73,8 @@ def agent_run(
         before, noted = git_state.take(w, snapshot.tree.branch)
         w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run,
                  mode=decision.mode, model=decision.model, sandbox=held.name, green=snapshot.tree.head,
-                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, **noted)  # fmt: skip
+                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, **noted,
+                 set_up=_uncommitted(w, snapshot))  # fmt: skip
         git_state.begin(w, before)
         w.milestone("run_recorded")
         get_ready()
@@ -94,6 +95,11 @@ def agent_run(
     shutil.rmtree(outbox, ignore_errors=True)
     for old in old_runs(w.feature.private / "runs"):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _uncommitted(w: Workspace, s: Snapshot) -> list[str] | None:
+    """What `ralphy init` wrote and is as it wrote it, before a branch holds that."""
+    return None if s.tree.branch == w.feature_branch else sorted(w.set_up_files()) or None
 
 
 def _set_early_aside(w: Workspace) -> None:

@@ -198,15 +198,22 @@ class Workspace:
 
     def set_up_files(self) -> frozenset[str]:
         """What `ralphy init` wrote and nobody changed since: it travels with the feature's first commit."""
-        noted = read_regular(self.repository.state_dir / "setup.json")
-        if not noted:
-            return frozenset()
-        digests: Mapping[str, str] = orjson.loads(noted)
         root = self.repository.root
         return frozenset(
-            path for path, digest in digests.items()
+            path for path, digest in self._set_up().items()
             if hashlib.sha256(read_regular(root / path) or b"").hexdigest() == digest
         )  # fmt: skip
+
+    def as_set_up(self, path: str) -> bytes | None:
+        """A file as `ralphy init` left it; None if it did not write that one, or the copy is not what it wrote."""
+        digest = self._set_up().get(path, "")
+        data = read_regular(self.repository.state_dir / "setup" / digest) if digest else None
+        return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+
+    def _set_up(self) -> Mapping[str, str]:
+        """Path -> sha256 of what `ralphy init` wrote."""
+        noted = read_regular(self.repository.state_dir / "setup.json")
+        return orjson.loads(noted) if noted else {}
 
     @property
     def iso_now(self) -> str:

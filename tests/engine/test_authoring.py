@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ralphy.core.errors import Conflict, ExitCode
-from tests.engine.building import Act, Project, assert_clean, build, reports, story, works
+from tests.engine.building import Act, Project, assert_clean, build, drive, reports, story, works
 
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
 AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}
@@ -288,3 +288,34 @@ def test_without_a_remote_the_branch_and_the_text_are_the_result(tmp_path: Path)
     assert json.loads(project.read("prd.json"))["workflow"]["pr"]["pushed"] is False
     assert (project.folder / "PR.md").exists()
     assert_clean(project)
+
+
+@pytest.mark.parametrize("has_makefile", [False, True], ids=["new", "tracked"])
+@pytest.mark.parametrize("act", [{"write": {"Makefile": "loop:\n\techo mine\n"}}, {"delete": ["Makefile"]}])
+@pytest.mark.parametrize("dies_at", ["", "agent_ended", "code_kept"])
+def test_what_init_wrote_is_there_after_a_spec_agent_changed_it(
+    tmp_path: Path, act: Act, dies_at: str, *, has_makefile: bool
+) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    makefile = project.repo / "Makefile"
+    if has_makefile:
+        makefile.write_text("all:\n\ttrue\n")
+        project.git("add", "Makefile")
+        project.git("commit", "--quiet", "-m", "make")
+    code, said = project.call("init")
+    assert code == 0, said
+    before = makefile.read_bytes()
+    assert b"include" in before
+    project.play(spec=[{**GOOD, **act}])
+
+    if dies_at:
+        drive(project, "die", dies_at, "1")
+        project.play(spec=[GOOD])
+    assert project.loop().code == ExitCode.WAITING
+
+    assert makefile.read_bytes() == before
+    assert project.read("SPEC.md") == SPEC
+    project.approve()
+    project.play(stories={"*": [works()]})
+    project.loop()
+    assert project.git("show", "ralph/login:Makefile") == before.decode().strip()

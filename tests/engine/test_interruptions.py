@@ -167,6 +167,22 @@ def test_why_says_that_there_is_something_to_recover_and_touches_nothing(scene: 
     assert scene.project.git("status", "--porcelain", "--untracked-files=all") == before
 
 
+def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(scene: Scene) -> None:
+    noted = scene.project.repo / ".git" / "ralphy" / "checkouts" / "main" / "git-state.json"
+    process = scene.begin()
+    before = noted.read_bytes()
+    noted.write_text("{}")
+
+    code, said = scene.end(process, signal.SIGINT)
+
+    assert code == ExitCode.INTERRUPTED
+    assert "could not be cleared up now" in said
+    assert "before the last run has been changed; the next start tries it again" in said
+    noted.write_bytes(before)
+    assert scene.project.loop().code == ExitCode.WAITING
+    assert scene.project.landed() == ["login/US-001", "login/US-002"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_commits_of_a_stopped_agent_are_kept_and_taken_off_the_branch(scene: Scene, number: int) -> None:
     project = scene.project
