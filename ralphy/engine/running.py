@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ralphy.adapters.bounds import Room
 from ralphy.adapters.claude import Claude
@@ -62,7 +63,7 @@ def agent_run(
     `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
     from there on is a run to be cleared away.
     """
-    held = walls(w)
+    walls(w)  # where they cannot stand, nothing is begun
     _set_early_aside(w)
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
@@ -71,10 +72,7 @@ def agent_run(
     with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox, feedback)
         before, noted = git_state.take(w, snapshot.tree.branch)
-        w.record("run", step=decision.step, story=decision.story, attempt=decision.attempt, run=run,
-                 mode=decision.mode, model=decision.model, sandbox=held.name, green=snapshot.tree.head,
-                 branch=snapshot.tree.branch, checkout=w.repository.checkout_dir.name, **noted,
-                 set_up=_uncommitted(w, snapshot))  # fmt: skip
+        _note(w, decision, snapshot, run, noted)
         git_state.begin(w, before)
         w.milestone("run_recorded")
         get_ready()
@@ -95,6 +93,13 @@ def agent_run(
     shutil.rmtree(outbox, ignore_errors=True)
     for old in old_runs(w.feature.private / "runs"):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, Any]) -> None:
+    """The journal's line of a run that begins."""
+    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
+             sandbox=walls(w).name, green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
+             **git, set_up=_uncommitted(w, s))  # fmt: skip
 
 
 def _uncommitted(w: Workspace, s: Snapshot) -> list[str] | None:
