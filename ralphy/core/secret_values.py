@@ -9,7 +9,22 @@ from typing import Any
 from ralphy.core.spellings import Values, written
 
 Clear = Callable[[bytes], bytes]
-_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|(^|_)KEY$", re.I)
+_NAMED = (
+    "TOKEN(?!IZ)",  # TOKENIZERS_PARALLELISM is none
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "(?:^|_|SSH)PASS$",
+    "_PWD$",
+    "API_?KEY",
+    "ACCESS_?KEY",
+    "PRIVATE_?KEY",
+    "(?:^|_)KEYS?$",
+    "CREDENTIAL",
+    "_PAT$",
+)
+_NAME = re.compile("|".join(_NAMED), re.I)
 # What stands in such variables, too, and is no secret: words, paths, small numbers.
 _PLAIN = re.compile(r"(?i)([a-z]{1,14}|[~./][\w./~-]*|\d{1,11}|[01]+)")
 _LEAST = 8
@@ -18,12 +33,17 @@ _FIELD = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)*")
 _LONGEST_FIELD = 32
 
 
+def is_secret_name(name: str) -> bool:
+    """Is a variable named as those are that hold a secret?"""
+    return _NAME.search(name) is not None
+
+
 def values_of(environment: Mapping[str, str]) -> Values:
     """(name, value) of the variables that hold something to be kept, the longest value first."""
     found = [
         (name, value.encode("utf-8", "surrogateescape"))
         for name, value in environment.items()
-        if _NAME.search(name) and len(value) >= _LEAST and not _PLAIN.fullmatch(value)
+        if is_secret_name(name) and len(value) >= _LEAST and not _PLAIN.fullmatch(value)
     ]
     return sorted(found, key=lambda row: -len(row[1]))
 

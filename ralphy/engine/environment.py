@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
+from ralphy.core.secret_values import is_secret_name
 from ralphy.engine.workspace import Workspace, repository_token
 
 _NAMES = frozenset(
@@ -68,7 +68,6 @@ _BENDING = (
     "PYTEST_PLUGINS",
     "NODE_OPTIONS",
 )
-_SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)$", re.I)
 
 
 def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
@@ -79,9 +78,12 @@ def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[s
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:
-    """The user's environment without credentials (but those named in `agent.env`) and without what bends runners."""
+    """The user's environment without what is named like a secret (but for `agent.env`) and without what bends runners.
+
+    An agent writes what runs there: it must not find there what is kept from the agent.
+    """
     named = w.config.agent.env
-    kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not _SECRET.search(k))}
+    kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not is_secret_name(k))}
     return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1", **_markers(w, run)}
 
 

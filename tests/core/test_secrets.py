@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.secret_values import clear_json, values_of, without_values
+from ralphy.core.secret_values import clear_json, is_secret_name, values_of, without_values
 from ralphy.core.secrets import find, mark_of, redact
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -133,6 +133,17 @@ def test_the_environments_values_are_known_by_the_names_of_their_variables() -> 
     names = {name for name, _ in values_of(ENVIRONMENT)}
 
     assert names == {"DEPLOY_TOKEN", "SERVICE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "MY_KEY"}
+
+
+NAMED = ["GH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY", "STRIPE_KEY", "DB_PASSWD",
+         "DB_PASS", "MYSQL_PWD", "SSHPASS", "GPG_PASSPHRASE", "npm_config_apikey", "API_KEYS", "GITHUB_PAT",
+         "GOOGLE_APPLICATION_CREDENTIALS"]  # fmt: skip
+ORDINARY = ["PATH", "PWD", "OLDPWD", "HOME", "KEYBOARD", "SSH_ASKPASS", "MONKEY", "BYPASS", "COMPASS", "DATABASE_URL",
+            "GIT_CONFIG_KEY_0", "TOKENIZERS_PARALLELISM", "PATTERN", "DISPLAY"]  # fmt: skip
+
+
+def test_which_names_are_those_of_secrets() -> None:
+    assert [name for name in [*NAMED, *ORDINARY] if is_secret_name(name)] == NAMED
 
 
 def test_they_are_found_and_taken_out_whatever_they_look_like() -> None:

@@ -117,6 +117,27 @@ def test_the_environments_tokens_reach_no_log_no_commit_and_no_document(tmp_path
 
 
 @pytest.mark.fault("S3")
+def test_no_command_that_runs_what_an_agent_wrote_sees_the_users_keys(tmp_path: Path) -> None:
+    kept_back = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY", "STRIPE_KEY", "DB_PASSWD", "GH_TOKEN"]
+    look = f"sh -c 'env >> {tmp_path}/seen-by-$0' "
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"{look}check"}], setup=f"{look}setup",
+                    agent={"command": AGENT, "env": ["SANDBOX_KEY"]})  # fmt: skip
+    hook = project.repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nenv >> {tmp_path}/seen-by-hook\n")
+    hook.chmod(0o755)
+    project.env |= {name: noise(20) for name in [*kept_back, "SANDBOX_KEY"]} | {"DATABASE_URL": "sqlite://"}
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    for who in ("check", "setup", "hook"):
+        names = {line.partition("=")[0] for line in (tmp_path / f"seen-by-{who}").read_text().splitlines()}
+        assert names.isdisjoint(kept_back), who
+        assert {"PATH", "SANDBOX_KEY", "DATABASE_URL"} <= names, who
+
+
+@pytest.mark.fault("S3")
 def test_they_reach_nothing_in_another_spelling_either_and_what_is_kept_stays_json(tmp_path: Path) -> None:
     token = f"Zq9/{noise(16)}+{noise(4)}="
     project = build(tmp_path, story("US-001"), agent={"command": AGENT, "env": ["DEPLOY_TOKEN", "OTHER_KEY"]})
