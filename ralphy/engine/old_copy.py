@@ -37,7 +37,7 @@ def run_with_old(
             if not _lay_out(w, candidate.tree, folder):
                 return None
             for path, entry in old.items():
-                _put(w, folder / path, entry)
+                _put(w, _cleared(folder, path), entry)
             env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
             there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
             inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]
@@ -77,11 +77,24 @@ def _walk(w: Workspace, tree: str, prefix: str) -> Iterator[tuple[str, Entry]]:
             yield f"{prefix}{name}", entry
 
 
+def _cleared(folder: Path, name: str) -> Path:
+    """Where a file goes: no link that stands in its place or on the way there is written through."""
+    *way, last = name.split("/")
+    for part in way:
+        folder /= part
+        if folder.is_symlink():
+            folder.unlink()
+        folder.mkdir(exist_ok=True)
+    (folder / last).unlink(missing_ok=True)
+    return folder / last
+
+
 def _put(w: Workspace, path: Path, entry: Entry) -> None:
     data = w.objects.read(entry.oid) or b""
     path.parent.mkdir(parents=True, exist_ok=True)
     if entry.mode == "120000":
         path.symlink_to(os.fsdecode(data))
         return
-    path.write_bytes(data)
+    with path.open("xb") as file:  # a new one: what is there is not written to, nor what it points to
+        file.write(data)
     path.chmod(0o755 if entry.mode == "100755" else 0o644)

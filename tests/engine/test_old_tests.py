@@ -155,6 +155,45 @@ def test_a_test_file_that_moved_as_it_was_is_not_run_again(tmp_path: Path) -> No
     assert "old versions" not in said
 
 
+def with_dependencies(tmp_path: Path, start: str, files: dict[str, str], act: dict[str, Any]) -> tuple[Project, str]:
+    """A project of unittest after an attempt, and what was said; a copy of its code has a link to its dependencies."""
+    checks = [{"name": "test", "run": f"{sys.executable} -m unittest discover -v -s {start} -t ."}]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+    theirs = {"node_modules/__init__.py": "", "node_modules/theirs.py": TURNED}
+    for name, text in {**files, **theirs, ".gitignore": "node_modules\n"}.items():
+        (project.repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.repo / name).write_text(text)
+    project.git("add", "--force", *files, ".gitignore")
+    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    project.play(stories={"US-001": [act]})
+    return project, project.loop().text
+
+
+TURNED = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
+
+
+def test_nothing_is_written_through_a_link_that_took_the_place_of_a_test(tmp_path: Path) -> None:
+    files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+    act = {"write": MORE, "run": f"ln -sf ../node_modules/theirs.py {TEST_FILE}"}
+
+    project, _ = with_dependencies(tmp_path, "tests", files, act)
+
+    assert any(said.startswith(f"2 of the old {TEST_FILE} fail") for said in warnings_of(project))
+    assert (project.repo / "node_modules" / "theirs.py").read_text() == TURNED
+
+
+def test_nothing_is_written_through_a_link_that_took_the_place_of_a_folder(tmp_path: Path) -> None:
+    old = "node_modules/test_calc.py"
+    files = {"calc.py": CALC, "tests/__init__.py": "", old: UNITTESTS}
+    act = {"write": {**MORE, TEST_FILE: TURNED}, "delete": [old]}
+
+    project, said = with_dependencies(tmp_path, ".", files, act)
+
+    assert project.landed() == ["login/US-001"]
+    assert "check test is run on the old versions of the tests that were edited" in said
+    assert not (project.repo / old).exists()
+
+
 def test_tests_that_may_go_are_not_spoken_of(tmp_path: Path) -> None:
     now = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
     files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
