@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralphy.adapters.disk import refusal
+from ralphy.core.errors import EnvironmentProblem
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -17,6 +18,11 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
     Raises EnvironmentProblem when the disk is full or read-only; the old file is then untouched.
     """
+    name_file(path, write_beside(path, data, durable=durable))
+
+
+def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:
+    """The first half of `replace_file`: gives the temporary file, which `name_file` puts in the place of `path`."""
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         descriptor = _new_file(temporary)
@@ -28,11 +34,23 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        raise _given_up(error, path, temporary) from error
+    return temporary
+
+
+def name_file(path: Path, temporary: Path) -> None:
+    """The second half of `replace_file`."""
+    try:
         temporary.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise refusal(error, "cannot be written", str(path)) from error
+        raise _given_up(error, path, temporary) from error
+
+
+def _given_up(error: OSError, path: Path, temporary: Path) -> EnvironmentProblem:
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
+    return refusal(error, "cannot be written", str(path))
 
 
 def _new_file(path: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ralphy.adapters.disk import problem_said
 from ralphy.adapters.git import DURABLE, Repository, finish, resolve
@@ -64,8 +64,10 @@ class RefMover:
         if self._process is None:
             self._process = self._repository.start(*DURABLE, *_PATIENT, "update-ref", "--stdin", "-m", "ralphy")
 
-    def move(self, updates: Iterable[tuple[str, str, str]]) -> None:
+    def move(self, updates: Iterable[tuple[str, str, str]], meanwhile: Callable[[], None] | None = None) -> None:
         """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).
+
+        `meanwhile` is called while git is at it; if that raises, the refs may have moved, or not.
 
         Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
         EnvironmentProblem for all else; nothing has moved then.
@@ -73,7 +75,7 @@ class RefMover:
         zero = self._repository.null_oid
         moves = list(updates)
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
-        why = self._why_refused(rows)
+        why = self._why_refused(rows, meanwhile)
         if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):
             return  # it was done, only the answer is missing
         if why == "":  # the warm process had been ended by somebody: a fresh one is asked
@@ -81,7 +83,7 @@ class RefMover:
         if why is not None:
             raise _refusal(why)
 
-    def _why_refused(self, rows: str) -> str | None:
+    def _why_refused(self, rows: str, meanwhile: Callable[[], None] | None = None) -> str | None:
         """What git says against it; None if it is done."""
         self.warm()
         process = self._process
@@ -89,9 +91,14 @@ class RefMover:
         try:
             process.stdin.write(f"start\n{rows}prepare\ncommit\n".encode())
             process.stdin.flush()
+            if meanwhile:
+                meanwhile()
             answers = [process.stdout.readline() for _ in ("start", "prepare", "commit")]
         except BrokenPipeError:
             answers = [b""]
+        except BaseException:  # what it still says would be taken for the next answer
+            self.close()
+            raise
         if answers[-1] == b"commit: ok\n":
             return None
         self._process = None

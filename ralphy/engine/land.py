@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ralphy.adapters import git
-from ralphy.adapters.files import read_regular, replace_file
+from ralphy.adapters.files import name_file, read_regular, write_beside
 from ralphy.adapters.objects import Entry
 from ralphy.core.errors import Conflict
 from ralphy.core.model import Prd, Tree
@@ -57,18 +57,21 @@ def land(w: Workspace, landing: Landing) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
     refresh: subprocess.Popen[bytes] | None = None
+    staged: dict[str, Path] = {}
     try:
         with w.objects.together():
             entries = {path: _blob(w, data) for path, data in paths.items()}
             refresh = _start_index(w, landing.code, entries)
             commit = _write_commit(w, landing, w.objects.graft(landing.tree, entries))
         w.milestone("objects_written")
-        _move(w, landing, commit)
+        _move(w, landing, commit, staged)
     except BaseException as error:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
         if refresh:
             _give_up(w, refresh, error)
         raise
-    _write_files(w, landing.files)
+    _name_files(w, landing.files, staged)
     if landing.prd and landing.files.get("prd.json"):
         w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
     w.milestone("files_replaced")
@@ -80,12 +83,13 @@ def land(w: Workspace, landing: Landing) -> str:
     return commit
 
 
-def _move(w: Workspace, landing: Landing, commit: str) -> None:
-    """Record the intent, move the refs."""
+def _move(w: Workspace, landing: Landing, commit: str, staged: dict[str, Path]) -> None:
+    """Record the intent, move the refs; meanwhile the files are `staged`."""
     end = dict(landing.end)
     write_intent(w, {"commit": commit, "branch": w.feature_branch, "files": list(landing.files), "end": end})
     w.milestone("intent_recorded")
-    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
+    moves = ((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs)
+    w.checkout.refs.move(moves, meanwhile=lambda: _stage(w, landing.files, staged))
     w.milestone("refs_moved")
 
 
@@ -141,13 +145,22 @@ def _is_file(path: Path) -> bool:
     return path.is_symlink() or path.is_file()
 
 
-def _write_files(w: Workspace, files: Mapping[str, bytes | None]) -> None:
+def _stage(w: Workspace, files: Mapping[str, bytes | None], staged: dict[str, Path]) -> None:
+    """Write the control files beside their places, where they differ."""
+    for name, data in files.items():
+        path = w.feature.file(name)
+        if data is not None and read_regular(path) != data:
+            staged[name] = write_beside(path, data, durable=name == "prd.json")
+
+
+def _name_files(w: Workspace, files: Mapping[str, bytes | None], staged: Mapping[str, Path]) -> None:
+    """Put what was staged into its place, and take away what is to go."""
     for name, data in files.items():
         path = w.feature.file(name)
         if data is None:
             path.unlink(missing_ok=True)
-        elif read_regular(path) != data:
-            replace_file(path, data, durable=name == "prd.json")
+        elif name in staged:
+            name_file(path, staged[name])
 
 
 def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
@@ -219,7 +232,10 @@ def _bring_up(w: Workspace, intent: Mapping[str, Any], head: str) -> None:
     committed, and what a person has done to it since is left alone."""
     if git.head_of(w.repository)[0] != intent["branch"]:
         _stand_on(w, intent["branch"])
-    _write_files(w, {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]})
+    files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
+    staged: dict[str, Path] = {}
+    _stage(w, files, staged)
+    _name_files(w, files, staged)
     load_index(w, head)
     w.install_index()
 

@@ -395,3 +395,18 @@ def test_a_private_index_leaves_the_checkouts_alone(
     repository.run("status", "--porcelain")
     assert (repository.git_dir / "index").read_bytes() == before
     assert git("diff", "--cached", "--name-only") == ""
+
+
+def fails() -> None:
+    raise ZeroDivisionError
+
+
+def test_what_goes_wrong_meanwhile_is_not_taken_for_the_next_answer(mover: RefMover, git: RunGit) -> None:
+    head = git("rev-parse", "HEAD")
+    with pytest.raises(ZeroDivisionError):
+        mover.move([("refs/heads/one", head, "")], meanwhile=fails)
+    with pytest.raises(Conflict):
+        mover.move([("refs/heads/two", head, "1" * 40)])
+    mover.move([("refs/heads/three", head, "")])
+    assert git("rev-parse", "three") == head
+    assert "refs/heads/two" not in git("for-each-ref", "--format=%(refname)")

@@ -13,8 +13,10 @@ import pytest
 from ralphy.adapters import git
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.files import read_regular, replace_file
-from ralphy.core.errors import EnvironmentProblem, ExitCode, RalphyError
-from tests.engine.building import assert_clean, breaks, build, drive, story, works
+from ralphy.core.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
+from ralphy.engine.candidate import prepare_index
+from ralphy.engine.land import Landing, land
+from tests.engine.building import assert_clean, breaks, build, drive, open_feature, story, works
 from tests.faults.invariants import Known, broken_at_rest
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root")
@@ -244,3 +246,20 @@ def test_a_lock_on_head_that_a_kill_in_the_switch_has_left_stops_nobody(tmp_path
     assert project.loop().code == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
     assert_clean(project)
+
+
+@pytest.mark.fault("G2")
+def test_a_landing_that_is_refused_leaves_no_half_written_file(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.loop()
+    head = project.git("rev-parse", "HEAD")
+    before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
+    with open_feature(project.repo, project.path, project.env) as w:
+        prepare_index(w, head)
+        files: dict[str, bytes | None] = {"prd.json": b"{}", "progress.txt": b"-\n", "stories/US-009.md": b"new\n"}
+        tree = w.objects.tree_of(head)
+        with pytest.raises(Conflict):
+            land(w, Landing("feat: too late", [], tree, head, "1" * 40, files))
+    assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
+    assert project.git("rev-parse", "HEAD") == head
+    assert project.loop().code == ExitCode.WAITING
