@@ -14,6 +14,7 @@ from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.command import Command, NotStarted
 from ralphy.adapters.files import names_in, read_regular, replace_file
 from ralphy.adapters.process import capture
+from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
@@ -102,9 +103,9 @@ def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[Ch
 
 def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
     """Run a check, and take in what its runner reported of the tests."""
-    result = _run(w, check, reports.environment(env, check.name), shared=reports.folder)
+    result = _run(w, walls(w).checks, check, reports.environment(env, check.name), reports.folder)
     if is_refused(result.exit, result.output):
-        result = _run(w, check, env, shared=reports.folder)
+        result = _run(w, walls(w).checks, check, env, reports.folder)
     listing = reports.read(check.name) or read_output(result.output)
     is_empty = ran_none(argv(check), result.exit, result.output, listing)
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
@@ -116,7 +117,7 @@ def set_up(w: Workspace) -> None:
         return
     command = w.config.setup
     w.say(f"setup: {command}")
-    result = _run(w, Check("setup", command), check_environment(w, "setup"))
+    result = run_as_agent(w, Check("setup", command), check_environment(w, "setup"))
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
@@ -144,8 +145,8 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
                     (caches / cached).unlink(missing_ok=True)
 
 
-def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
-    sandbox = walls(w).checks if shared else walls(w).agent
+def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
+    """Run a command inside these walls; `shared` is a folder that it may write to."""
     command = Command(around(sandbox, argv(check), env, shared), str(w.repository.root), env, check.timeout_s)
     over: list[str] = []
     try:
@@ -160,9 +161,9 @@ def _run(w: Workspace, check: Check, env: Mapping[str, str], shared: str = "") -
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing)
 
 
-def run_one(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
-    """Run a command that is no check of the settings, as those are run."""
-    return replace(_run(w, check, env), run=check.run)
+def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
+    """Run a command that is no check of the settings (`setup`, the hook) as those are, but inside the agent's walls."""
+    return replace(_run(w, walls(w).agent, check, env), run=check.run)
 
 
 def checked(result: CheckResult) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ralphy.adapters import git
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control
-from ralphy.engine.checks import CheckResult, run_one, unless_killed
+from ralphy.engine.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.environment import check_environment
 from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
@@ -32,10 +32,6 @@ class Hooked:
     candidate: Candidate
     results: Sequence[CheckResult] = ()
     warnings: Sequence[str] = ()
-
-    @property
-    def is_red(self) -> bool:
-        return any(not result.is_green for result in self.results)
 
 
 def hook_of(w: Workspace) -> Path | None:
@@ -118,7 +114,7 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
         if differs:  # control files: no business of a hook's
             w.repository.run("update-index", "-z", "--assume-unchanged", "--stdin", stdin=differs, index=index)
         env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}
-        return run_one(w, Check(NAME, _RUN, w.config.git.hook_timeout_s), env)
+        return run_as_agent(w, Check(NAME, _RUN, w.config.git.hook_timeout_s), env)
     finally:
         _drop(index)
 

@@ -22,7 +22,7 @@ _CONTROL = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gita
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """The sandboxes of agents (and of `setup`) and of checks; None: there is none. `said` is said at the start."""
+    """The sandboxes of agents (of `setup` and the hook, too) and of checks; None: none. `said` is said at the start."""
 
     agent: Sandbox | None = None
     checks: Sandbox | None = None
