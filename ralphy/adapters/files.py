@@ -137,6 +137,11 @@ def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
     return (read_regular(path, most) or b"").decode("utf-8", "replace")
 
 
+def is_odd(mode: int) -> bool:
+    """Is a mode, as `lstat` gives it, that of no file, link or folder?"""
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
 def signature(path: Path | str) -> tuple[int, ...] | None:
     """(mode, inode, size, mtime, ctime), of which something changes when a file does; None if it is not there."""
     try:

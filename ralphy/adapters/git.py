@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ralphy.adapters.disk import as_problem, problem_said, refusal
 from ralphy.adapters.git_mend import mend_dead
+from ralphy.adapters.ref_files import SYMBOLIC, followed, is_oid, ref_text
 from ralphy.core.errors import EnvironmentProblem, NotFound
 
 SAFE = (
@@ -164,33 +165,16 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
 def head_of(repository: Repository) -> tuple[str, str]:
     """(branch name or "" when detached, commit id or "" when unborn), read from the files."""
-    head = _read_ref(repository.git_dir / "HEAD")
-    if not head.startswith("ref: "):
-        return "", head
-    ref = head[5:]
+    head = ref_text(repository.git_dir / "HEAD") or ""
+    if not head.startswith(SYMBOLIC):
+        return "", head if is_oid(head) else ""
+    ref = head.removeprefix(SYMBOLIC)
     return ref.removeprefix("refs/heads/"), resolve(repository, ref)
 
 
 def resolve(repository: Repository, ref: str) -> str:
-    """The commit id of a full ref name, or "": loose first, then packed."""
-    try:
-        found = _read_ref(repository.common_dir / ref)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        found = _packed(repository, ref)
-    return resolve(repository, found[5:]) if found.startswith("ref: ") else found
-
-
-def _read_ref(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="surrogateescape").strip()
-
-
-def _packed(repository: Repository, ref: str) -> str:
-    try:
-        lines = _read_ref(repository.common_dir / "packed-refs").split("\n")
-    except FileNotFoundError:
-        return ""
-    wanted = f" {ref}"
-    return next((line.split(" ", 1)[0] for line in lines if line.endswith(wanted)), "")
+    """The commit id of a full ref name, or ""."""
+    return followed(repository.common_dir, ref)
 
 
 def operation_in_progress(repository: Repository) -> str:

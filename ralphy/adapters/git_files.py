@@ -99,7 +99,7 @@ class GitFiles:
         if before and self.is_mode_alone(path):
             self._open_again(target, before)
             return
-        _remove(target)
+        remove(target)
         if before is None or before.is_too_large:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ class GitFiles:
         folder.chmod(stat.S_IMODE(before.mode))
         for path in hooks_in(str(folder)) if was_shut else ():
             if path not in self.kept:
-                _remove(Path(path))
+                remove(Path(path))
 
     def dumped(self) -> dict[str, Any]:
         from base64 import b64encode
@@ -171,7 +171,8 @@ def _steering(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if _STEERING.match(line)]
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Take away a file, a link, or a folder with all that is in it."""
     if path.is_dir() and not path.is_symlink():
         import shutil
 

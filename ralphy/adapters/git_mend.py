@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from ralphy.adapters.files import last_bytes, replace_file
-from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record
+from ralphy.adapters.files import is_odd, last_bytes, read_text, replace_file
+from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record, remove
+from ralphy.adapters.ref_files import can_be_head, is_oid, is_packed_sound, ref_text
 
 
 def mend_dead(start: Path) -> None:
@@ -33,6 +37,46 @@ def mend_dead(start: Path) -> None:
         if not files.is_mode_alone(path):
             keep_found(folder, path)
         files.put_back(path)
+    _mend_head(folder, git_dir / "HEAD", str(record.get("head") or ""))
+    if _mend_refs(folder, common_dir):
+        _write_branches(common_dir, record["refs"])
+
+
+def _mend_head(folder: Path, head: Path, before: str) -> None:
+    """Git finds no repository where HEAD holds nothing that it knows, and waits where HEAD is a FIFO."""
+    if before and not can_be_head(read_text(head, 4096).strip()):
+        keep_found(folder, str(head))
+        remove(head)
+        replace_file(head, f"{before}\n".encode())
+
+
+def _write_branches(common_dir: Path, before: Mapping[str, str]) -> None:
+    """Branches that went with what was in their way; which branch is the base is asked before recovery."""
+    for ref, oid in before.items():
+        if ref.startswith("refs/heads/") and is_oid(oid) and not os.path.lexists(common_dir / ref):
+            replace_file(common_dir / ref, f"{oid}\n".encode())
+
+
+def _mend_refs(folder: Path, common_dir: Path) -> bool:
+    """What git would wait for, or fail over, in the place of its refs goes. Did whole branches go with it?"""
+    refs, gone = common_dir / "refs", False
+    for path in (refs, refs / "heads"):
+        if os.path.lexists(path) and not path.is_dir():
+            keep_found(folder, str(path))
+            remove(path)
+            gone = True
+        path.mkdir(exist_ok=True)
+    for at, _, names in os.walk(refs):
+        for name in names:
+            with suppress(OSError):
+                if is_odd(os.stat(f"{at}/{name}").st_mode):  # noqa: PTH116 - through links, as git reads it
+                    os.unlink(f"{at}/{name}")  # noqa: PTH108 - a name, as it was found
+    packed = common_dir / "packed-refs"
+    if os.path.lexists(packed) and not is_packed_sound(ref_text(packed)):
+        keep_found(folder, str(packed))
+        remove(packed)
+        gone = True
+    return gone
 
 
 def _is_worked_in(folder: Path) -> bool:

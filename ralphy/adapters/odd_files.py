@@ -7,21 +7,16 @@ look for such ones everywhere before each call would cost more than the call: th
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ralphy.adapters.files import is_odd
 from ralphy.adapters.git import Repository
 
 PATIENCE_S = 20.0
 _READ_BY_GIT = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
-
-
-def is_odd(mode: int) -> bool:
-    """Is a mode, as `lstat` gives it, that of no file, link or folder?"""
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def remove_odd(path: Path) -> bool:

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.files import read_regular, read_text, signature
+from ralphy.adapters.files import is_odd, read_text, signature
 from ralphy.adapters.git import Repository
+from ralphy.adapters.ref_files import is_packed_sound, ref_text
 
-_OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 Refs = dict[str, str]
-
-
-def is_oid(value: str) -> bool:
-    """Is it an object's id, and no name of another ref, no garbage?"""
-    return _OID.fullmatch(value) is not None
 
 
 @dataclass(slots=True)
 class RefState:
-    """Reads the refs of a repository again and again. A loose ref is known by its file's signature."""
+    """Reads the refs of a repository again and again. A loose ref is known by its file's signature.
+
+    `found` is what was read last, `odd` what is neither file, link nor folder among them: git would wait for it."""
 
     repository: Repository
     _packed: tuple[tuple[int, ...] | None, Refs] = (None, {})
     _loose: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    found: Refs = field(default_factory=dict)
+    odd: list[Path] = field(default_factory=list)
+    _is_packed_sound: bool = True
 
     def read(self) -> Refs:
         """Name -> object id (or what else stands in the file): loose ones before packed ones."""
         if (self.repository.common_dir / "reftable").exists():
             rows = self.repository.text("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
-            return {row.partition(" ")[0]: row.partition(" ")[2] for row in rows}
+            self.found = {row.partition(" ")[0]: row.partition(" ")[2] for row in rows}
+            return self.found
         loose: dict[str, tuple[tuple[int, ...], str]] = {}
+        self.odd = []
         self._walk(f"{self.repository.common_dir}/refs", "refs", loose)
         self._loose = loose
-        return {**self._read_packed(), **{name: text for name, (_, text) in loose.items()}}
+        self.found = {**self._read_packed(), **{name: text for name, (_, text) in loose.items()}}
+        return self.found
 
     def _walk(self, folder: str, name: str, found: dict[str, tuple[tuple[int, ...], str]]) -> None:
         try:
@@ -52,24 +54,34 @@ class RefState:
                 if known:
                     found[ref] = known
 
-    @staticmethod
-    def _one(entry: os.DirEntry[str], known: tuple[tuple[int, ...], str] | None) -> tuple[tuple[int, ...], str] | None:
+    def _one(
+        self, entry: os.DirEntry[str], known: tuple[tuple[int, ...], str] | None
+    ) -> tuple[tuple[int, ...], str] | None:
         try:
             at = entry.stat(follow_symlinks=False)
         except OSError:
+            return None
+        if is_odd(at.st_mode):
+            self.odd.append(Path(entry.path))
             return None
         seen = (at.st_mode, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns)
         if known and known[0] == seen:
             return known
         return seen, read_text(Path(entry.path), 4096).strip() if stat.S_ISREG(at.st_mode) else ""
 
+    def unreadable(self) -> list[Path]:
+        """What git would wait for, or fail over, as it was found last."""
+        return [*self.odd, *([] if self._is_packed_sound else [self.repository.common_dir / "packed-refs"])]
+
     def _read_packed(self) -> Refs:
         path = self.repository.common_dir / "packed-refs"
         now = signature(path)
         if now is None:
-            return {}
-        if now != self._packed[0]:
-            rows = (read_regular(path) or b"").decode("utf-8", "surrogateescape").splitlines()
+            self._packed, self._is_packed_sound = (None, {}), True
+        elif now != self._packed[0]:
+            text = ref_text(path)
+            rows = (text or "").splitlines()
             parts = [row.partition(" ") for row in rows if row[:1] not in ("#", "^")]
             self._packed = (now, {name: oid for oid, _, name in parts if name})
+            self._is_packed_sound = is_packed_sound(text)
         return self._packed[1]

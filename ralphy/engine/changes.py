@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.files import is_odd
 from ralphy.adapters.objects import Entry
-from ralphy.adapters.odd_files import is_odd, remove_odd, run_wary
+from ralphy.adapters.odd_files import remove_odd, run_wary
 from ralphy.engine.checkout import STATUS, rows_of
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace

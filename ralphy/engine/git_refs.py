@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters.files import replace_file
-from ralphy.adapters.ref_state import is_oid
+from ralphy.adapters.ref_files import is_oid
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.forgery import is_agents, log_of
+from ralphy.engine.ref_mend import mend_refs
 from ralphy.engine.stashed import bring_back
 from ralphy.engine.workspace import Workspace
 
@@ -34,9 +35,10 @@ def put_refs_back(
     w: Workspace, before: Mapping[str, str], stash: Sequence[str], spared: Collection[str], *, others_at_work: bool
 ) -> list[str]:
     """Undo what the agent did to refs and stash; gives their names. `spared` are branches that others work on."""
-    now = w.checkout.all_refs.read()
+    mended = mend_refs(w)
+    now = w.checkout.all_refs.read() if mended else w.checkout.all_refs.found
     if now == before and log_of(_stash_log(w)) == list(stash):
-        return []
+        return mended
     worked_on = (w.history.open_run or {}).get("branch") or w.feature_branch
     skipped = {*judged_with_the_run(w, worked_on), *spared, STASH}
     changed = [
@@ -47,7 +49,7 @@ def put_refs_back(
     theirs = [moved for moved in changed if _is_agents(w, moved, others_at_work)]
     _put_back(w, theirs)
     back = [moved.ref.encode("utf-8", "replace").decode() for moved in theirs]
-    return [*back, *_put_stash_back(w, stash, now.get(STASH, ""))]
+    return [*mended, *back, *_put_stash_back(w, stash, now.get(STASH, ""))]
 
 
 def judged_with_the_run(w: Workspace, branch: str) -> frozenset[str]:
@@ -63,7 +65,7 @@ def _is_agents(w: Workspace, moved: Moved, others_at_work: bool) -> bool:
     if ref.startswith("refs/ralphy/") and others_at_work:
         return False
     if not moved.now:
-        return not ref.startswith("refs/remotes/")  # a fetch prunes those, and another brings them back
+        return not (moved.before and ref.startswith("refs/remotes/"))  # a fetch prunes those, another brings them
     rows = log_of(w.repository.common_dir / "logs" / ref)
     start = max((i for i, row in enumerate(rows) if row.split(" ", 2)[1] == moved.before), default=len(rows))
     later = [row for row in (rows[start + 1 :] if moved.before else rows) if _AMBIGUOUS not in row]
@@ -74,7 +76,7 @@ def _put_back(w: Workspace, changed: Sequence[Moved]) -> None:
     """Keep what is there, drop what was made, then put back what was: names may stand in each other's way."""
     zero = w.repository.null_oid
     for moved in changed:
-        if moved.now and not is_oid(moved.now):
+        if not is_oid(moved.now):
             _drop_file(w, moved.ref)
     sound = [moved for moved in changed if is_oid(moved.now)]
     _move(w, [(found_ref(w, moved.ref), moved.now, "") for moved in sound])

@@ -22,12 +22,14 @@ from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import OPEN, GitFiles
 from ralphy.adapters.hook_files import unseen_hooks
 from ralphy.adapters.lock import holder
+from ralphy.adapters.ref_files import can_be_head
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
 from ralphy.engine.git_refs import STASH, judged_with_the_run, put_refs_back
 from ralphy.engine.hooks import hooks_folder
 from ralphy.engine.land import read_intent
+from ralphy.engine.ref_mend import make_way
 from ralphy.engine.workspace import Workspace
 
 
@@ -132,7 +134,9 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
     if read_intent(w):  # nothing is landed while an agent works: whoever wrote that, it was not Ralphy
         set_aside(w, w.intent)
         changed.append(str(w.intent))
-    if not _stands(_head_text(w.repository)) and state.head:
+    if not can_be_head(_head_text(w.repository)) and state.head:
+        if not (w.repository.git_dir / "HEAD").is_file():
+            set_aside(w, w.repository.git_dir / "HEAD")
         replace_file(w.repository.git_dir / "HEAD", f"{state.head}\n".encode())
         changed.append(str(w.repository.git_dir / "HEAD"))
     if changed:  # what was started meanwhile may have read what is gone now
@@ -208,6 +212,7 @@ def _require_repository(w: Workspace) -> None:
             where=str(r.common_dir),
             hint="the working tree is as the agent left it; get .git back from a backup, or clone the remote beside it",
         )
+    make_way(w, r.common_dir / "refs" / "heads")
     (r.common_dir / "refs" / "heads").mkdir(parents=True, exist_ok=True)
 
 
@@ -222,11 +227,6 @@ def shown(w: Workspace, path: str) -> str:
 
 def _head_text(r: Repository) -> str:
     return (read_regular(r.git_dir / "HEAD", 4096) or b"").decode("utf-8", "surrogateescape").strip()
-
-
-def _stands(head: str) -> bool:
-    """Is it something that HEAD can hold?"""
-    return head.startswith("ref: refs/") or (len(head) in (40, 64) and head.isalnum())
 
 
 def head_of_checkout(r: Repository, name: str) -> str:

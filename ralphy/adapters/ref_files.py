@@ -1,0 +1,67 @@
+"""The files in which git keeps refs, read with care: an agent can write into them, and put anything in their place."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+_OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_MOST = 64 * 1024 * 1024
+SYMBOLIC = "ref: "
+DEPTH = 5  # as deep as git itself follows names of other refs
+
+
+def is_oid(value: str) -> bool:
+    """Is it an object's id, and no name of another ref, no garbage?"""
+    return _OID.fullmatch(value) is not None
+
+
+def can_be_head(text: str) -> bool:
+    """Is it something that HEAD can hold?"""
+    return text.startswith("ref: refs/") or is_oid(text)
+
+
+def ref_text(path: Path) -> str | None:
+    """What a regular file holds, through links as git reads it; None if nothing is there, or something else. Never
+    waits."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MOST).decode("utf-8", "surrogateescape").strip()
+
+
+def followed(common_dir: Path, ref: str, depth: int = DEPTH) -> str:
+    """The object id of a full ref name, or "": loose first, then packed; what names itself, or garbage, is none."""
+    found = ref_text(common_dir / ref)
+    if found is None:
+        found = packed(common_dir, ref)
+    if found.startswith(SYMBOLIC):
+        name = found.removeprefix(SYMBOLIC).strip()
+        is_sound = depth > 0 and name.startswith("refs/") and ".." not in name and "\0" not in name
+        return followed(common_dir, name, depth - 1) if is_sound else ""
+    return found if is_oid(found) else ""
+
+
+def packed(common_dir: Path, ref: str) -> str:
+    """What `packed-refs` has for a name, or ""."""
+    wanted = f" {ref}"
+    lines = (ref_text(common_dir / "packed-refs") or "").split("\n")
+    return next((line.split(" ", 1)[0] for line in lines if line.endswith(wanted)), "")
+
+
+def is_packed_sound(text: str | None) -> bool:
+    """Can git read this as its `packed-refs`? One line that it cannot read makes every command fail."""
+    return text is not None and all(map(_is_packed_line, text.splitlines()))
+
+
+def _is_packed_line(line: str) -> bool:
+    oid, _, name = line.removeprefix("^").partition(" ")
+    return line.startswith("# ") or (is_oid(oid) and (name.startswith("refs/") or line.startswith("^")))
