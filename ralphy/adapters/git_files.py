@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.adapters.files import read_regular, replace_file, signature
+from ralphy.adapters.git_config import steering
 
 RECORD, OPEN = "git-state.json", "git-state-open"
 _SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout",
@@ -30,11 +31,8 @@ _BRANCHES = re.compile(
     r"|(description|vscode-merge-base|gh-merge-base|github-pr-owner-number) = [^\r\n]*(?<!\\))\n)*(?=[ \t]*\[|\s*\Z)",
     re.M,
 )
-# Settings of a person's own that make git run or read something; all others may change at any time.
-_STEERING = re.compile(
-    r"(?i)^\s*(\[\s*(include|filter|diff|merge|credential|url|gpg|protocol|http|https)\b|(fsmonitor|hookspath"
-    r"|sshcommand|gitproxy|pager|editor|askpass|worktree|attributesfile|excludesfile|path|alternaterefscommand|helper|program|command|external"
-    r"|textconv|clean|smudge|process|driver|packobjectshook|proxy|insteadof|pushinsteadof)\s*=)", re.M)  # fmt: skip
+# Lists of patterns: what they name does nothing without a setting.
+_PATTERNS = ("/attributes", "/ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class GitFiles:
             return False
         old, new = (_text(before), _text(now))
         if path in self.mine:
-            return bool(set(_steering(new)) - set(_steering(old)))
+            return not path.endswith(_PATTERNS) and bool(steering(new) - steering(old))
         is_longer = path.endswith("/config") and now is not None and before is not None and now.mode == before.mode
         return not (is_longer and _says_as_much(old, new))
 
@@ -164,11 +162,6 @@ def _says_as_much(old: str, new: str) -> bool:
     """Is a configuration the old one, with no more than notes on branches added?"""
     plain = [_BRANCHES.sub("", text if text.endswith("\n") else f"{text}\n").rstrip() for text in (old, new)]
     return plain[0] == plain[1] and set(old.splitlines()) <= set(new.splitlines())
-
-
-def _steering(text: str) -> list[str]:
-    """The lines that make git run or read something, with those below such a section."""
-    return [line.strip() for line in text.splitlines() if _STEERING.match(line)]
 
 
 def remove(path: Path) -> None:

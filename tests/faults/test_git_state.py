@@ -579,3 +579,30 @@ def test_how_a_branch_is_merged_is_no_note_of_an_editors(tmp_path: Path) -> None
 
     assert "mergeoptions" not in (project.repo / ".git" / "config").read_text()
     assert "put back" in ended.text
+
+
+@pytest.mark.fault("G13", "S2")
+@pytest.mark.timeout(60)
+def test_a_program_on_one_line_with_its_section_is_seen(tmp_path: Path, canaries: Canaries) -> None:
+    home = Path(os.environ["HOME"], ".gitconfig")
+    project = build(tmp_path, story("US-001"))
+    before = home.read_text()
+    project.play(stories={"US-001": [works(run=appends(str(home), f"[core] fsmonitor = {canaries.program('one')}\n"))]})
+
+    ended = project.loop()
+
+    assert home.read_text() == before
+    assert "~/.gitconfig" in ended.text
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.timeout(60)
+def test_a_colour_that_is_added_to_a_persons_settings_stands(tmp_path: Path) -> None:
+    home = Path(os.environ["HOME"], ".gitconfig")
+    project = build(tmp_path, story("US-001"))
+    before = home.read_text()
+    project.play(stories={"US-001": [works(run=appends(str(home), "[color] ui = auto\n"))]})
+
+    project.loop()
+
+    assert home.read_text() == f"{before}[color] ui = auto\n"
