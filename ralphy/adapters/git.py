@@ -72,10 +72,10 @@ class Repository:
         name = "main" if self.git_dir == self.common_dir else f"worktree-{self.git_dir.name}"
         return self.state_dir / "checkouts" / name
 
-    def run(self, *args: str, stdin: bytes = b"", index: Path | None = None, timeout: float | None = None) -> bytes:
+    def run(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
-        return _run((*SAFE, *args), self.root, env, stdin, timeout)
+        return _run((*SAFE, *args), self.root, env, stdin)
 
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
@@ -103,15 +103,14 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
     """Wait for a started command and give its output; GitError if it failed."""
     out, err = process.communicate(stdin)
     if process.returncode:
-        raise _failure([str(process.args)], process.returncode, err, "")
+        raise failure([str(process.args)], process.returncode, err, "")
     return out
 
 
-def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float | None) -> bytes:
+def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:
     try:
         done = subprocess.run(
-            (_git(env), *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, timeout=timeout,
-            check=False,
+            (_git(env), *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, check=False
         )  # fmt: skip
     except OSError as error:
         if not cwd.is_dir():
@@ -121,11 +120,11 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes,
         raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
     if done.returncode:
         verbs = [arg for arg in args if arg not in SAFE]
-        raise _failure(verbs, done.returncode, done.stderr, str(cwd))
+        raise failure(verbs, done.returncode, done.stderr, str(cwd))
     return done.stdout
 
 
-def _failure(words: list[str], code: int, stderr: bytes, where: str) -> GitError | EnvironmentProblem:
+def failure(words: list[str], code: int, stderr: bytes, where: str) -> GitError | EnvironmentProblem:
     """A failed command's error: trouble with the disk by its name, all else as git says it."""
     said = stderr.decode("utf-8", "replace").strip()
     if code == -signal.SIGXFSZ:
@@ -150,7 +149,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:
-        answer = os.fsdecode(_run((*SAFE, *ask), start, env, b"", None)).removesuffix("\n").split("\n")
+        answer = os.fsdecode(_run((*SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error

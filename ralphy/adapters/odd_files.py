@@ -7,13 +7,16 @@ look for such ones everywhere before each call would cost more than the call: th
 from __future__ import annotations
 
 import os
+import selectors
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from ralphy.adapters.files import is_odd
-from ralphy.adapters.git import Repository
+from ralphy.adapters.git import Repository, failure
 
 PATIENCE_S = 20.0
 _READ_BY_GIT = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
@@ -32,15 +35,47 @@ def remove_odd(path: Path) -> bool:
 
 def run_wary(repository: Repository, *args: str, index: Path | None = None) -> bytes:
     """A git command that reads the working tree; odd files that keep it waiting are removed, and it is run again."""
-    try:
-        return repository.run(*args, index=index, timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
+    with repository.start(*args, index=index) as process:
+        try:
+            out, err = _printed(process, PATIENCE_S)
+        except BaseException:  # else its end would be waited for
+            process.kill()
+            raise
+    if process.returncode == -signal.SIGKILL:
         for path in _odd_in(str(repository.root)):
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108 - a name, as it was found
         if index:
             index.with_suffix(".lock").unlink(missing_ok=True)
         return repository.run(*args, index=index)
+    if process.returncode:
+        raise failure(list(args), process.returncode, err, str(repository.root))
+    return out
+
+
+def _printed(process: subprocess.Popen[bytes], patience_s: float) -> tuple[bytes, bytes]:
+    """What a command prints on both its outputs; it is killed if it has not closed them in time.
+
+    Not `communicate` with a timeout: that sleeps between looks at whether the process has ended.
+    """
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.close()
+    told: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
+    end = time.monotonic() + patience_s
+    with selectors.DefaultSelector() as waiting:
+        for fd in told:
+            waiting.register(fd, selectors.EVENT_READ)
+        while waiting.get_map():
+            ready = waiting.select(max(end - time.monotonic(), 0.0))
+            if not ready:
+                process.kill()
+                break
+            for key, _ in ready:
+                told[key.fd].append(os.read(key.fd, 1 << 16))
+                if not told[key.fd][-1]:
+                    waiting.unregister(key.fd)
+    out, err = (b"".join(pieces) for pieces in told.values())
+    return out, err
 
 
 def _odd_in(root: str) -> Iterator[str]:
