@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -37,11 +36,11 @@ def run_wary(repository: Repository, *args: str, index: Path | None = None) -> b
     """A git command that reads the working tree; odd files that keep it waiting are removed, and it is run again."""
     with repository.start(*args, index=index) as process:
         try:
-            out, err = _printed(process, PATIENCE_S)
+            printed = _printed(process, PATIENCE_S)
         except BaseException:  # else its end would be waited for
             process.kill()
             raise
-    if process.returncode == -signal.SIGKILL:
+    if printed is None:
         for path in _odd_in(str(repository.root)):
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108 - a name, as it was found
@@ -49,12 +48,12 @@ def run_wary(repository: Repository, *args: str, index: Path | None = None) -> b
             index.with_suffix(".lock").unlink(missing_ok=True)
         return repository.run(*args, index=index)
     if process.returncode:
-        raise failure(list(args), process.returncode, err, str(repository.root))
-    return out
+        raise failure(list(args), process.returncode, printed[1], str(repository.root))
+    return printed[0]
 
 
-def _printed(process: subprocess.Popen[bytes], patience_s: float) -> tuple[bytes, bytes]:
-    """What a command prints on both its outputs; it is killed if it has not closed them in time.
+def _printed(process: subprocess.Popen[bytes], patience_s: float) -> tuple[bytes, bytes] | None:
+    """What a command prints on both its outputs; None if it had to be killed, since it did not close them in time.
 
     Not `communicate` with a timeout: that sleeps between looks at whether the process has ended.
     """
@@ -69,7 +68,7 @@ def _printed(process: subprocess.Popen[bytes], patience_s: float) -> tuple[bytes
             ready = waiting.select(max(end - time.monotonic(), 0.0))
             if not ready:
                 process.kill()
-                break
+                return None
             for key, _ in ready:
                 told[key.fd].append(os.read(key.fd, 1 << 16))
                 if not told[key.fd][-1]:
