@@ -151,6 +151,17 @@ def test_nor_do_they_run_when_ralphy_was_killed_and_starts_again(tmp_path: Path,
 LARGE = b"#!/bin/sh\nexit 0\n" + b"#" * (5 << 20)
 
 
+def with_large_hook(tmp_path: Path, meddling: str) -> tuple[Project, Path]:
+    """A project with a hook that is too large to be kept, and an agent that works and meddles with it."""
+    project = build(tmp_path, story("US-001"))
+    hook = project.repo / ".git" / "hooks" / "post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_bytes(LARGE)
+    hook.chmod(0o755)
+    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
+    return project, hook
+
+
 @pytest.mark.parametrize(("meddling", "left"), [
     ("chmod 600 .git/hooks/post-merge", LARGE),
     ("echo x >> .git/hooks/post-merge", None),
@@ -160,12 +171,7 @@ LARGE = b"#!/bin/sh\nexit 0\n" + b"#" * (5 << 20)
 def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
     tmp_path: Path, meddling: str, left: bytes | None
 ) -> None:
-    project = build(tmp_path, story("US-001"))
-    hook = project.repo / ".git" / "hooks" / "post-merge"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_bytes(LARGE)
-    hook.chmod(0o755)
-    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
+    project, hook = with_large_hook(tmp_path, meddling)
 
     ended = project.loop()
 
@@ -179,12 +185,7 @@ def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
     ("chmod 600 .git/hooks/post-merge", True), ("echo x >> .git/hooks/post-merge", False),
 ])  # fmt: skip
 def test_nor_when_ralphy_was_killed(tmp_path: Path, meddling: str, left: bool) -> None:
-    project = build(tmp_path, story("US-001"))
-    hook = project.repo / ".git" / "hooks" / "post-merge"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_bytes(LARGE)
-    hook.chmod(0o755)
-    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
+    project, hook = with_large_hook(tmp_path, meddling)
     assert drive(project, "die", "agent_ended", "1") == KILLED
 
     project.call("status", "login")
