@@ -161,7 +161,8 @@ def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
         place = status_view.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
         branch = str(w.store.load().raw.get("branchName") or w.feature_branch)
         seen, around = place.seen(), quick.surroundings(place, branch)
-        value = {**status_of(w), "working_on": _working_on(w)}
+        story = (w.history.open_run or {}).get("story")
+        value = {**status_of(w), "working_on": _working_on(w), "working_story": story}
         status_view.save(place, {**value, "surroundings": around, "breaker_open": _open_span(w, value)}, seen)
     return {**value, "running": quick.running_in(place)}
 

@@ -60,12 +60,15 @@ def now(where: str, feature: str | None) -> dict[str, Any] | None:
 
 
 def with_work(value: dict[str, Any]) -> dict[str, Any]:
-    """A view with what is worked on in the place of what comes next."""
-    working = value.pop("working_on", "")
+    """A view with what is worked on in the place of what comes next, and its story as `in_progress`."""
+    working, story = value.pop("working_on", ""), value.pop("working_story", None)
     if ahead := value.get("forecast"):
         ends_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + ahead["seconds"]))
         value = {**value, "forecast": {**ahead, "ends_at": ends_at}}
-    return {**value, "next": working} if working and value["running"] else value
+    if not working or not value["running"]:
+        return value
+    rows = [{**row, "status": "in_progress"} if row["id"] == story else row for row in value["stories"]]
+    return {**value, "next": working, "stories": rows}
 
 
 def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:

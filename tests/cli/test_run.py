@@ -202,6 +202,8 @@ def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
         bell.wait()
         status = call.json("status")[1]
         assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 is worked on, attempt 1")
+        assert [row["status"] for row in status["stories"]] == ["in_progress", "pending"]
+        assert call.json("status")[1]["stories"] == status["stories"]  # from the kept view, too
         assert call.json("why")[1]["decision"] == "RunAgent"
         assert call.json("abort", "logout")[1]["error"]["message"] == "no Ralphy works on logout now"
         asked = time.monotonic()
