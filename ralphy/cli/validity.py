@@ -84,11 +84,11 @@ def _all(call: Invocation) -> Iterator[Path]:
 def _bases(call: Invocation) -> Collection[str]:
     """The branches that no story's work may be on: the repository's own, where there is one."""
     from ralphy.adapters.documents import USUAL_BASES
-    from ralphy.engine.workspace import base_branch
+    from ralphy.engine.workspace import fixed_base
 
     try:
         repository = call.repository()
-        base = base_branch(repository, call.settings(repository).config)
+        base = fixed_base(repository, call.settings(repository).config)
     except RalphyError:  # outside of a repository, or with settings that are wrong: they are said by themselves
         base = ""
     return (base,) if base else USUAL_BASES

@@ -130,7 +130,7 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
         return ground(s)
     if tree.other_feature:
         return d.Wait(f"this checkout is on the branch of feature {tree.other_feature}; one feature at a time is "
-                      f"worked on in a checkout. When it is finished: git switch {tree.base}")  # fmt: skip
+                      f"worked on in a checkout. When it is finished: git switch {tree.base or 'BASE'}")  # fmt: skip
     if tree.has_branch_elsewhere:
         return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
     if not tree.branch:

@@ -22,7 +22,7 @@ from ralphy.engine.land import Landing, land, switch
 from ralphy.engine.observe import own_rows
 from ralphy.engine.restore import kept_numbers
 from ralphy.engine.verify import SATISFIED
-from ralphy.engine.workspace import Workspace, is_private
+from ralphy.engine.workspace import Workspace, fixed_base, is_private
 
 _ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
 _PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
@@ -124,9 +124,11 @@ def _run_at(s: Snapshot, at: float) -> str:
 def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     """The feature's branch begins with a commit of the feature folder and of what `ralphy init` wrote."""
     ensure_folder_files(w)
-    canonical = stories.canonical(s.prd)
-    if canonical is not s.prd or not s.has_prd_file:
-        w.store.save(_with_branch(w, canonical))
+    prd = stories.canonical(s.prd)
+    if s.tree.base != fixed_base(w.repository, w.config):  # HEAD will not tell it any more
+        prd = prd.with_workflow(base=s.tree.base)
+    if prd is not s.prd or not s.has_prd_file:
+        w.store.save(_with_branch(w, prd))
     tree, paths = _stage(w, s)
     switch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", tree, paths)
     w.say(f"the work is on branch {s.tree.feature_branch}")

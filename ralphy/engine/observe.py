@@ -13,7 +13,7 @@ from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, read_mark
 from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers
-from ralphy.core.errors import Conflict
+from ralphy.core.errors import Conflict, InvalidInput
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.core.stories import canonical
 from ralphy.engine.baseline import known_baseline
@@ -81,9 +81,13 @@ def _unfinished(w: Workspace) -> str:
 
 def _tree(w: Workspace, prd: Prd, unfinished: str) -> Tree:
     branch, head = git.head_of(w.repository)
-    base = base_branch(w.repository, w.config)
+    base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
     w.branch = str(prd.raw.get("branchName") or "")
     mine = w.feature_branch
+    if mine == base and not unfinished:
+        raise InvalidInput(f"the feature's branch is {mine}, which is the base branch",
+                           where=w.feature.in_repository("prd.json"),
+                           hint="set branchName to another one, or git.base in .ralphy/config.yaml")  # fmt: skip
     if not head and unfinished:  # the dead run has deleted its branch: recovery puts it back
         return Tree(head="", branch=branch, base=base, feature_branch=mine, code="")
     if not head:

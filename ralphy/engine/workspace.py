@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ralphy.adapters import git
+from ralphy.adapters.documents import USUAL_BASES
 from ralphy.adapters.feature import NOT_COMMITTED, Digests, Feature
 from ralphy.adapters.files import read_regular
 from ralphy.adapters.git import Repository
@@ -228,19 +229,25 @@ def open_workspace(
     journal = Journal(repository.state_dir / "journal.jsonl", values_of(env))
     history = History(feature.name, checkout=repository.checkout_dir.name, breaker=Breaker(config.breaker))
     journal.catch_up(history)
-    base = base_branch(repository, config)
+    base = fixed_base(repository, config)  # any other is looked at with the branch that HEAD is on (`observe`)
     store = PrdStore(feature.file("prd.json"), feature.in_repository("prd.json"), (base,) if base else ())
     return Workspace(repository, feature, config, checks, env, journal, history, store, checkout)
 
 
-def base_branch(repository: Repository, config: Config) -> str:
-    """The branch that the work starts from and the pull request goes to: set, or main, master, or the current."""
+def base_branch(repository: Repository, config: Config, noted: str = "") -> str:
+    """The branch that the work starts from and the pull request goes to: a fixed one, or the one that the feature's
+    branch began on (`noted`), or the current one; "" where that is a feature's."""
+    head = git.head_of(repository)[0]
+    here = "" if head.startswith(config.git.branch_prefix) else head
+    return fixed_base(repository, config) or noted or here
+
+
+def fixed_base(repository: Repository, config: Config) -> str:
+    """The base branch as far as it does not depend on where HEAD stands: set, or main, or master; else ""."""
     if config.git.base:
         return config.git.base
-    for name in ("main", "master"):
-        if git.resolve(repository, f"refs/heads/{name}"):
-            return name
-    return git.head_of(repository)[0]
+    usual = (name for name in USUAL_BASES if git.resolve(repository, f"refs/heads/{name}"))
+    return next(usual, "")
 
 
 def repository_token(repository: Repository) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.core.errors import ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, story, works
 
 HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}
@@ -51,6 +51,34 @@ def test_the_branch_begins_with_the_feature_folder_as_its_first_commit(waiting: 
     assert {"PRD.md", "SPEC.md", "prd.json", ".gitignore"} <= set(names)
     assert "APPROVED" not in names
     assert waiting.trailer("Ralphy-Event", first) == "branch login"
+
+
+@pytest.mark.parametrize("named", [{}, {"branchName": "sign-in"}])
+def test_a_base_that_has_no_usual_name_is_known_to_the_end(tmp_path: Path, named: Act) -> None:
+    project, remote = build(tmp_path, gates={"spec": "auto", "qa": "auto"}), tmp_path / "remote.git"
+    project.plan(story("US-001"), **named)
+    project.git("branch", "--move", "trunk")
+    project.git("init", "--quiet", "--bare", str(remote))
+    project.git("remote", "add", "origin", str(remote))
+
+    ended = [project.loop(last_step="qa"), project.loop()]
+
+    assert [end.code for end in ended] == [ExitCode.DONE, ExitCode.DONE]
+    assert project.prd()["workflow"]["base"] == "trunk"
+    assert "git diff --stat trunk...HEAD" in project.prompts("pr")[0]
+    pushed = project.git("ls-remote", "--heads", "origin").split()[1::2]
+    assert pushed == [f"refs/heads/{named.get('branchName', 'ralph/login')}"]
+
+
+def test_the_base_itself_is_never_worked_on_whatever_its_name(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("branch", "--move", "trunk")
+    project.plan(story("US-001"), branchName="trunk")
+
+    with pytest.raises(InvalidInput, match="which is the base branch"):
+        project.loop()
+
+    assert project.git("log", "--format=%s", "-1", "trunk") == "chore: settings"
 
 
 @pytest.mark.fault("S1")
