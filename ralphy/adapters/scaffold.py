@@ -19,7 +19,7 @@ from ralphy.adapters.files import read_regular, read_text, replace_file
 from ralphy.core.config import Check
 from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput
 
-STEP_PROMPTS = ("spec.md.j2", "story.md.j2", "qa.md.j2", "pr.md.j2")
+STEP_PROMPTS = ("spec.md.j2", "story.md.j2", "split.md.j2", "qa.md.j2", "pr.md.j2")
 SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 INCLUDE_LINE = "-include .ralphy/ralphy.mk"
@@ -35,6 +35,7 @@ _REPOSITORY_IGNORE = """\
 *
 !.gitignore
 !config.yaml
+!secrets-allow
 !ralphy.mk
 !prompts/
 !prompts/*

@@ -59,7 +59,8 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         try:
             made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
-            _require_no_secrets(w, ran, made.files if made else {})
+            if made:
+                _require_no_secrets(w, ran, made.files)
         except InvalidInput as error:
             made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
         if made is None:
@@ -70,8 +71,8 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
 
 
 def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> None:
-    """Raises InvalidInput for a document that holds a key or a token."""
-    draft = ran.handed_in("stories.json") if files else None
+    """Raises InvalidInput for a document, or a draft of stories, that holds a key or a token."""
+    draft = ran.handed_in("stories.json")
     for name, data in {**files, **({"stories.json": draft} if draft else {})}.items():
         for found in secrets_in_document(w, name, data):
             raise InvalidInput(found, hint="name it, do not write it out")

@@ -244,11 +244,11 @@ def test_what_was_written_is_recorded_with_its_digests(tmp_path: Path) -> None:
 def test_git_keeps_the_settings_and_not_what_runs_leave(git_repo: Path, git: RunGit) -> None:
     set_up(git_repo)
     init_prompts(git_repo)
-    for name in ("streams/r1.ndjson", "written.json"):
+    for name in ("streams/r1.ndjson", "written.json", "secrets-allow"):
         (git_repo / ".ralphy" / name).parent.mkdir(exist_ok=True)
         (git_repo / ".ralphy" / name).write_text("x", encoding="utf-8")
     seen = set(git("status", "--porcelain", "--untracked-files=all").replace("?? ", "").splitlines())
-    assert seen == {*MADE, *(f".ralphy/prompts/{name}" for name in STEP_PROMPTS)}
+    assert seen == {*MADE, ".ralphy/secrets-allow", *(f".ralphy/prompts/{name}" for name in STEP_PROMPTS)}
 
 
 def test_copied_prompts_work_as_they_are_and_are_the_ones_used(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ralphy.core.secrets import mark_of
 from tests.core.test_secrets import PLANTED, noise
-from tests.engine.building import AGENT, Project, assert_clean, build, story, works
+from tests.engine.building import AGENT, Project, assert_clean, breaks, build, story, works
 
 KEY = PLANTED["an Anthropic key"]
 SLACK = PLANTED["a Slack token"]
@@ -182,6 +182,26 @@ def test_a_document_with_a_key_goes_back_to_its_agent(tmp_path: Path) -> None:
     assert project.read("QA_REPORT.md") == report
     assert [outcome for step, outcome in project.outcomes() if step == "qa"] == ["rejected", "succeeded"]
     assert KEY not in everything_written(project)
+
+
+@pytest.mark.parametrize("step", ["spec", "split"])
+def test_a_draft_of_stories_with_a_key_goes_back_too(tmp_path: Path, step: str) -> None:
+    def draft(text: str) -> dict[str, Any]:
+        return {"outbox": {"stories.json": {"userStories": [story("US-001", description=f"Use {text}")]}}}
+
+    project = build(tmp_path, limits={"max_attempts": 1, "max_splits": 1})
+    if step == "spec":
+        project.write("SPEC.md", "# Spec\n\n## US-001\n")  # by hand: only the stories are asked for
+    else:
+        project.plan(story("US-001"))
+        (project.folder / "PRD.md").unlink()
+    project.play(**{step: [draft(KEY), draft("the environment")]}, stories={"*": [breaks(), works()]})
+
+    project.loop()
+
+    assert project.outcomes().count(("US-001" if step == "split" else step, "rejected")) >= 1
+    assert KEY not in everything_written(project)
+    assert "the environment" in project.read("prd.json")
 
 
 @pytest.mark.fault("G18")
