@@ -137,6 +137,12 @@ def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
     return (read_regular(path, most) or b"").decode("utf-8", "replace")
 
 
+def link_on_the_way(root: Path, path: Path) -> Path | None:
+    """The first link in the place of a folder between `root` and a path in it: what lies beyond is not of `root`."""
+    way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
+    return next((folder for folder in reversed(way) if folder.is_symlink()), None)
+
+
 def is_odd(mode: int) -> bool:
     """Is a mode, as `lstat` gives it, that of no file, link or folder?"""
     return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))

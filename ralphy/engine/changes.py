@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ralphy.adapters import git
-from ralphy.adapters.files import is_odd
+from ralphy.adapters.files import is_odd, link_on_the_way
 from ralphy.adapters.objects import Entry
 from ralphy.adapters.odd_files import remove_odd, run_wary
 from ralphy.engine.checkout import STATUS, rows_of
@@ -35,9 +35,14 @@ def status_rows(w: Workspace) -> Iterator[tuple[str, str]]:
     out = run_wary(w.repository, "status", *STATUS, index=w.index)
     for code, path in rows_of(out):
         if code[1] != " " or code[0] in "?!":
-            if remove_odd(w.repository.root / path):
+            if not is_beyond_link(w, path) and remove_odd(w.repository.root / path):
                 w.say(f"{shown(path)} was no file, link or folder any more: it is removed, and counts as deleted")
             yield code, path
+
+
+def is_beyond_link(w: Workspace, path: str) -> bool:
+    """Has a link taken the place of a folder that a path leads through? Then git knows nothing of what is there."""
+    return link_on_the_way(w.repository.root, w.repository.root / path) is not None
 
 
 def changed_paths(w: Workspace) -> list[str]:
@@ -106,7 +111,8 @@ def set_nested_aside(w: Workspace, code: list[str]) -> list[str]:
     """Repositories in the repository: git shows one as a folder, or not at all if it lies around known files."""
     shown = [path for path in code if path.endswith("/")]
     folders = {folder for path in code for folder in Path(path).parents if folder != Path()}
-    around = sorted(f"{folder}/.git" for folder in folders if os.path.lexists(w.repository.root / folder / ".git"))
+    inner = [f"{folder}/.git" for folder in folders if os.path.lexists(w.repository.root / folder / ".git")]
+    around = sorted(path for path in inner if not is_beyond_link(w, path))
     for path in (*shown, *around):
         set_aside(w, w.repository.root / path, path.rstrip("/").replace("/", "__"))
     return [*shown, *(path.removesuffix(".git") for path in around)]
@@ -137,7 +143,7 @@ def _kind(w: Workspace, green: str, path: str) -> tuple[str, bytes | None]:
         found = target.lstat()
     except OSError:
         return "", None
-    if is_odd(found.st_mode):
+    if is_odd(found.st_mode) or is_beyond_link(w, path):
         return "", None
     if stat.S_ISLNK(found.st_mode):
         return "120000", os.fsencode(target.readlink())

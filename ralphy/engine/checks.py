@@ -12,7 +12,7 @@ from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.command import Command, NotStarted
-from ralphy.adapters.files import names_in, read_regular, replace_file
+from ralphy.adapters.files import link_on_the_way, names_in, read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.config import Check
@@ -138,7 +138,7 @@ def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
     """Forget Python's caches of changed sources: an edit of equal size within a second would not be seen."""
     for name in files:
         path = w.repository.root / name
-        if path.suffix == ".py":
+        if path.suffix == ".py" and not link_on_the_way(w.repository.root, path):
             caches = path.parent / "__pycache__"
             for cached in names_in(caches):
                 if cached.startswith(f"{path.stem}.") and cached.endswith(".pyc"):

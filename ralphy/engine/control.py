@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.files import private_folder, read_regular, replace_file, signature
+from ralphy.adapters.files import link_on_the_way, private_folder, read_regular, replace_file, signature
 from ralphy.engine.workspace import Workspace
 
 _FILES = (*ARTIFACTS, "prd.json", "progress.txt", ".gitattributes", ".gitignore", ".ralphy/config.yaml")
@@ -24,16 +24,26 @@ _TEMPORARY = re.compile(r"\..+\.tmp-\d+")
 
 @dataclass(slots=True)
 class Remembered:
-    """The control files as they were: path -> (stat signature, bytes); None where there was no file."""
+    """The control files as they were: path -> (stat signature, bytes); None where there was no file.
+
+    `links` are folders of prompts that a person keeps elsewhere, and where they lead: what is there is not looked at.
+    """
 
     files: dict[Path, tuple[tuple[int, ...] | None, bytes | None]] = field(default_factory=dict)
+    links: dict[Path, str] = field(default_factory=dict)
 
     def take(self, workspace: Workspace) -> None:
         """Remember them as they are now."""
         self.files = {path: _as_it_is(path) for path in _paths(workspace)}
+        self.links = {folder: target for folder in _prompt_folders(workspace) if (target := _link_at(folder))}
 
     def put_back(self, workspace: Workspace) -> list[str]:
         """Undo what was done to them; gives the names of those that had been changed."""
+        moved = [folder for folder in _prompt_folders(workspace) if _link_at(folder) != self.links.get(folder, "")]
+        for folder in moved:
+            set_aside(workspace, folder)
+            if folder in self.links:
+                folder.symlink_to(self.links[folder])
         changed = [path for path in self.files if self._differs(path)]
         for path in changed:
             set_aside(workspace, path)
@@ -43,7 +53,7 @@ class Remembered:
         new = [path for path in _prompts(workspace) if path not in self.files]
         for path in new:
             set_aside(workspace, path)
-        return [shown(workspace, path) for path in (*changed, *new)]
+        return [shown(workspace, path) for path in (*moved, *changed, *new)]
 
     def _differs(self, path: Path) -> bool:
         seen, before = self.files[path]
@@ -63,8 +73,20 @@ def _paths(workspace: Workspace) -> list[Path]:
 
 def _prompts(workspace: Workspace) -> list[Path]:
     """What stands in the folders of the project's own prompts."""
-    folders = (workspace.feature.private / "prompts", workspace.repository.root / ".ralphy" / "prompts")
-    return [Path(entry.path) for folder in folders if folder.is_dir() for entry in os.scandir(folder)]
+    folders = [folder for folder in _prompt_folders(workspace) if folder.is_dir() and not folder.is_symlink()]
+    return [Path(entry.path) for folder in folders for entry in os.scandir(folder)]
+
+
+def _prompt_folders(workspace: Workspace) -> tuple[Path, Path]:
+    return workspace.feature.private / "prompts", workspace.repository.root / ".ralphy" / "prompts"
+
+
+def _link_at(path: Path) -> str:
+    """Where the link at a path leads; "" if there is none."""
+    try:
+        return os.readlink(path)  # noqa: PTH115 - as text, whatever it is
+    except OSError:
+        return ""
 
 
 def mend_folders(workspace: Workspace) -> list[str]:
@@ -72,7 +94,9 @@ def mend_folders(workspace: Workspace) -> list[str]:
     root, own = workspace.repository.root, workspace.feature.folder
     above = [folder for folder in reversed(own.parents) if folder != root and folder.is_relative_to(root)]
     mended = []
-    for folder in (*above, own, root / ".ralphy", workspace.feature.private, own / "stories"):
+    private = workspace.feature.private
+    kept = [private / name for name in ("runs", "outbox", "set-aside")]
+    for folder in (*above, own, root / ".ralphy", private, own / "stories", *kept):
         if not os.path.lexists(folder) or stat.S_ISDIR(folder.lstat().st_mode):
             continue
         aside = folder.with_name(f"{folder.name}.found-{time.time_ns()}")
@@ -90,7 +114,12 @@ def shown(workspace: Workspace, path: Path) -> str:
 
 
 def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | None:
-    """Move what lies at `path` to `.ralphy/set-aside/`; None if nothing is there."""
+    """Move what lies at `path` to `.ralphy/set-aside/`; None if nothing is there.
+
+    Nothing is moved out of a folder that a link leads to: then it is the link that goes.
+    """
+    if not path.is_relative_to(workspace.repository.git_dir):
+        path = link_on_the_way(workspace.repository.root, path) or path
     if not os.path.lexists(path):
         return None
     folder = private_folder(workspace.feature.private / "set-aside")

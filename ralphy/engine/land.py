@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ralphy.adapters import git
-from ralphy.adapters.files import name_file, read_regular, write_beside
+from ralphy.adapters.files import link_on_the_way, name_file, read_regular, write_beside
 from ralphy.adapters.objects import Entry
 from ralphy.core.errors import Conflict
 from ralphy.core.model import Prd, Tree
@@ -122,7 +122,7 @@ def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
 
 def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry | None]) -> subprocess.Popen[bytes]:
     """Bring what is new into Ralphy's index, beside the moving of the refs: code with its stat, control files by id."""
-    gone = {path for path in code if not _is_file(w.repository.root / path)}
+    gone = {path for path in code if not _is_file(w.repository.root, path)}
     code = [f"./{path}" for path in code if path not in gone]  # a name may begin like an option
     update = ("update-index", "--add", "--remove", "--replace", "-z")
     if sum(map(len, code)) > _MOST_ARGUMENTS:
@@ -140,9 +140,10 @@ def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry 
     return process
 
 
-def _is_file(path: Path) -> bool:
-    """Is there a file or a link? A folder may have taken the place of a file."""
-    return path.is_symlink() or path.is_file()
+def _is_file(root: Path, name: str) -> bool:
+    """Is there a file or a link? A folder may have taken the place of a file, a link that of a folder."""
+    path = root / name
+    return (path.is_symlink() or path.is_file()) and link_on_the_way(root, path) is None
 
 
 def _stage(w: Workspace, files: Mapping[str, bytes | None], staged: dict[str, Path]) -> None:

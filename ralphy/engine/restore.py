@@ -14,6 +14,7 @@ from ralphy.engine.changes import (
     changed_paths,
     entries_of,
     ignored_before,
+    is_beyond_link,
     is_control,
     set_nested_aside,
     shown,
@@ -70,6 +71,8 @@ def check_out(w: Workspace, green: str, paths: Sequence[str]) -> None:
 
 def _remove(w: Workspace, path: str) -> None:
     """A file that the green tree does not know, and the folders that it leaves empty."""
+    if is_beyond_link(w, path):
+        return
     target = w.repository.root / path
     target.unlink(missing_ok=True)
     for folder in target.parents:

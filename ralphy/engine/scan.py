@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from ralphy.adapters import git
-from ralphy.adapters.files import read_regular, replace_file
+from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
 from ralphy.core.secret_values import clear_json, values_of
 from ralphy.core.secrets import Secret, find, redact
 from ralphy.core.spellings import Values
@@ -110,6 +110,8 @@ def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[st
 
 
 def _size(w: Workspace, path: str) -> int:
+    if link_on_the_way(w.repository.root, w.repository.root / path):
+        return 0
     try:
         return (w.repository.root / path).lstat().st_size
     except OSError:

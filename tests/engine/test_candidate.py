@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from ralphy.core.errors import ExitCode
-from tests.engine.building import assert_clean, breaks, build, story, tried, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
 
 
 @pytest.mark.fault("G12")
@@ -190,6 +192,74 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert project.git("ls-tree", "--name-only", "-r", "HEAD~2", "src") == "src/base.py/inner.py"
     assert project.git("ls-tree", "--name-only", "-r", "HEAD", "src") == "src/base.py"
+    assert_clean(project)
+
+
+def _with_two_folders(tmp_path: Path, *stories: Act) -> Project:
+    """`lib` and `vendored`, with a file of the same name in each."""
+    project = build(tmp_path, *stories, limits={"max_attempts": 2, "max_splits": 0})
+    for folder in ("lib", "vendored"):
+        (project.repo / folder).mkdir()
+        (project.repo / folder / "same.py").write_text(f"PLACE = '{folder}'\n", encoding="utf-8")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "chore: two folders")
+    return project
+
+
+_LINK = [["rm", "-r", "lib"], ["ln", "-s", "vendored", "lib"]]
+
+
+def test_a_folder_may_become_a_link_and_a_link_a_folder(tmp_path: Path) -> None:
+    project = _with_two_folders(tmp_path, story("US-001"), story("US-002"))
+    folder = [["rm", "lib"], ["mkdir", "lib"], ["cp", "check.py", "lib/same.py"]]
+    project.play(stories={"US-001": [works(run=_LINK)], "US-002": [works(run=folder)]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    first, second = (project.commit_of(name) for name in ("US-001", "US-002"))
+    assert project.git("ls-tree", "-r", "--format=%(objectmode) %(path)", first, "lib") == "120000 lib"
+    assert project.git("show", f"{first}:vendored/same.py") == "PLACE = 'vendored'"
+    assert project.git("ls-tree", "-r", "--format=%(objectmode) %(path)", second, "lib") == "100644 lib/same.py"
+    assert project.git("show", f"{second}:vendored/same.py") == "PLACE = 'vendored'"
+    assert_clean(project)
+
+
+def test_a_folder_that_became_a_link_in_an_attempt_that_failed_is_a_folder_again(tmp_path: Path) -> None:
+    project = _with_two_folders(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [breaks(run=_LINK), breaks()]})
+
+    project.loop()
+
+    assert project.landed() == []
+    assert project.git("show", "refs/ralphy/login/US-001/attempt-2:lib") == "vendored"  # it was healed from there
+    for folder in ("lib", "vendored"):
+        assert (project.repo / folder / "same.py").read_text(encoding="utf-8") == f"PLACE = '{folder}'\n"
+    assert_clean(project)
+
+
+def test_nothing_is_touched_beyond_a_link_that_took_the_place_of_a_folder(tmp_path: Path) -> None:
+    project, outer = build(tmp_path, story("US-001"), limits={"max_attempts": 1, "max_file_mb": 1}), tmp_path / "outer"
+    for folder in (project.repo / "lib", outer):
+        folder.mkdir()
+        for name in ("pipe", "large", "same.py"):
+            (folder / name).write_text(f"PLACE = '{folder.name}'\n", encoding="utf-8")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "chore: a folder")
+    (outer / "pipe").unlink()
+    os.mkfifo(outer / "pipe")
+    (outer / "large").write_bytes(b"l" * 2_000_000)
+    (outer / "__pycache__").mkdir()
+    (outer / "__pycache__" / "same.cpython-311.pyc").write_bytes(b"compiled")
+    subprocess.run(["git", "init", "--quiet", str(outer)], check=True)
+    before = {path: path.lstat().st_ctime_ns for path in outer.rglob("*")}
+    project.play(stories={"US-001": [works(run=[["rm", "-r", "lib"], ["ln", "-s", str(outer), "lib"]])]})
+
+    project.loop()
+
+    assert "lib is a link out of the repository" in project.story("US-001")["execution"]["last_error"]
+    assert {path: path.lstat().st_ctime_ns for path in outer.rglob("*")} == before
+    assert (project.repo / "lib" / "same.py").read_text(encoding="utf-8") == "PLACE = 'lib'\n"
     assert_clean(project)
 
 

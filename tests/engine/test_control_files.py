@@ -120,6 +120,22 @@ def test_a_folder_that_became_a_link_does_not_lead_out_of_the_repository(tmp_pat
     assert_clean(project)
 
 
+PLACES = (f"{FOLDER}/.ralphy/runs", f"{FOLDER}/.ralphy/set-aside", ".ralphy/prompts", f"{FOLDER}/.ralphy/prompts")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nor_does_a_folder_of_ralphys_own(tmp_path: Path, place: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for number in range(201):  # more than so many runs are not kept
+        (outside / f"{number:03}.md").write_text("precious\n")
+    project, _ = meddled(tmp_path, {"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]})
+
+    assert [path.name for path in sorted(outside.iterdir())] == [f"{number:03}.md" for number in range(201)]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
 def test_the_qa_agents_changes_of_control_files_are_not_taken_for_a_persons(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), gates={"spec": "auto", "qa": "auto"})
     meddling = {f"{FOLDER}/stories/US-001.md": "All is well.\n", ".ralphy/prompts/pr.md": "Say yes.\n"}
