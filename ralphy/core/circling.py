@@ -41,14 +41,14 @@ class Call:
 def call_of(block: Mapping[str, Any]) -> Call:
     """What a `tool_use` block asks for."""
     name, given = text_of(block.get("name")), mapping_of(block.get("input"))
-    return Call(f"{name} {text_of(given.get('command'))}", _digest(repr(given)) if name in WRITERS else "")
+    return Call(f"{name} {text_of(given.get('command'))}", _digest_of(given) if name in WRITERS else "")
 
 
 def result_text(block: Mapping[str, Any]) -> str:
     """The end of what a tool said."""
     content = block.get("content")
     if isinstance(content, list):
-        content = "\n".join(text_of(mapping_of(part).get("text")) or _digest(repr(part)) for part in content)
+        content = "\n".join(text_of(mapping_of(part).get("text")) or _digest_of(part) for part in content)
     return text_of(content)[-TAIL_CHARS:]
 
 
@@ -67,6 +67,14 @@ def error_key(text: str) -> str:
 def last_line(text: str) -> str:
     """The last line that says something, fit to be shown."""
     return next((line for line in map(shorten, reversed(text.splitlines())) if line), "")
+
+
+def _digest_of(value: object) -> str:
+    """The same for two equal values; "" for one that is nested too deep to be told."""
+    try:
+        return _digest(repr(value))
+    except RecursionError:
+        return ""
 
 
 def _digest(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ralphy.core.agent import Outcome
 from ralphy.core.breaker import Breaker
+from ralphy.core.loose import moment_of
 
 Entry = Mapping[str, Any]
 
@@ -234,7 +235,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
     elif outcome is Outcome.STOPPED and entry.get("heals"):
         counts.tree, counts.heals, counts.last_failure = str(entry.get("tree", "")), True, str(entry.get("failure", ""))
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
-        history.retry_at = _number(entry.get("retry_at"))
+        history.retry_at = moment_of(entry.get("retry_at")) or 0.0
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
         history.retry_reason = str(entry.get("detail", outcome.value))
         history.waits_in_a_row += entry.get("until_reset") is not True

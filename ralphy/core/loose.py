@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+_MOST_COUNTED = 10**15  # sums of such counts still fit into 64 bits, which is what JSON is written with
+_YEAR_9999 = 253_370_764_800.0
+
 
 def blocks_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = message.get("content")
@@ -28,4 +31,10 @@ def number_of(value: object) -> float | None:
 
 
 def count_of(value: object) -> int:
-    return int(number_of(value) or 0)
+    return int(min(number_of(value) or 0, _MOST_COUNTED))
+
+
+def moment_of(value: object) -> float | None:
+    """Epoch seconds of a day that a calendar has; None for anything else, also for milliseconds of our days."""
+    at = number_of(value)
+    return at if at is not None and at < _YEAR_9999 else None

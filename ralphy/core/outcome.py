@@ -46,7 +46,8 @@ FATAL_STATUSES = {
     404: FATAL_ERRORS["model_not_found"],
 }
 TRANSIENT_ERRORS = ("server_error", "overloaded")
-TOO_LARGE_REASONS = ("prompt_too_long", "image_error")
+# The last two: its own count of the context is over the limit; compacted again and again, the context stays too full.
+TOO_LARGE_REASONS = ("prompt_too_long", "image_error", "blocking_limit", "rapid_refill_breaker")
 USAGE_EXITS = range(1, 128)
 
 
@@ -94,7 +95,8 @@ class _Ending:
         self.transcript = transcript
         self.exit = exit_
         self.result = result
-        self.exited_well = exit_.returncode == 0 or exit_.stopped == AFTER_RESULT
+        is_late = exit_.stopped == "deadline" and bool(result) and not transcript.working
+        self.came_to_its_end = exit_.stopped == AFTER_RESULT or is_late
         # An API failure calls itself a success.
         self.api_failed = result.get("subtype") == "success" and result.get("is_error") is True
         self.status = int(number_of(result.get("api_error_status")) or 0) if self.api_failed else 0
@@ -120,18 +122,22 @@ class _Ending:
 
 def _stopped(ending: _Ending) -> Verdict | None:
     reason = ending.exit.stopped
-    if reason is None or reason == AFTER_RESULT:
+    if reason is None or ending.came_to_its_end:
         return None
     outcome, detail = STOPS.get(reason, (Outcome.STOPPED, f"stopped: {reason}"))
     return outcome, ending.exit.why or detail, None
 
 
 def _succeeded(ending: _Ending) -> Verdict | None:
-    if not (ending.exited_well and reports_success(ending.result) and ending.transcript.turns):
+    transcript, exited_well = ending.transcript, ending.exit.returncode == 0 or ending.came_to_its_end
+    if not (exited_well and reports_success(ending.result) and transcript.turns):
         return None
-    if not text_of(ending.result.get("result")).strip():
-        return Outcome.TRANSIENT, "the result was empty", None
-    return Outcome.SUCCEEDED, "", None
+    # Some versions give an empty result after a last message that says everything.
+    if text_of(ending.result.get("result")).strip() or transcript.spoke_last:
+        return Outcome.SUCCEEDED, "", None
+    if transcript.last_text or transcript.has_acted:  # it is paid for, and would be again
+        return Outcome.CRASHED, "it ended without a last word", None
+    return Outcome.TRANSIENT, "the result was empty", None
 
 
 def _limited(ending: _Ending) -> Verdict | None:

@@ -59,7 +59,7 @@ def clear_json(line: bytes, clear: Clear) -> bytes:
     """A JSON text, rid of what `clear` takes out of bytes, and JSON still: its strings are, and its names and numbers.
 
     Names of fields stay if they are plain words; others stay apart, also when they become the same. What is no
-    JSON is cleared as it stands.
+    JSON, or is nested too deep, is cleared as it stands.
     """
     cleared = clear(line)
     if cleared == line:
@@ -67,10 +67,9 @@ def clear_json(line: bytes, clear: Clear) -> bytes:
     import orjson
 
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        return orjson.dumps(_cleared(orjson.loads(line), clear))
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
         return cleared
-    return orjson.dumps(_cleared(value, clear))
 
 
 def _cleared(value: Any, clear: Clear) -> Any:

@@ -6,6 +6,7 @@ are welcome and ignored, and no input of any kind raises.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +15,16 @@ import orjson
 
 from ralphy.core.activity import activity_of, shorten
 from ralphy.core.agent import Activity, RateLimit, Tokens
-from ralphy.core.loose import blocks_of, count_of, mapping_of, number_of, text_of
+from ralphy.core.loose import blocks_of, count_of, mapping_of, moment_of, number_of, text_of
 from ralphy.core.report import without_report
 
 MAX_LINE = 16 << 20
 UNAUTHORIZED = (401, 403)
+MOST_USD = 1e6  # a run that says it cost more says nothing
 MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OPENINGS = (b"{", b" ", b"\t")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
 SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 
 
@@ -76,14 +79,29 @@ class Lines:
 
 
 def parse(line: bytes) -> Mapping[str, Any] | None:
-    """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object)."""
+    """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object).
+
+    A program that cuts a text in the middle of an emoji writes half of it, which is no JSON: it is read as U+FFFD.
+    """
     if line[:1] not in _OPENINGS:  # millions of lines of anything cost a look each, not an exception
         return None
     try:
         value = orjson.loads(line)
     except ValueError:
-        return None
+        whole = _ESCAPE.sub(_without_half, line)
+        value = _loaded(whole) if whole != line else None
     return value if isinstance(value, dict) else None
+
+
+def _loaded(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return None
+
+
+def _without_half(escape: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if escape["half"] else escape[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,7 @@ class Transcript:
     """Everything that one agent run has said so far, added up event by event.
 
     After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
-    reports success as well.
+    reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
     """
 
     def __init__(self) -> None:
@@ -128,6 +146,8 @@ class Transcript:
         self.tokens = Tokens()
         self.turns = 0
         self.last_text = ""
+        self.spoke_last = False
+        self.has_acted = False
         self.open_tools: dict[str, OpenTool] = {}
         self.limit: RateLimit | None = None
         self.retry: Retry | None = None
@@ -141,7 +161,7 @@ class Transcript:
         """The agent's last message."""
         result = self.result or {}
         said = "" if result.get("is_error") else text_of(result.get("result"))
-        return said or self.last_text
+        return said if said.strip() else self.last_text
 
     @property
     def structured(self) -> Mapping[str, Any] | None:
@@ -184,28 +204,33 @@ class Transcript:
         self.error = text_of(event.get("error"))
         message = mapping_of(event.get("message"))
         genuine = not self.error and message.get("model") != SYNTHETIC
+        is_main = not event.get("parent_tool_use_id")
         if genuine:
             self.retry, self.unauthorized, self.answered = None, 0, True
+            self.working = self.working or is_main
         shown = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
                 asked_ms = number_of(mapping_of(block.get("input")).get("timeout")) or 0.0
                 tool = OpenTool(text_of(block.get("name")), now, asked_ms / 1000)
                 self.open_tools[text_of(block.get("id"))] = tool
-            elif genuine and block.get("type") == "text" and not event.get("parent_tool_use_id"):
-                self.last_text = text_of(block.get("text")) or self.last_text
+                self.has_acted = True
+            elif genuine and is_main and block.get("type") == "text" and text_of(block.get("text")).strip():
+                self.last_text, self.spoke_last = text_of(block.get("text")), True
             shown = activity_of(block, event) or shown
         return shown
 
     def _close_tools(self, event: Mapping[str, Any]) -> None:
+        self.spoke_last = self.spoke_last and bool(event.get("parent_tool_use_id"))
         for block in blocks_of(mapping_of(event.get("message"))):
             if block.get("type") == "tool_result":
                 self.open_tools.pop(text_of(block.get("tool_use_id")), None)
 
     def _count(self, event: Mapping[str, Any]) -> None:
         """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
-        self.has_cost = True
-        self.cost_usd = number_of(event.get("total_cost_usd")) or self.cost_usd
+        cost_usd = number_of(event.get("total_cost_usd"))
+        self.has_cost = cost_usd is not None and cost_usd < MOST_USD
+        self.cost_usd = (self.has_cost and cost_usd) or self.cost_usd
         per_model = [mapping_of(used) for used in mapping_of(event.get("modelUsage")).values()]
         if per_model:
             self.tokens = Tokens(*(sum(count_of(used.get(name)) for used in per_model) for name in MODEL_USAGE))
@@ -227,9 +252,9 @@ class Transcript:
     def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
         info = mapping_of(event.get("rate_limit_info"))
         self.limit = RateLimit(
-            status=text_of(info.get("status")),
-            resets_at=number_of(info.get("resetsAt")),
-            kind=text_of(info.get("rateLimitType")),
+            status=shorten(text_of(info.get("status"))),
+            resets_at=moment_of(info.get("resetsAt")),
+            kind=shorten(text_of(info.get("rateLimitType"))),
             utilization=number_of(info.get("utilization")),
         )
         if self.limit.status == "allowed":
@@ -241,7 +266,7 @@ class Transcript:
             case "init":
                 self.working = True
                 self.key_source = text_of(event.get("apiKeySource"))
-                return Activity("start", text_of(event.get("model")), event)
+                return Activity("start", shorten(text_of(event.get("model"))), event)
             case "api_retry":
                 return self._api_retry(event)
             case "task_started":
@@ -251,10 +276,10 @@ class Transcript:
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None
         delay_s = (number_of(event.get("retry_delay_ms")) or 0.0) / 1000
-        self.retry = Retry(count_of(event.get("attempt")), delay_s, status, text_of(event.get("error")))
+        self.retry = Retry(count_of(event.get("attempt")), delay_s, status, shorten(text_of(event.get("error"))))
         self.retries += 1
         self.unauthorized = self.unauthorized + 1 if status in UNAUTHORIZED else 0
-        return Activity("retry", f"{self.retry.error} ({status or 'no answer'}), {delay_s:.0f} s", event)
+        return Activity("retry", shorten(f"{self.retry.error} ({status or 'no answer'}), {delay_s:.0f} s"), event)
 
 
 def add(one: Tokens, other: Tokens) -> Tokens:

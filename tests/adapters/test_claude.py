@@ -276,6 +276,16 @@ def test_garbage_between_the_lines_is_ignored(supervisor: Supervisor, request_: 
     assert (result.outcome, result.text) == (Outcome.SUCCEEDED, "without a newline")
 
 
+@pytest.mark.fault("A10", "A11")
+def test_a_last_result_with_half_an_emoji_is_the_last_result(supervisor: Supervisor, request_: AgentRequest) -> None:
+    source = r"""
+        say(INIT, GOOD)
+        say({**GOOD, "is_error": True, "api_error_status": 529, "result": "cut \ud83d"})
+        """
+    result = run(supervisor, request_, source)
+    assert (result.outcome, result.complete, result.cost_usd) == (Outcome.TRANSIENT, False, 0.5)
+
+
 @pytest.mark.fault("A9")
 def test_a_stream_that_is_too_long_is_cut_and_keeps_its_last_result(
     supervisor: Supervisor, request_: AgentRequest, monkeypatch: pytest.MonkeyPatch

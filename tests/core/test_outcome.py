@@ -64,7 +64,7 @@ CAPTURED: dict[str, tuple[int, Outcome, str]] = {
     "several_turns": (0, Outcome.SUCCEEDED, ""),
     "sse_error_overloaded_mid_stream": (0, Outcome.SUCCEEDED, ""),
     "stall_mid_stream": (-9, Outcome.CRASHED, "killed by signal 9"),
-    "stop_hook_always_blocks": (0, Outcome.TRANSIENT, "empty"),
+    "stop_hook_always_blocks": (0, Outcome.CRASHED, "without a last word"),
     "stop_hook_blocked": (0, Outcome.SUCCEEDED, ""),
     "stop_reason_max_tokens": (0, Outcome.SUCCEEDED, ""),
     "subagent": (0, Outcome.SUCCEEDED, ""),
@@ -192,8 +192,41 @@ def test_a_run_without_turns_did_nothing() -> None:
     assert outcome(heard(result(num_turns=0, result="Unknown command: /x"))) is Outcome.CRASHED
 
 
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": text}]}, **more}
+
+
+CALLED = {"type": "assistant", "message": {"model": "m", "content": [{"type": "tool_use", "id": "t", "name": "Bash"}]}}
+ANSWERED = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}}
+
+
 def test_an_empty_result_is_no_answer() -> None:
     assert outcome(heard(result(result=" \n"))) is Outcome.TRANSIENT
+    assert outcome(heard(said("a subagent's", parent_tool_use_id="t"), result(result=""))) is Outcome.TRANSIENT
+
+
+def test_an_empty_result_after_a_last_message_is_that_message() -> None:
+    transcript = heard(said("I begin."), CALLED, ANSWERED, said("All done."), result(result=""))
+    assert outcome(transcript) is Outcome.SUCCEEDED
+    assert transcript.text == "All done."
+
+
+@pytest.mark.parametrize("events", [(CALLED, ANSWERED), (said("I begin."), CALLED, ANSWERED)])
+def test_work_without_a_last_word_is_not_paid_for_again_and_again(events: tuple[dict[str, Any], ...]) -> None:
+    assert outcome(heard(*events, result(result=""))) is Outcome.CRASHED
+
+
+@pytest.mark.parametrize("reason", ["prompt_too_long", "image_error", "blocking_limit", "rapid_refill_breaker"])
+def test_a_context_that_is_full_is_too_large_also_when_the_program_counts_it_itself(reason: str) -> None:
+    spoken = {"type": "assistant", "error": "invalid_request", "message": {"model": "<synthetic>", "content": []}}
+    full = result(is_error=True, api_error_status=None, terminal_reason=reason, result="Prompt is too long")
+    assert outcome(heard(spoken, full), 1) is Outcome.TOO_LARGE
+
+
+def test_a_result_before_the_deadline_counts_although_the_program_lives_on() -> None:
+    assert outcome(heard(result()), 143, "deadline") is Outcome.SUCCEEDED
+    assert outcome(heard(result(), {"type": "system", "subtype": "init"}), 143, "deadline") is Outcome.TIMED_OUT
+    assert outcome(heard(result(), CALLED), 143, "deadline") is Outcome.TIMED_OUT
 
 
 @pytest.mark.parametrize(

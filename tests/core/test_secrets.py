@@ -224,6 +224,17 @@ def test_names_of_fields_stay_and_names_that_become_the_same_stay_apart() -> Non
     assert clean[4] == ("y", ["[redacted A_TOKEN]"])
 
 
+@pytest.mark.fault("A11")
+@pytest.mark.parametrize("depth", [250, 300, 600, 1000, 5000])
+def test_a_value_is_taken_out_however_deep_it_is_nested(depth: int) -> None:
+    values = values_of({"A_TOKEN": "Zq9-abc/def-7"})
+    line = b'{"k":' * depth + b'"Zq9-abc/def-7"' + b"}" * depth
+
+    clean = clear_json(line, lambda data: without_values(data, values))
+
+    assert clean == line.replace(b"Zq9-abc/def-7", b"[redacted A_TOKEN]")
+
+
 TEXTS = st.characters(exclude_categories=["Cs"])
 
 

@@ -97,6 +97,21 @@ def test_what_is_no_object_is_nothing(line: bytes) -> None:
     assert parse(line) is None
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\udE00 first", "\ufffd first"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\\ud83d is text, \ud83d is none", "\\ud83d is text, \ufffd is none"),
+    ],
+)
+@pytest.mark.fault("A10", "A11")
+def test_half_an_emoji_costs_no_line(written: str, read: str) -> None:
+    assert parse(b'{"type":"result","result":"%s"}' % written.encode()) == {"type": "result", "result": read}
+    assert parse(b'{"type":"result","result":"%s}' % written.encode()) is None
+
+
 @pytest.mark.fault("A11")
 def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
     lines = Lines(max_line=1000)
@@ -165,6 +180,25 @@ def test_tokens_are_those_of_all_models() -> None:
     assert transcript.tokens == Tokens(2, 4, 6, 8)
 
 
+@pytest.mark.fault("A11")
+def test_counts_that_no_run_reaches_can_still_be_written_down() -> None:
+    used = dict.fromkeys(("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"), 1e300)
+    transcript = Transcript()
+    transcript.feed({"type": "result", "num_turns": 1e300, "modelUsage": {str(n): used for n in range(1000)}}, 0.0)
+    assert orjson.loads(orjson.dumps([transcript.turns, transcript.tokens]))
+
+
+@pytest.mark.fault("A11")
+@pytest.mark.parametrize("cost", [None, "0.5", -1, True, 1e308, []])
+def test_a_result_without_a_cost_leaves_it_unknown(cost: object) -> None:
+    transcript = Transcript()
+    transcript.feed(spoken({"type": "text", "text": "done"}), 0.0)
+    transcript.feed({"type": "result", "total_cost_usd": cost}, 1.0)
+    assert (transcript.cost_usd, transcript.knows_its_cost) == (0.0, False)
+    transcript.feed({"type": "result", "total_cost_usd": 0.25}, 2.0)
+    assert (transcript.cost_usd, transcript.knows_its_cost) == (0.25, True)
+
+
 def test_without_totals_by_model_the_segments_are_added() -> None:
     transcript = Transcript()
     for _ in range(2):
@@ -200,6 +234,29 @@ def test_a_limit_is_kept_as_it_was_said() -> None:
     assert transcript.limit == RateLimit("rejected", 1795298902.0, "five_hour", None)
     transcript.feed({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed"}}, 0.0)
     assert transcript.limit == RateLimit("allowed", None, "", None)
+
+
+@pytest.mark.fault("N1")
+@pytest.mark.parametrize("at", [1795298839000, 1e17, 1e308, -1, "2026-11-22T10:00:00Z", None, True, [1795298839]])
+def test_a_reset_that_no_calendar_has_is_unknown(at: object) -> None:
+    transcript = Transcript()
+    transcript.feed({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": at}}, 0.0)
+    assert transcript.limit == RateLimit("rejected", None, "", None)
+
+
+@pytest.mark.fault("A10")
+def test_what_the_provider_says_is_shown_in_one_short_line() -> None:
+    bad, transcript = "\x1b[31mred\n\u202e" + "x" * 5000, Transcript()
+    info = {"status": "rejected", "rateLimitType": bad, "resetsAt": 1795298839}
+    for event in (
+        {"type": "system", "subtype": "init", "model": bad},
+        {"type": "system", "subtype": "api_retry", "error": bad, "retry_delay_ms": 1e300},
+        {"type": "rate_limit_event", "rate_limit_info": info},
+    ):
+        shown = transcript.feed(event, 0.0)
+        assert shown and shown.text.isprintable() and len(shown.text) < 250
+    detail = classify(transcript, ExitFacts(1))[1]
+    assert detail.isprintable() and len(detail) < 300
 
 
 def test_refused_requests_count_in_a_row() -> None:

@@ -352,6 +352,20 @@ def test_no_event_of_any_kind_raises(events: list[dict[str, Any]]) -> None:
     assert run.dog.warnings == len(run.warned)
 
 
+@pytest.mark.fault("A11")
+@pytest.mark.parametrize("depth", [100, 500, 950, 1000, 1015])
+def test_what_is_nested_deep_stops_nobody(depth: int) -> None:
+    run, deep = Run(), b'{"a":' * depth + b"1" + b"}" * depth
+    call = b'{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Write","input":%s}]}}'
+    answer = b'{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[%s]}]}}'
+    for line in (call, answer):
+        event = parse(line % deep)
+        assert event
+        run.says(dict(event), len(deep))
+    assert not run.transcript.open_tools
+    assert not run.warned
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 400), max_size=30))
 def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[float]) -> None:
