@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from ralphy.adapters.disk import refusal
 from ralphy.core.errors import EnvironmentProblem
+
+_TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
+_MOST_OF_A_NAME = 200
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -75,8 +79,15 @@ def private_folder(path: Path) -> Path:
 
 def remove_temporaries(folder: Path) -> None:
     """Take away what a kill in the middle of `replace_file` left: never read, never committed."""
-    for path in folder.glob(".*.tmp-*"):
-        path.unlink(missing_ok=True)
+    for path in (folder / name for name in names_in(folder) if _TEMPORARY.fullmatch(name)):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+def fitting(name: str) -> str:
+    """As much of the end of a name as any folder takes, with room for a stamp before it."""
+    data = name.encode("utf-8", "surrogateescape")
+    return name if len(data) <= _MOST_OF_A_NAME else f"…{data[-_MOST_OF_A_NAME:].decode('utf-8', 'ignore')}"
 
 
 def sync_folder(folder: Path) -> None:

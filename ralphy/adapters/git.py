@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ralphy.adapters.disk import as_problem, problem_said, refusal
+from ralphy.adapters.files import read_regular
 from ralphy.adapters.git_mend import mend_dead
 from ralphy.adapters.ref_files import SYMBOLIC, followed, is_oid, ref_text
 from ralphy.core.errors import EnvironmentProblem, NotFound
@@ -216,7 +217,7 @@ def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
 def _drop_orphan(lock: Path, content: str) -> None:
     """Take away the lock of a Ralphy that died with it: it says what is to be written now, and nobody goes on."""
     with suppress(OSError):
-        if lock.read_text() in ("", content) and time.time() - lock.stat().st_mtime > _ORPHAN_S:
+        if read_regular(lock) in (b"", content.encode()) and time.time() - lock.stat().st_mtime > _ORPHAN_S:
             lock.unlink()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ralphy.adapters.files import is_odd, last_bytes, read_text, replace_file
+from ralphy.adapters.files import fitting, is_odd, last_bytes, read_text, replace_file
 from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record, remove
 from ralphy.adapters.ref_files import can_be_head, is_oid, is_packed_sound, ref_text
 
@@ -89,7 +89,7 @@ def keep_found(folder: Path, path: str) -> None:
     """What was found at a path goes beside the record, where the successor looks: a copy, or itself if it is large."""
     now = read_kept(path)
     if now is not None and stat.S_ISREG(now.mode):
-        aside = folder / "found" / path.strip("/").replace("/", "__")
+        aside = folder / "found" / fitting(path.strip("/").replace("/", "__"))
         aside.parent.mkdir(parents=True, exist_ok=True)
         if now.is_too_large:
             Path(path).replace(aside)

@@ -51,7 +51,7 @@ def values_of(environment: Mapping[str, str]) -> Values:
 def without_values(data: bytes, values: Values) -> bytes:
     """The same bytes without the environment's values, also as JSON, addresses and base64 spell them."""
     for name, spelled, called in list(written(data, values)):
-        data = data.replace(spelled, f"[redacted {name}{called and ', '}{called}]".encode())
+        data = data.replace(spelled, f"[redacted {name}{called and ', '}{called}]".encode("utf-8", "replace"))
     return data
 
 

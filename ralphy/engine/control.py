@@ -7,7 +7,6 @@ aside and said, the attempt is judged on its merits. Nobody's edit is adopted wh
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import time
@@ -15,11 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.files import link_on_the_way, private_folder, read_regular, replace_file, signature
+from ralphy.adapters.files import (
+    fitting,
+    link_on_the_way,
+    private_folder,
+    read_regular,
+    remove_temporaries,
+    replace_file,
+    signature,
+)
 from ralphy.engine.workspace import Workspace
 
 _FILES = (*ARTIFACTS, "prd.json", "progress.txt", ".gitattributes", ".gitignore", ".ralphy/config.yaml")
-_TEMPORARY = re.compile(r"\..+\.tmp-\d+")
 
 
 @dataclass(slots=True)
@@ -124,10 +130,11 @@ def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | Non
         return None
     folder = private_folder(workspace.feature.private / "set-aside")
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock()))
-    number, target = 0, folder / f"{stamp}-{copy_as or path.name}"
+    name = fitting(copy_as or path.name)
+    number, target = 0, folder / f"{stamp}-{name}"
     while os.path.lexists(target):
         number += 1
-        target = folder / f"{stamp}-{number}-{copy_as or path.name}"
+        target = folder / f"{stamp}-{number}-{name}"
     shutil.move(path, target)
     return target
 
@@ -136,9 +143,7 @@ def drop_leftovers(workspace: Workspace) -> None:
     """Remove the temporary files of a Ralphy that was killed while it replaced a file: nobody ever reads them."""
     folder = workspace.feature.folder
     for place in (folder, folder / "stories"):
-        for entry in os.scandir(place) if place.is_dir() else ():
-            if _TEMPORARY.fullmatch(entry.name):
-                Path(entry.path).unlink(missing_ok=True)
+        remove_temporaries(place)
 
 
 def set_markers_aside(workspace: Workspace) -> list[str]:

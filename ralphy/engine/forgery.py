@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.files import read_regular, signature
+from ralphy.adapters.git_files import remove
 from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
 
@@ -58,7 +59,7 @@ def drop_locks(w: Workspace, branch: str, since: float) -> None:
         if person:
             w.say(f"{lock} is left alone: git (pid {person}) is at work in this checkout")
             continue
-        lock.unlink(missing_ok=True)
+        remove(lock)  # an agent may have made a folder of it
         w.say(f"{lock.name} was left behind; it is removed")
 
 

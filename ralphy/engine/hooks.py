@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.git_files import remove
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control
@@ -121,4 +122,4 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
 
 def _drop(index: Path) -> None:
     for left in (index, index.with_name(f"{index.name}.lock")):
-        left.unlink(missing_ok=True)
+        remove(left)

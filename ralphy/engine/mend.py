@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ralphy.adapters import git, temporary
-from ralphy.adapters.files import read_regular, remove_temporaries, replace_file
+from ralphy.adapters.files import read_regular, replace_file
+from ralphy.engine.control import drop_leftovers
 from ralphy.engine.workspace import Workspace, repository_token
 
 
 def mend(w: Workspace) -> None:
     """Leftovers of writing go, torn ends are closed or put back; a line is said for each."""
-    remove_temporaries(w.feature.folder)
+    drop_leftovers(w)
     temporary.sweep(repository_token(w.repository))
     torn = w.journal.mend()
     if torn:

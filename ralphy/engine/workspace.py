@@ -212,9 +212,12 @@ class Workspace:
         return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
 
     def _set_up(self) -> Mapping[str, str]:
-        """Path -> sha256 of what `ralphy init` wrote."""
-        noted = read_regular(self.repository.state_dir / "setup.json")
-        return orjson.loads(noted) if noted else {}
+        """Path -> sha256 of what `ralphy init` wrote; nothing if the note is none."""
+        try:
+            noted = orjson.loads(read_regular(self.repository.state_dir / "setup.json") or b"{}")
+        except orjson.JSONDecodeError:
+            return {}
+        return {path: said for path, said in noted.items() if isinstance(said, str)} if isinstance(noted, dict) else {}
 
     @property
     def iso_now(self) -> str:

@@ -275,3 +275,19 @@ def test_a_long_key_costs_nothing_where_it_does_not_stand() -> None:
     assert without_values(b"nothing to see", values) == b"nothing to see"
 
     assert time.process_time() - began < 0.1
+
+
+@pytest.mark.parametrize("depth", [300, 1000, 50_000])
+def test_json_that_is_nested_too_deeply_is_cleared_all_the_same(depth: int) -> None:
+    values = values_of({"DEPLOY_TOKEN": "hunter2-hunter2"})
+    line = b"[" * depth + b'"hunter2-hunter2"' + b"]" * depth
+
+    clean = clear_json(line, lambda data: without_values(data, values))
+
+    assert clean == line.replace(b"hunter2-hunter2", b"[redacted DEPLOY_TOKEN]")
+
+
+def test_the_name_of_a_variable_may_be_no_text() -> None:
+    values = values_of({"\udcff_TOKEN": "hunter2-hunter2"})
+
+    assert without_values(b"a hunter2-hunter2 b", values) == b"a [redacted ?_TOKEN] b"

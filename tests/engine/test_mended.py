@@ -198,3 +198,41 @@ def test_code_that_a_review_changed_is_kept_before_it_is_put_back(reviewed: Proj
     assert reviewed.git("show", f"{ref}:src/new.py") == "NEW = 1"
     assert reviewed.loop().runs == ["qa"]
     assert_clean(reviewed)
+
+
+def test_a_folder_that_is_named_like_a_leftover_stops_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.folder / ".prd.json.tmp-1" / "inner").mkdir(parents=True)
+    (project.folder / ".prd.json.tmp-2").write_text("half of it", encoding="utf-8")
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert [path.name for path in project.folder.glob(".*.tmp-*")] == [".prd.json.tmp-1"]
+
+
+@pytest.mark.parametrize("noted", ["garbage", "[]", '{"calc.py": 7}'])
+def test_a_note_of_what_init_wrote_that_is_none_stops_nothing(tmp_path: Path, noted: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    note = project.repo / ".git" / "ralphy" / "setup.json"
+    note.parent.mkdir()
+    note.write_text(noted, encoding="utf-8")
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.parametrize(
+    "name", ["/".join(["d" * 40] * 6) + "/of-a-check.log", "e" * 250 + ".log"], ids=["deep", "long"]
+)
+def test_what_has_a_long_name_is_set_aside_by_the_end_of_it(tmp_path: Path, name: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(run=[["mkdir", "-p", str(Path(name).parent)], ["touch", name]])]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    (kept,) = project.set_aside()
+    assert kept.startswith("…") and name.replace("/", "__").endswith(kept[1:])
+    assert_clean(project)

@@ -75,3 +75,22 @@ def test_git_is_not_kept_waiting_by_what_it_reads(
     assert odd(project) == []
     assert project.landed() == ["login/US-001"]
     assert_clean(project)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "ralphy-hook-index"])
+def test_a_folder_in_a_locks_place_is_removed(tmp_path: Path, lock: str, killed: bool) -> None:
+    project = build(tmp_path, story("US-001"))
+    hook = project.repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    hook.chmod(0o755)
+    project.play(stories={"US-001": [works(run=[["mkdir", f".git/{lock}"]]), works()]})
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert not (project.repo / ".git" / lock).exists()
+    assert_clean(project)
