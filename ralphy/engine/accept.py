@@ -12,10 +12,12 @@ from ralphy.adapters.questions import without
 from ralphy.core.errors import Conflict
 from ralphy.core.model import Document, Snapshot, Story
 from ralphy.core.stories import completed
-from ralphy.engine.baseline import record_baseline
+from ralphy.engine.baseline import record_baseline, written_by_checks
+from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
+from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
 
 
@@ -41,7 +43,10 @@ def _require_ground(s: Snapshot) -> None:
 
 
 def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
+    written, tree = written_by_checks(w, s.tree.code), w.objects.tree_of(s.tree.head)
+    prepare_index(w, s.tree.head)
     results = run_checks(w, "accept", until_red=True)
+    undo(w, written, tree, tree)
     red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
         said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
@@ -50,7 +55,7 @@ def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
     after = observe(w).tree
     if after.head != s.tree.head or after.dirty:
         raise Conflict(f"the checks changed {', '.join(after.dirty[:5]) or 'HEAD'}", hint="git status")
-    record_baseline(w, s.tree.code, results)
+    record_baseline(w, s.tree.code, results, written)
     return results
 
 

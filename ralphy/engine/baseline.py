@@ -12,9 +12,10 @@ from ralphy.core.listing import Listing
 from ralphy.core.loose import number_of
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
-from ralphy.engine.changes import changed_paths, set_made_aside
+from ralphy.engine.changes import changed_paths, set_made_aside, shown
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work, hook_digest
+from ralphy.engine.side_effects import undo_first
 from ralphy.engine.workspace import Workspace
 
 _LAST_LINES = 5
@@ -54,11 +55,12 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     before = set(changed_paths(w))
     results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
     set_made_aside(w, before)
+    written = undo_first(w, w.objects.tree_of(snapshot.tree.head), before)
     _require_ends(results)
     for result in results:
         if not result.is_green and not result.is_empty:
             w.say("\n".join(["  it said at its end:", *result.output.strip().splitlines()[-_LAST_LINES:]]))
-    record_baseline(w, snapshot.tree.code, results)
+    record_baseline(w, snapshot.tree.code, results, written)
 
 
 def _require_ends(results: Sequence[CheckResult]) -> None:
@@ -71,8 +73,8 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
             )
 
 
-def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
-    """Remember what the checks said about a tree."""
+def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult], written: Sequence[str]) -> None:
+    """Remember what the checks said about a tree; `written` are those of its files that they wrote to."""
     failing = [r for r in results if not r.is_green and not r.is_empty]
     red = [name for r in failing for name in r.names]
     unnamed = [r.name for r in failing if not r.failing]
@@ -83,7 +85,8 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
     w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
-             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
+             unnamed=unnamed if red else None, hook=hook_digest(w) or None,
+             written=[shown(path) for path in written] or None)  # fmt: skip
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
@@ -103,6 +106,12 @@ def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
 
 def _listings(w: Workspace) -> Listings:
     return Listings(w.repository.state_dir)
+
+
+def written_by_checks(w: Workspace, code: str) -> tuple[str, ...]:
+    """The tracked files that the checks wrote to in that tree, as Git names them."""
+    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
+    return tuple(map(str, entry.get("written") or ()))
 
 
 def without_tests(w: Workspace, code: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ def clear_away(w: Workspace, candidate: Candidate) -> bool:
             w.say(f"{shown(path)} was changed meanwhile: it is kept as {kept} in set-aside")
     for path, before, _ in changes:
         if before is None:
-            _remove(w, path)
+            remove_file(w, path)
     check_out(w, candidate.green, [path for path, before, _ in changes if before])
     _put_own_back(w, candidate.green)
     return not any(not is_control(w, path) and not w.is_other_feature(path) for path in changed_paths(w))
@@ -69,7 +69,7 @@ def check_out(w: Workspace, green: str, paths: Sequence[str]) -> None:
     w.repository.run("checkout-index", "-f", "-u", "-z", "--stdin", stdin=names, index=w.index)
 
 
-def _remove(w: Workspace, path: str) -> None:
+def remove_file(w: Workspace, path: str) -> None:
     """A file that the green tree does not know, and the folders that it leaves empty."""
     if is_beyond_link(w, path):
         return
@@ -86,16 +86,22 @@ def _remove(w: Workspace, path: str) -> None:
 
 def lay_out(w: Workspace, tree: str, green: str) -> None:
     """Put the files of a kept attempt into the working tree; the index goes on holding the green tree."""
-    w.objects.persist(tree)
-    w.objects.sync()
-    scratch = w.index.with_name("index-laid-out")
     changes = list(w.objects.changes(green, tree))
-    w.repository.run("read-tree", tree, index=scratch)
-    names = [path for path, _, new in changes if new and new.mode != GITLINK]
-    text = "\0".join(names).encode("utf-8", "surrogateescape") + (b"\0" if names else b"")
     for path, _, new in changes:
         if new is None:
-            _remove(w, path)
+            remove_file(w, path)
+    write_files(w, tree, [path for path, _, new in changes if new and new.mode != GITLINK])
+
+
+def write_files(w: Workspace, tree: str, paths: Sequence[str]) -> None:
+    """Write files as a tree has them; the index goes on holding what it holds."""
+    w.objects.persist(tree)
+    w.objects.sync()
+    if not paths:
+        return
+    scratch = w.index.with_name("index-laid-out")
+    w.repository.run("read-tree", tree, index=scratch)
+    text = "\0".join(paths).encode("utf-8", "surrogateescape") + b"\0"
     w.repository.run("checkout-index", "-f", "-z", "--stdin", stdin=text, index=scratch)
     scratch.unlink(missing_ok=True)
 
@@ -160,7 +166,7 @@ def undo_code(w: Workspace, green: str, paths: Sequence[str]) -> None:
     """Put those paths back as `green` has them."""
     for path in paths:
         if not path.endswith("/") and w.objects.at(green, path) is None:
-            _remove(w, path)
+            remove_file(w, path)
     check_out(w, green, [path for path in paths if not path.endswith("/")])
 
 

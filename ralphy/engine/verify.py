@@ -11,13 +11,14 @@ from ralphy.core.model import Story
 from ralphy.core.prompt_budget import digest_failure
 from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
-from ralphy.engine.baseline import record_baseline, without_tests
+from ralphy.engine.baseline import record_baseline, without_tests, written_by_checks
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import removes_of, tests_kept
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
+from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
 
 SATISFIED = "the agent says it is already satisfied"
@@ -102,7 +103,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if kept.rejected:
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
-        record_baseline(w, candidate.code, results)
+        record_baseline(w, candidate.code, results, written_by_checks(w, w.code_of(candidate.green)))
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
@@ -135,7 +136,9 @@ def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     drop_stale_bytecode(w, candidate.files)
     # Behind a check whose failures are known, the others must be run as well.
     run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
-    return unless_killed(w, lambda: run_checks(w, run, until_red=until_red))
+    results = unless_killed(w, lambda: run_checks(w, run, until_red=until_red))
+    undo(w, written_by_checks(w, w.code_of(candidate.green)), candidate.green, candidate.tree)
+    return results
 
 
 def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:

@@ -1,0 +1,97 @@
+"""Checks that write into tracked files: what they write is in nobody's commit, and costs no attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
+
+WRITES = {
+    "adds to it": "echo more >> report.txt",
+    "removes it": "rm -f report.txt",
+    "makes a folder of it": "rm -rf report.txt; mkdir report.txt; echo 1 > report.txt/part",
+    "makes a link of it": "ln -sf check.py report.txt",
+    "makes it executable": "chmod +x report.txt",
+}
+
+
+def writing(tmp_path: Path, script: str, *acts: Act) -> Project:
+    """A project whose check changes a tracked file each time; the stories' agents do these acts."""
+    ids = [f"US-{number:03}" for number in range(1, len(acts) + 1)]
+    project = build(tmp_path, *map(story, ids), limits={"max_attempts": 1})
+    (project.repo / "report.txt").write_text("old\n")
+    (project.repo / "check.sh").write_text(f"{script}\npython3 check.py\n")
+    project.git("add", "--all", "--", "report.txt", "check.sh")
+    project.git("commit", "--quiet", "--message", "chore: a check that writes a report")
+    project.configure(gates={"spec": "auto", "qa": "human"}, limits={"max_attempts": 1},
+                      checks=[{"name": "test", "run": "sh check.sh"}])  # fmt: skip
+    project.play(stories=dict(zip(ids, ([act] for act in acts), strict=True)))
+    return project
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_what_the_checks_write_into_a_tracked_file_is_put_back_each_time(tmp_path: Path, how: str) -> None:
+    project = writing(tmp_path, WRITES[how], works(), works())
+
+    assert project.loop().code == ExitCode.WAITING
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("ls-tree", "HEAD", "report.txt").split()[0] == "100644"
+    assert project.git("show", "HEAD:report.txt") == "old"
+    assert (project.repo / "report.txt").read_text() == "old\n"
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_a_story_may_change_that_file_itself(tmp_path: Path, how: str) -> None:
+    project = writing(tmp_path, WRITES[how], works(write={"report.txt": "new\n", "src/a.py": "A = 1\n"}))
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("show", "HEAD:report.txt") == "new"
+    assert (project.repo / "report.txt").read_text() == "new\n"
+    assert_clean(project)
+
+
+def test_a_story_may_remove_that_file(tmp_path: Path) -> None:
+    project = writing(tmp_path, WRITES["adds to it"], works(delete=["report.txt"]), works())
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("ls-tree", "HEAD", "report.txt") == ""
+    assert_clean(project)
+
+
+def test_an_attempt_that_fails_leaves_nothing_of_it(tmp_path: Path) -> None:
+    project = writing(tmp_path, WRITES["adds to it"], breaks(), works())
+
+    project.loop()
+
+    assert project.landed() == ["login/US-002"]
+    assert project.git("show", "HEAD:report.txt") == "old"
+    assert_clean(project)
+
+
+def test_what_was_there_is_kept_the_first_time(tmp_path: Path) -> None:
+    """It may have been a person, who saved a file at that moment."""
+    project = writing(tmp_path, WRITES["adds to it"], works())
+
+    project.loop()
+
+    folder = project.folder / ".ralphy" / "set-aside"
+    assert [path.read_text() for path in folder.glob("*report.txt")] == ["old\nmore\n"]
+
+
+def test_a_person_may_accept_a_story_of_such_a_project(tmp_path: Path) -> None:
+    project = writing(tmp_path, WRITES["adds to it"], breaks())
+    project.loop()
+
+    assert project.call("story", "done", "login/US-001")[0] == 0
+
+    assert project.statuses() == {"US-001": "completed"}
+    assert_clean(project)
