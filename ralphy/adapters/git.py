@@ -36,6 +36,11 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
 _ORPHAN_S = 2.0
+_OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
+               "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
+_BESIDE_OPERATIONS = ("MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",
+                      "REBASE_HEAD", "sequencer", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "BISECT_RUN",
+                      "BISECT_ANCESTORS_OK", "BISECT_EXPECTED_REV", "BISECT_HEAD", "BISECT_FIRST_PARENT")  # fmt: skip
 
 
 class GitError(EnvironmentProblem):
@@ -179,9 +184,13 @@ def resolve(repository: Repository, ref: str) -> str:
 
 def operation_in_progress(repository: Repository) -> str:
     """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
-    marks = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
-             "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
-    return next((name for mark, name in marks.items() if (repository.git_dir / mark).exists()), "")
+    return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
+
+
+def operation_paths(repository: Repository) -> tuple[list[str], list[str]]:
+    """Where git notes an operation that is not finished: the marks of one, and what lies beside them."""
+    at = repository.git_dir
+    return [str(at / name) for name in _OPERATIONS], [str(at / name) for name in _BESIDE_OPERATIONS]
 
 
 def point_head(repository: Repository, branch: str, reflog: str = "") -> None:

@@ -72,7 +72,8 @@ def begin(w: Workspace, state: GitState) -> None:
     folder = w.repository.checkout_dir
     (folder / untouched.MARK).unlink(missing_ok=True)
     (folder / OPEN).touch()
-    paths = (*state.files.kept, *state.files.folders, _stash_log(w.repository))
+    marks, beside = git.operation_paths(w.repository)
+    paths = (*state.files.kept, *state.files.folders, _stash_log(w.repository), *marks, *beside)
     w.supervisor.become(untouched.order(str(folder), state.word, paths))
 
 
@@ -131,6 +132,9 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
             if state.files.was_too_large(path):
                 w.say(f"{shown(w, path)} was too large to be kept and cannot be put back: install it again")
         state.files.put_back(path)
+    for path in _begun_by_the_run(w, spared):
+        set_aside(w, Path(path))
+        changed.append(path)
     if read_intent(w):  # nothing is landed while an agent works: whoever wrote that, it was not Ralphy
         set_aside(w, w.intent)
         changed.append(str(w.intent))
@@ -144,6 +148,13 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
         w.checkout.blobs.close()
         w.checkout.objects.close()
     return [shown(w, path) for path in changed]
+
+
+def _begun_by_the_run(w: Workspace, spared: Collection[str]) -> list[str]:
+    """The notes of a merge, rebase, bisect … that was begun in the run: no run begins within one."""
+    places = git.operation_paths(w.repository)
+    marks, beside = ([path for path in paths if path not in spared and os.path.lexists(path)] for paths in places)
+    return [*marks, *beside] if marks else []
 
 
 def put_back(w: Workspace, state: GitState) -> list[str]:

@@ -13,7 +13,7 @@ from subprocess import PIPE
 
 import pytest
 
-from ralphy.adapters.git import discover
+from ralphy.adapters.git import discover, operation_in_progress
 from ralphy.adapters.ref_state import RefState
 from ralphy.core.errors import ExitCode
 from tests.engine.building import Act, Ended, Project, assert_clean, beside, build, drive, story, works
@@ -524,6 +524,40 @@ def test_a_commit_that_an_agent_makes_look_like_ralphys_own_is_not_completed(tmp
 
 
 BYTES = b"caf\xe9"
+
+
+CONFLICT = (
+    "echo A=9 > src/base.py; git add src; x=$(git commit-tree -p HEAD -m x $(git write-tree));"
+    "echo A=8 > src/base.py; git commit -qm y src"
+)
+UNFINISHED = {
+    "bisect": "git bisect start; git bisect bad; git bisect good HEAD~1",
+    "merge": f"{CONFLICT}; git merge $x",
+    "rebase": f"{CONFLICT}; git rebase --autostash $x",
+    "cherry-pick": f"{CONFLICT}; git cherry-pick $x",
+    "revert": f"{CONFLICT}; git revert $x",
+}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
+@pytest.mark.parametrize("operation", UNFINISHED)
+@pytest.mark.fault("G16")
+def test_an_operation_of_git_that_an_agent_leaves_unfinished_is_over(
+    tmp_path: Path, operation: str, killed: bool
+) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    begins = works(run=[["sh", "-c", f"({UNFINISHED[operation]}; echo A=1 > src/base.py) >/dev/null 2>&1; true"]])
+    project.play(stories={"US-001": [begins, works()], "US-002": [works()]})
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
+        assert operation_in_progress(discover(project.repo, dict(os.environ))) == f"a {operation}"
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING, ended.text
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert operation_in_progress(discover(project.repo, dict(os.environ))) == ""
+    assert_clean(project)
 
 
 @pytest.mark.fault("G16")
