@@ -163,21 +163,21 @@ def with_large_hook(tmp_path: Path, meddling: str) -> tuple[Project, Path]:
 
 
 @pytest.mark.parametrize(("meddling", "left"), [
-    ("chmod 600 .git/hooks/post-merge", LARGE),
-    ("echo x >> .git/hooks/post-merge", None),
-    ("echo x > .git/hooks/post-merge", None),
-    ("rm .git/hooks/post-merge", None),
+    ("chmod 600 .git/hooks/post-merge", True),
+    ("echo x >> .git/hooks/post-merge", False),
+    ("echo x > .git/hooks/post-merge", False),
+    ("rm .git/hooks/post-merge", False),
 ])  # fmt: skip
 def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
-    tmp_path: Path, meddling: str, left: bytes | None
+    tmp_path: Path, meddling: str, left: bool
 ) -> None:
     project, hook = with_large_hook(tmp_path, meddling)
 
     ended = project.loop()
 
-    assert (hook.read_bytes() if hook.exists() else None) == left
-    assert left is None or hook.stat().st_mode & 0o777 == 0o755
-    assert ("post-merge was too large to be kept and cannot be put back" in ended.text) is (left is None)
+    assert (hook.read_bytes() if hook.exists() else None) == (LARGE if left else None)
+    assert not left or hook.stat().st_mode & 0o777 == 0o755
+    assert ("post-merge was too large to be kept and cannot be put back" in ended.text) is not left
     assert project.landed() == ["login/US-001"]
 
 
