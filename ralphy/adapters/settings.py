@@ -6,6 +6,7 @@ name of the place it came from.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from ralphy.adapters.stack import StackReport
 
 _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
-_SHELL = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"))
+_SHELL = re.compile(r"&&|\|\|?|;|&|\d?>>?|<|\d?>&\d|~/\S*|\$\w+\S*|\$\{\S+|\$\(\S*")
+_SUSPECT = re.compile(r"[&|;<>~$=]|^\s*cd\s")
+_ASSIGNMENT = re.compile(r"\w+=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,16 +216,21 @@ def _doubts(config: Config) -> Iterable[str]:
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():
-        found = _SHELL.intersection(command.split()) and _SHELL.intersection(_words(command))
-        if found:
-            yield f"{name}: {min(found)} means nothing without a shell; say: sh -c '…', or make it two checks"
+        if found := _only_for_a_shell(command):
+            yield f"{name}: {found} means nothing without a shell; say: sh -c '…', or make it two checks"
 
 
-def _words(command: str) -> list[str]:
-    """The words of a command with their quotes on: what is quoted is for the program alone."""
+def _only_for_a_shell(command: str) -> str:
+    """The first word of a command that only a shell understands, or "". What is quoted is for the program alone."""
+    if not _SUSPECT.search(command):
+        return ""
     import shlex
 
     try:
-        return shlex.split(command, posix=False)
+        words = shlex.split(command, posix=False)  # the quotes stay on
     except ValueError:
-        return []
+        return ""
+    if words and (words[0] == "cd" or _ASSIGNMENT.match(words[0])):
+        return words[0]
+    bare = command.split()
+    return next((word for word in words if word in bare and _SHELL.fullmatch(word)), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -372,6 +373,23 @@ def test_the_file_of_the_other_tool_of_this_name_is_named_and_does_not_stop(tmp_
 def test_a_command_that_needs_a_shell_is_doubted(tmp_path: Path) -> None:
     found = loaded(tmp_path, "checks: [{name: all, run: npm run build && npm test}]\n")
     assert found.warnings == ("checks.all: && means nothing without a shell; say: sh -c '…', or make it two checks",)
+
+
+NEEDS_A_SHELL = {"cd web": "cd", "CI=1 npm test": "CI=1", "npm test 2>&1": "2>&1", "~/bin/check": "~/bin/check",
+                 "x $ARGS": "$ARGS", "x ${ARGS}": "${ARGS}", "npm test | tee log": "|", "a ; b": ";"}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", NEEDS_A_SHELL)
+def test_so_is_each_word_that_only_a_shell_knows(tmp_path: Path, command: str) -> None:
+    found = loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n")
+    assert [warning.split(" means")[0] for warning in found.warnings] == [f"checks.all: {NEEDS_A_SHELL[command]}"]
+
+
+@pytest.mark.parametrize(
+    "command", ["find . -name '*.py' -exec true {} \\;", "pytest -k 'a and $b'", "x --set=a=b", "a~b"]
+)
+def test_a_word_that_a_program_may_mean_is_not(tmp_path: Path, command: str) -> None:
+    assert loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n").warnings == ()
 
 
 def test_an_empty_list_of_checks_is_allowed_and_said(tmp_path: Path) -> None:
