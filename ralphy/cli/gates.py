@@ -92,7 +92,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
     """
     from ralphy.engine.again import redo_step, redo_story
 
-    with call.edited(feature, f"redo {target}") as (w, s):
+    with call.edited(feature, f"redo {target}", review=False) as (w, s):
         if target in ("spec", "qa", "pr"):
             said = redo_step(w, target)
         elif any(story.id == target for story in s.prd.stories):
@@ -110,7 +110,7 @@ def reset(call: Invocation, feature: str | None) -> int:
     """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
     from ralphy.engine.again import reset_feature
 
-    with call.edited(feature, "reset") as (w, _):
+    with call.edited(feature, "reset", review=False) as (w, _):
         said = reset_feature(w)
     call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
     return ExitCode.DONE

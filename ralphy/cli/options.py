@@ -92,8 +92,10 @@ class Invocation:
         return self.open(Checkout.of(repository), self.feature(repository, name))
 
     @contextmanager
-    def edited(self, name: str | None, purpose: str) -> Iterator[tuple[Workspace, Snapshot]]:
+    def edited(self, name: str | None, purpose: str, *, review: bool = True) -> Iterator[tuple[Workspace, Snapshot]]:
         """The feature opened to be changed by a person: nobody else works here, a dead run is cleared first.
+
+        What does again what went wrong looks away from the `review`: it may be that which is not valid.
 
         Raises Conflict where a change would not reach the feature's branch.
         """
@@ -105,7 +107,7 @@ class Invocation:
             w.say = self.output.say
             if is_unfinished(w):
                 recover(w)
-            snapshot = observe(w)
+            snapshot = observe(w, review=review)
             tree = snapshot.tree
             if tree.has_branch_elsewhere:
                 raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")

@@ -18,10 +18,10 @@ from ralphy.engine.workspace import Workspace
 
 
 def _settled(w: Workspace) -> Snapshot:
-    """The feature as it is when what a dead run left has been cleared away."""
+    """The feature as it is when what a dead run left has been cleared away; a review that is not valid is no matter."""
     if is_unfinished(w):
         recover(w)
-    return observe(w)
+    return observe(w, review=False)
 
 
 def redo_step(w: Workspace, step: str) -> str:

@@ -23,8 +23,11 @@ from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
 
 
-def observe(workspace: Workspace) -> Snapshot:
-    """The feature as it is now. Raises InvalidInput if prd.json or QA_REPORT.md cannot be trusted."""
+def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
+    """The feature as it is now; without the `review`, QA_REPORT.md is not looked into.
+
+    Raises InvalidInput if prd.json or QA_REPORT.md cannot be trusted.
+    """
     w = workspace
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
@@ -42,7 +45,7 @@ def observe(workspace: Workspace) -> Snapshot:
         markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
         answers=answers(read_text(w.feature.file("QUESTIONS.md"))) if "QUESTIONS.md" in artifacts else (),
         baseline=_baseline(w, tree),
-        qa=None if unfinished else _qa(w, artifacts),
+        qa=_qa(w, artifacts) if review and not unfinished else None,
         unfinished=unfinished,
         free_mb=free_mb(places(w)),
         session=w.session,

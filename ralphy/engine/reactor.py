@@ -124,9 +124,13 @@ def get_ready(w: Workspace) -> None:
 
 def _folder_signature(feature: Feature) -> int:
     """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
+    try:
+        entries = list(os.scandir(feature.folder))
+    except OSError:  # it is gone
+        return 0
     found = [
         (entry.name, signature(Path(entry.path)))
-        for entry in os.scandir(feature.folder)
+        for entry in entries
         if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
     ]
     return hash(frozenset(found))
@@ -206,11 +210,18 @@ class Watching:
         self._checkout.look_anew()
         head = signature(self._repository.git_dir / "HEAD")
         everything, self._head = head != self._head, head
+        self._forget_what_is_gone()
         for feature in self._candidates(None if everything else names):
             now = _folder_signature(feature)
             if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
                 self._reconcile(feature)
                 self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again
+
+    def _forget_what_is_gone(self) -> None:
+        for name in [name for name, (w, _) in self._open.items() if not w.feature.folder.is_dir()]:
+            del self._open[name]
+            self._seen.pop(name, None)
+            self._rests.pop(name, None)
 
     def _candidates(self, names: set[str] | None) -> Iterator[Feature]:
         root = self._repository.root
@@ -224,11 +235,12 @@ class Watching:
         return next((f for f in listed(root, self._features_dir) if f.name == name), None)
 
     def _reconcile(self, feature: Feature) -> None:
-        if feature.name not in self._open:
-            self._open[feature.name] = self._opened(feature)
-            mend(self._open[feature.name][0])
-        workspace, report = self._open[feature.name]
         try:
+            if feature.name not in self._open:
+                opened = self._opened(feature)
+                mend(opened[0])
+                self._open[feature.name] = opened
+            workspace, report = self._open[feature.name]
             rest = reconcile(workspace, report)
         except RalphyError as error:
             if self._rests.get(feature.name) != str(error):
@@ -241,6 +253,8 @@ class Watching:
 
     def _is_due(self, name: str) -> bool:
         rest = self._rests.get(name)
+        if rest is not None and name not in self._open:
+            return True  # it could not be opened, for what stands in another folder perhaps
         if isinstance(rest, Halt) and rest.exit_code == ExitCode.BREAKER_OPEN:
             return True  # its cool-down ends, or somebody resets it; neither shows in the folder
         if not isinstance(rest, Wait) or rest.until is None or seconds_left(self._open[name][0], rest.until) > 0:

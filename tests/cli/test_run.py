@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -265,6 +266,33 @@ def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
     assert process.returncode == 143
     assert set(project.statuses().values()) == {"completed"}
     assert json.loads((other / "prd.json").read_text())["userStories"][0]["passes"] is False
+
+
+def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    features = project.repo / "docs" / "features"
+    for name in ("broken", "deleted"):
+        (features / name).mkdir()
+        (features / name / "PRD.md").write_text("# More\n\n- a button\n")
+    settings = features / "broken" / ".ralphy" / "config.yaml"
+    settings.parent.mkdir()
+    settings.write_text("gates: {spec: never}\n")
+    with project.start("watch") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("broken: docs/features/broken/.ralphy/config.yaml")
+        heard.until("deleted: SPEC.md waits to be read")
+        heard.until("login: SPEC.md waits to be read")
+        shutil.rmtree(features / "deleted")
+        settings.write_text("gates: {spec: human}\n")
+        (features / "broken" / "PRD.md").write_text("# More\n\n- two buttons\n")
+        heard.until("broken: SPEC.md waits to be read")
+        (features / "deleted").mkdir()
+        (features / "deleted" / "PRD.md").write_text("# Anew\n\n- a button\n")
+        heard.until("deleted: SPEC.md waits to be read")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 143
 
 
 def test_checks_that_were_red_are_asked_again_by_the_next_loop(made: Make, tmp_path: Path) -> None:

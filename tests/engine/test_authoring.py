@@ -171,6 +171,18 @@ def test_a_report_that_is_not_valid_goes_back_to_the_agent(tmp_path: Path) -> No
     assert "front matter" in project.prompts("qa")[1]
 
 
+@pytest.mark.parametrize("words", [("redo", "qa", "login"), ("reset", "login")])
+def test_a_report_that_a_person_made_invalid_is_done_again(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]}, qa=[reports("fail", LIMIT), reports()])
+    project.loop()
+    project.write("QA_REPORT.md", "All is well.\n")
+
+    assert project.call("status", "login")[0] == ExitCode.INVALID
+    assert project.call(*words)[0] == ExitCode.DONE
+    assert words[0] == "reset" or not (project.folder / "QA_REPORT.md").exists()
+
+
 def test_a_review_is_stale_when_the_code_changed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.loop()
