@@ -11,7 +11,7 @@ _PATTERNS = (
     # pytest's short summary; a parameter may hold spaces, unittest's last line `FAILED (failures=1)` is none
     re.compile(r"^(?:FAILED|ERROR) (\S+?::.+?|\S+\.\w+)(?: - .*)?$", re.M),
     re.compile(r"^(?:FAIL|ERROR): (\S+ \([^)]+\))", re.M),  # unittest
-    re.compile(r"^\s*--- FAIL: (\S+)", re.M),  # go test
+    re.compile(r"^[ \t]*--- FAIL: (\S+)", re.M),  # go test
     re.compile(r"^test (.+?) \.\.\. FAILED", re.M),  # cargo test
     re.compile(r"^ *● (?!Console$|Deprecation Warning|Validation Warning)(.+)$", re.M),  # jest
     re.compile(rf"^ *(?:×|FAIL)\s+(\S.*?){_TIME}$", re.M),  # vitest

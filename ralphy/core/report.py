@@ -19,9 +19,10 @@ from ralphy.core.prose import closing_question, confidence
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
 _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
           "RECOMMENDATION")  # fmt: skip
-_FIELD = re.compile(r"[-*+ \t]*[`*_]*([A-Za-z_]{6,30}?)[`*_]*[ \t]*:[`*_]*(.*)", re.S)
+_FIELD = re.compile(r"([^:=\uff1a]{6,60})[:=\uff1a](.*)", re.S)  # bounded: a line of a megabyte is no field
+_NAME = re.compile(r"[^A-Za-z{]*([A-Za-z_]{6,30}?)[^A-Za-z]*")
 _PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
-_FENCED = re.compile(r"(?:```|~~~)(?:json)?[ \t]*\n(.*)\n(?:```|~~~)", re.S)
+_FENCES = ("```", "~~~")
 _MARK = r"^[ \t`*#]*{}[ \t`*#]*$"
 _REPORT = re.compile(
     rf"{_MARK.format(_BEGIN)}.*?(?:{_MARK.format(_END)}|\Z)|^[ \t]*{_PROMISE.pattern}[ \t]*$", re.M | re.S
@@ -29,6 +30,7 @@ _REPORT = re.compile(
 _EMPTY_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*\s*(?:```|~~~)[ \t]*$", re.M)
 _HELD = ("BLOCKED", "FAILED")
 _MOST_RECOMMENDED = 4000
+_DRESS = " \t`*_\"'.,!"  # what a word may be put into
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,27 @@ def without_report(text: str) -> str:
 
 
 def _object_in(text: str) -> Mapping[str, Any]:
-    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other."""
-    inner = _FENCED.fullmatch(text.strip())
+    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other.
+
+    Behind prose, a fence at the very end counts if what is in it is plainly a report: programs' answers have a status.
+    """
+    before, inner = _last_fence(text)
     try:
-        value = orjson.loads(inner.group(1) if inner else text)
+        value = orjson.loads(inner or text)
     except ValueError:
         return {}
     found = mapping_of(value)
-    return mapping_of(found.get("RALPH_STATUS")) or found
+    told = mapping_of(found.get("RALPH_STATUS")) or found
+    return {} if before and told is found and "EXIT_SIGNAL" not in map(str.upper, found) else told
+
+
+def _last_fence(text: str) -> tuple[str, str]:
+    """(what stands before it, what is in it) of the code fence that ends the text; ("", "") if none does."""
+    lines = text.rstrip().split("\n")
+    if lines[-1].strip() not in _FENCES:
+        return "", ""
+    begin = next((n for n in range(len(lines) - 2, -1, -1) if lines[n].lstrip().startswith(_FENCES)), 0)
+    return "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : -1])
 
 
 def _json_fields(value: Mapping[str, Any] | None) -> dict[str, str]:
@@ -140,7 +155,7 @@ def _status(block: Mapping[str, Sequence[str]]) -> str:
 
 
 def _word(said: Sequence[str]) -> str:
-    found = re.match("[A-Z_]*", " ".join(said).upper())
+    found = re.search("[A-Z][A-Z_]*", " ".join(said).upper())
     return found.group() if found else ""
 
 
@@ -165,15 +180,23 @@ def _fields(lines: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     name = ""
     for line in lines:
-        field = _FIELD.fullmatch(line)
-        if field and field.group(1).upper() in _NAMES:
-            name = field.group(1).upper()
-            value = field.group(2).strip(" \t`*_")
+        field = _field(line)
+        if field:
+            name, value = field
             if value and not (value.startswith("<") and value.endswith(">")):
                 found.setdefault(name, []).append(value)
         elif name == "RECOMMENDATION" and line.strip(" \t`"):
             found.setdefault(name, []).append(line.strip())
     return found
+
+
+def _field(line: str) -> tuple[str, str] | None:
+    """(name, value) of a line that names a field, however it is dressed up: as a list, in bold, as JSON, with "="."""
+    parts = _FIELD.fullmatch(line)
+    found = _NAME.fullmatch(parts[1]) if parts else None
+    if not parts or not found or found[1].upper() not in _NAMES:
+        return None
+    return found[1].upper(), parts[2].strip(" \t`*_")
 
 
 def _recommendation(block: Mapping[str, Sequence[str]]) -> str:
@@ -183,22 +206,23 @@ def _recommendation(block: Mapping[str, Sequence[str]]) -> str:
 
 def _signals(lines: Iterable[str]) -> list[bool | None]:
     """What stands alone on a line outside of code fences."""
-    fields = (_FIELD.fullmatch(line) for line in _outside_code(lines))
-    return [_signal(f.group(2).strip(" \t`*_")) for f in fields if f and f.group(1).upper() == "EXIT_SIGNAL"]
+    fields = (_field(line) for line in _outside_code(lines))
+    return [_signal(field[1]) for field in fields if field and field[0] == "EXIT_SIGNAL"]
 
 
 def _outside_code(lines: Iterable[str]) -> Iterator[str]:
     is_code = False
     for line in lines:
-        if line.lstrip().startswith(("```", "~~~")):
+        if line.lstrip().startswith(_FENCES):
             is_code = not is_code
         elif not is_code:
             yield line
 
 
 def _signal(value: str) -> bool | None:
-    """false whatever comes behind it; true only alone."""
-    word = re.match("[a-z]*", value.lower())
+    """false as the first word, whatever comes behind it; true only alone."""
+    said = value.lower().strip(_DRESS)
+    word = re.search("[a-z]+", said)
     if word and word.group() in ("false", "no"):
         return False
-    return True if value.lower().rstrip(".! ") in ("true", "yes") else None
+    return True if said in ("true", "yes") else None

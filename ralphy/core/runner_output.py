@@ -50,9 +50,10 @@ RUNNERS = (
     ),
     Runner(
         "go test -v",
-        re.compile(r"^(?:=== RUN|\s*--- (?:PASS|FAIL|SKIP): ).*$", re.M),
+        re.compile(r"^(?:=== RUN|[ \t]*--- (?:PASS|FAIL|SKIP): ).*$", re.M),
         _patterns(passed=r"--- (PASS)", failed=r"--- (FAIL)", skipped=r"--- (SKIP)"),
-        _patterns(passed=r"^\s*--- PASS: (\S+)", failed=r"^\s*--- FAIL: (\S+)", skipped=r"^\s*--- SKIP: (\S+)"),
+        _patterns(passed=r"^[ \t]*--- PASS: (\S+)", failed=r"^[ \t]*--- FAIL: (\S+)",
+                  skipped=r"^[ \t]*--- SKIP: (\S+)"),
         is_summed=True,
     ),
     Runner(

@@ -212,7 +212,7 @@ def _make(path: str, old: str | None, new: str | None, around: Surroundings) -> 
 
 
 def _cargo(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    if re.search(r"^\s*(?:runner|test|t)\s*=", "\n".join(added_lines(old or "", new or "")), re.M):
+    if re.search(r"^[ \t]*(?:runner|test|t)[ \t]*=", "\n".join(added_lines(old or "", new or "")), re.M):
         yield Finding(Kind.RUNNER, f"{path} sets what runs the tests")
 
 

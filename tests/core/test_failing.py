@@ -196,3 +196,9 @@ def test_the_list_is_bounded() -> None:
 @given(st.text())
 def test_no_output_breaks_the_reader(output: str) -> None:
     assert all(name and "\n" not in name for name in failing_tests(output))
+
+
+@pytest.mark.parametrize("line", ["\n", " " * 50 + "\n", "FAILED", "\u00d7 ", "1" * 1000])
+def test_a_megabyte_made_to_be_slow_comes_to_its_end(line: str) -> None:
+    """A pattern that looks over many lines from each of them would take half an hour."""
+    assert failing_tests(f"x{line * (1_000_000 // len(line))}\n--- FAIL: TestLast\n") == ("TestLast",)

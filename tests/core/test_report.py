@@ -84,13 +84,30 @@ def test_a_block_without_a_word_is_none() -> None:
     assert read(block() + "---RALPH_STATUS---\nnothing\n---END_RALPH_STATUS---\n") == COMPLETE
 
 
-@pytest.mark.parametrize("value", ["true", "True", "TRUE", " true ", "true.", "**true**", "`true`", "yes", "true\t"])
+@pytest.mark.parametrize(
+    "value", ['"true"', "'true',", "true", "True", "TRUE", " true ", "true.", "**true**", "`true`", "yes", "true\t"]
+)
 def test_ways_to_say_true(value: str) -> None:
     assert read(block(EXIT_SIGNAL=value)).exit_signal is True
 
 
 @pytest.mark.parametrize(
-    "value", ["false", "False", "false.", "**false**", "false (two tests fail)", "no", "false, not yet"]
+    "value",
+    [
+        "false",
+        "False",
+        "false.",
+        "**false**",
+        "false (two tests fail)",
+        "no",
+        "false, not yet",
+        '"false"',
+        "'false',",
+        "(false)",
+        "[false]",
+        "= false",
+        "\u274c false",
+    ],
 )
 def test_ways_to_say_false(value: str) -> None:
     assert read(block(EXIT_SIGNAL=value)).holds_back
@@ -106,7 +123,21 @@ def test_what_is_neither_is_not_said(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", ["- EXIT_SIGNAL: false", "**EXIT_SIGNAL:** false", "**EXIT_SIGNAL**: false", "exit_signal:false"]
+    "row",
+    [
+        "- EXIT_SIGNAL: false",
+        "**EXIT_SIGNAL:** false",
+        "**EXIT_SIGNAL**: false",
+        "exit_signal:false",
+        "EXIT_SIGNAL = false",
+        "EXIT_SIGNAL=false",
+        '  "EXIT_SIGNAL": false,',
+        "1. EXIT_SIGNAL: false",
+        "\u2022 EXIT_SIGNAL: false",
+        "EXIT_SIGNAL\uff1afalse",
+        "### EXIT_SIGNAL: false",
+        "| EXIT_SIGNAL: false |",
+    ],
 )
 def test_fields_may_be_dressed_up(row: str) -> None:
     assert read(block().replace("EXIT_SIGNAL: true", row)).exit_signal is False
@@ -135,7 +166,19 @@ def test_a_signal_in_shown_code_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "status", ["BLOCKED", "blocked", "BLOCKED (no key)", "**BLOCKED**", "BLOCKED: no key", "FAILED"]
+    "status",
+    [
+        "BLOCKED",
+        "blocked",
+        "BLOCKED (no key)",
+        "**BLOCKED**",
+        "BLOCKED: no key",
+        "FAILED",
+        '"BLOCKED",',
+        "[BLOCKED]",
+        "\u26d4 BLOCKED",
+        "'FAILED'",
+    ],
 )
 def test_a_status_can_hold_back_whatever_the_signal(status: str) -> None:
     claim = read(block(STATUS=status))
@@ -223,6 +266,13 @@ def test_an_explicit_false_after_anything_is_heard(text: str) -> None:
         "`*_- " * 200_000,
         "EXIT_SIGNAL" * 100_000,
         " \t" * 500_000 + ":",
+        "_" * 500_000,
+        "*" * 500_000,
+        "*" * 500_000 + "a" * 10,
+        "_" * 500_000 + ": false",
+        "```" * 100_000,
+        "```\n" * 100_000,
+        "=" * 500_000,
     ],
 )
 def test_a_text_made_to_be_slow_is_read_in_no_time(text: str) -> None:
@@ -252,6 +302,19 @@ def test_structured_output_counts_beside_the_text_and_false_wins() -> None:
     values: list[Any] = [{}, {"exit_signal": []}, {"status": None, 5: 5}, {"STATUS": {"a": 1}}, None]
     for value in values:
         assert read("Done.", value) == Claim()
+
+
+@pytest.mark.parametrize("told", [{"RALPH_STATUS": JSON}, JSON])
+def test_a_report_as_json_may_end_a_message_of_words(told: dict[str, Any]) -> None:
+    text = f"The form is there.\n\n```python\nprint(1)\n```\n\n```json\n{orjson.dumps(told).decode()}\n```\n"
+    assert read(text).is_complete
+    assert read(text.replace("true", "false")).holds_back
+    assert read(f"{text}\nThat is what I would say.") == Claim()
+
+
+@pytest.mark.parametrize("shown", ['{"status": "failed"}', '{"status": "BLOCKED", "recommendation": "x"}', "[1]", "{"])
+def test_json_that_a_message_shows_at_its_end_is_no_report(shown: str) -> None:
+    assert read(f"The service answers:\n```json\n{shown}\n```") == Claim()
 
 
 @pytest.mark.parametrize("text", ['{"exit_signal": true', '{"exit_signal": tru}', "[1, 2]", '{"a": 1}', "{", "null"])

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.runner_output import read_output
+from ralphy.core.listing import PASSED
+from ralphy.core.runner_output import read_output, tells_of_tests
 
 NAMED = {
     "cargo": (
@@ -87,3 +88,11 @@ def test_other_output_tells_nothing(output: str) -> None:
 def test_any_output_is_read_or_tells_nothing(output: str) -> None:
     found = read_output(output)
     assert found is None or found.collected >= 0
+
+
+@pytest.mark.parametrize("line", ["\n", " " * 50 + "\n", "=== RUN"])
+def test_a_megabyte_made_to_be_slow_comes_to_its_end(line: str) -> None:
+    """A pattern that looks over many lines from each of them would take half an hour."""
+    found = read_output(f"x{line * (1_000_000 // len(line))}\n--- PASS: TestLast\n")
+    assert found and found.tests == {"TestLast": PASSED}
+    assert tells_of_tests(f"x{line * (1_000_000 // len(line))}\n--- PASS: TestLast\n")
