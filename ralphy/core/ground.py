@@ -133,9 +133,12 @@ def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
 
 
 def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
-    """A wait for that moment, if it is still to come; it ends the loop if it is too far away."""
+    """A wait for that moment, if it is still to come; the end of the loop if that is too far away, or after its end."""
     if s.session.has_waited(until, s.now):
         return None
+    if s.session.until is not None and s.session.until <= until:
+        return d.Halt(f"{why}; it goes on only after the time to end ({config.limits.until or 'until'}): start again "
+                      "then", ExitCode.BUDGET, until=until)  # fmt: skip
     left, most = until - s.now, config.limits.max_wait_s
     if left <= most:
         return d.Wait(why, ExitCode.LIMITED, until=until)

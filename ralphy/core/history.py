@@ -77,6 +77,7 @@ class History:
     retry_s: float = 0.0
     retry_reason: str = ""
     waits_in_a_row: int = 0
+    resets_in_a_row: int = 0
     qa_rounds: int = 0
     last_end: Entry | None = None
     last_step: str = ""
@@ -229,7 +230,8 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.tree = str(entry.get("tree", ""))
         counts.heals = bool(entry.get("heals"))
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
-        history.retry_at, history.retry_reason, history.waits_in_a_row = 0.0, "", 0
+        history.retry_at, history.retry_reason = 0.0, ""
+        history.waits_in_a_row = history.resets_in_a_row = 0
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
     elif outcome is Outcome.STOPPED and entry.get("heals"):
@@ -238,7 +240,9 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.retry_at = moment_of(entry.get("retry_at")) or 0.0
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
         history.retry_reason = str(entry.get("detail", outcome.value))
-        history.waits_in_a_row += entry.get("until_reset") is not True
+        is_reset = entry.get("until_reset") is True
+        history.waits_in_a_row += not is_reset
+        history.resets_in_a_row += is_reset
 
 
 def _reset(history: History, entry: Entry) -> None:

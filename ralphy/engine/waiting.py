@@ -16,11 +16,13 @@ _TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 def next_try(w: Workspace, outcome: Outcome, result: AgentResult) -> dict[str, Any]:
     """For the journal's line: the epoch seconds of the next try, and whether they are the provider's own word.
 
-    A reset that passed in vain, or is unknown, gives a back-off with jitter.
+    A reset that passed in vain, or is unknown, gives a back-off with jitter. One that is put off again and again by a
+    little is not run after.
     """
-    now, before = w.clock(), w.history.waits_in_a_row
+    now, before, resets = w.clock(), w.history.waits_in_a_row, w.history.resets_in_a_row
     if outcome is Outcome.LIMITED and result.retry_at and result.retry_at > now:
-        return {"retry_at": result.retry_at + AFTER_RESET_S, "until_reset": True}
+        least = _TROUBLE_BACKOFF_S[min(resets, len(_TROUBLE_BACKOFF_S)) - 1] if resets else 0.0
+        return {"retry_at": max(result.retry_at + AFTER_RESET_S, now + least), "until_reset": True}
     steps = _LIMIT_BACKOFF_S if outcome is Outcome.LIMITED else _TROUBLE_BACKOFF_S
     wait = steps[min(before, len(steps) - 1)]
     return {"retry_at": now + wait * random.uniform(0.9, 1.1)}  # noqa: S311  # spreads retries, guards nothing

@@ -61,6 +61,36 @@ def test_a_reset_that_passes_in_vain_is_backed_off_from_after_it(tmp_path: Path)
 
 
 @pytest.mark.fault("N1")
+def test_a_reset_that_is_put_off_again_and_again_is_not_run_after(tmp_path: Path) -> None:
+    project = limited(tmp_path, works())
+    now, waits = NOON, []
+    for _ in range(9):
+        project.play(stories={"US-001": [{"limit": {"resets_at": int(now) + 1}}]})
+        ended = project.loop(clock=lambda: now, waits=False)  # noqa: B023  # called before it changes
+        assert isinstance(ended.rest, d.Wait) and ended.rest.until
+        waits.append(ended.rest.until - now)
+        now = float(round(ended.rest.until))
+
+    assert waits == [3, 5, 15, 30, 60, 120, 300, 600, 600]
+    project.play(stories={"US-001": [works()]})
+    project.loop(clock=lambda: now, waits=False)
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("N1")
+@pytest.mark.parametrize("ends_in_s", [HOUR, 2 * HOUR + 2])
+def test_a_reset_after_the_time_to_end_is_not_waited_for(tmp_path: Path, ends_in_s: float) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON + 2 * HOUR)}}, works(), limits={"until": "07:00"})
+
+    ended = project.loop(clock=lambda: NOON, until=NOON + ends_in_s)
+
+    assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
+    assert "only after the time to end (07:00)" in ended.rest.reason
+    assert project.loop(clock=lambda: NOON + 2 * HOUR + 3, waits=False).runs[0] == "US-001"
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+
+
+@pytest.mark.fault("N1")
 def test_a_reset_in_thirty_days_ends_the_loop_and_says_so(tmp_path: Path) -> None:
     project = limited(tmp_path, {"limit": {"resets_at": int(NOON + 30 * 86400), "kind": "seven_day"}}, works())
 
