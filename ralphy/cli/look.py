@@ -9,7 +9,8 @@ import click
 
 from ralphy.cli import quick
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.core.errors import ExitCode, NotFound
+from ralphy.cli.output import error_body
+from ralphy.core.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
@@ -141,13 +142,22 @@ def _features(call: Invocation) -> list[str]:
 
 
 def _status_all(call: Invocation) -> int:
-    values = [standing(call, name) for name in _features(call)]
+    """A feature that cannot be looked at hides no other: its error is its line, and the exit code."""
+    values, code = [], ExitCode.DONE
+    for name in _features(call):
+        try:
+            values.append(standing(call, name))
+        except RalphyError as error:
+            values.append({"feature": name, "error": error_body(error.exit_code, str(error), error.hint)})
+            code = code or error.exit_code
     text = "\n".join(_line(value) for value in values) or "no features"
-    call.output.data(text, {"schema": "ralphy/status-all@1", "ok": True, "features": values})
-    return ExitCode.DONE
+    call.output.data(text, {"schema": "ralphy/status-all@1", "ok": code == ExitCode.DONE, "features": values})
+    return code
 
 
 def _line(v: dict[str, Any]) -> str:
+    if "error" in v:
+        return f"{v['feature']:<24} {v['error']['message']}"
     until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""
     return f"{v['feature']:<24} {v['phase']:<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
 

@@ -105,8 +105,12 @@ class Output:
         return ExitCode.UNEXPECTED
 
     def _json_error(self, code: int, message: str, hint: str) -> None:
-        body = {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
-        self.event({"schema": "ralphy/error@1", "ok": False, "error": body})
+        self.event({"schema": "ralphy/error@1", "ok": False, "error": error_body(code, message, hint)})
+
+
+def error_body(code: int, message: str, hint: str) -> dict[str, Any]:
+    """An error as scripts read it."""
+    return {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
 
 
 def without_secrets(line: bytes) -> bytes:
@@ -118,7 +122,7 @@ def without_secrets(line: bytes) -> bytes:
 
 def _json(value: Any) -> str:
     line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    return without_secrets(line).decode("utf-8", "surrogateescape")
+    return without_secrets(line).decode("utf-8", "replace")  # readers of JSON take nothing else
 
 
 def _without_secrets(text: str) -> str:

@@ -13,7 +13,7 @@ import time
 
 from ralphy.adapters import status_view
 from ralphy.cli.commands import help_text
-from ralphy.cli.plain import clean
+from ralphy.cli.plain import clean, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def answer(words: list[str]) -> int | None:
     value = now(*wanted)
     if value is None:
         return None
-    text = json.dumps(value, ensure_ascii=False) if "--json" in words else clean(status_text(value))
+    text = utf8(json.dumps(value, ensure_ascii=False)) if "--json" in words else clean(status_text(value))
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 
 from ralphy.cli.quick import kept_view
 from tests.cli.conftest import Call, Make
-from tests.engine.building import Project, breaks, reports, story, works
+from tests.engine.building import ROOT, Project, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 
@@ -318,6 +321,29 @@ def test_all_features_are_shown_a_line_each(made: Make) -> None:
     assert "SPECIFICATION" in out.splitlines()[1]
     assert [v["feature"] for v in call.json("status", "--all")[1]["features"]] == ["login", "logout"]
     assert call("status")[0] == 3
+
+
+def test_a_feature_that_is_not_valid_hides_no_other(made: Make) -> None:
+    project, call = made(*TWO)
+    (project.repo / "docs" / "features" / "broken").mkdir()
+    (project.repo / "docs" / "features" / "broken" / "prd.json").write_text("{")
+    code, out, _ = call("status", "--all")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (3, ["broken", "login"])
+    assert "docs/features/broken/prd.json" in out.splitlines()[0]
+    code, value = call.json("status", "--all")
+    assert (code, value["ok"], value["features"][0]["error"]["name"]) == (3, False, "invalid_input")
+    assert value["features"][1]["tasks_total"] == 2
+
+
+def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
+    project, _ = made(*TWO)
+    with open(os.path.join(os.fsencode(project.repo), b"new\xff.py"), "wb"):
+        pass
+    env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
+    for words in (("why",), ("status",), ("status",), ("loop",)):
+        argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
+        out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
+        assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words
 
 
 @pytest.mark.fault("A10")
