@@ -6,6 +6,7 @@ its end was cut off, or that somebody made all of it anew. Lines of before there
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -68,6 +69,11 @@ def lock(descriptor: int, path: Path) -> None:
     """Hold the file for the moment of an append; whoever closes it gives it back."""
     if not is_taken(descriptor, _TRIES):
         raise EnvironmentProblem("the journal is held by another process", where=str(path), hint=f"fuser {path}")
+
+
+def unlock(descriptor: int) -> None:
+    """Give the file back before it is closed."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def verify(data: bytes) -> Audit:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from ralphy.adapters.chain import LINKAGE, Link, last_link, linked, lock
+from ralphy.adapters.chain import LINKAGE, Link, last_link, linked, lock, unlock
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.files import last_bytes
 from ralphy.core.errors import EnvironmentProblem
@@ -48,6 +48,7 @@ class Journal:
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
                 self._at = os.fstat(descriptor).st_size
+                unlock(descriptor)  # others need not wait for the disk
                 if durable:
                     os.fdatasync(descriptor)
             finally:
@@ -87,7 +88,7 @@ class Journal:
         end = data.rfind(b"\n") + 1
         self._read += end
         for line in data[:end].split(b"\n"):
-            if line[:1] != b"{":
+            if line[:1] != b"{" or line[-1:] != b"}":  # `ralphy audit` takes nothing else for a line either
                 continue
             try:
                 entry = orjson.loads(line)

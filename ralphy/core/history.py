@@ -261,6 +261,7 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.limit, fresh.paces = history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
+        fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:

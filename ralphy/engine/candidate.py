@@ -119,7 +119,8 @@ def drift(w: Workspace, candidate: Candidate) -> tuple[str, ...]:
     """
     green, known = candidate.green, set(candidate.files)
     now = [p for p in changed_paths(w) if not is_control(w, p) and not w.is_other_feature(p)]
-    extra = [path for path in now if path not in known and path not in ignored_before(w, now)]
+    persons = set(ignored_before(w, now))
+    extra = [path for path in now if path not in known and path not in persons]
     made = [path for path in extra if not path.endswith("/") and w.objects.at(green, path) is None]
     for path in made:
         set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))

@@ -131,8 +131,9 @@ def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() ->
         {"ev": "accept_red", "feature": FEATURE, "tests": ["t"]},
         *attempts("crashed"),
     ]
+    lines[-1]["cost_unknown"] = True
     found = history(*lines, RESET)
-    assert (found.stories, found.iterations, found.open_run) == ({}, 1, None)
+    assert (found.stories, found.iterations, found.open_run, found.unknown_cost_runs) == ({}, 1, None, 1)
     assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ralphy.adapters.chain import verify
 from ralphy.adapters.journal import Journal
 from ralphy.core.errors import ExitCode
+from ralphy.core.history import History
 from tests.engine.building import ROOT, Project, build, drive, story, works
 from tests.engine.driver import KILLED
 
@@ -105,6 +106,19 @@ def test_lines_of_before_there_was_a_chain_are_accepted_at_its_beginning(tmp_pat
     found = verify(written(tmp_path).read_bytes())
 
     assert (found.broken, found.before, found.links) == ("", 2, 8)
+
+
+@pytest.mark.parametrize("end", [b" ", b"\r", b"\t"])
+def test_what_audit_takes_for_a_torn_line_is_not_read_either(tmp_path: Path, end: bytes) -> None:
+    path = written(tmp_path)
+    forged = b'{"ev":"run","feature":"login","run":"r","step":"implement","story":"US-001"}' + end + b"\n"
+    path.write_bytes(path.read_bytes() + forged)
+    history = History("login")
+
+    Journal(path).catch_up(history)
+
+    assert verify(path.read_bytes()).torn == 1
+    assert history.open_run is None
 
 
 @pytest.mark.fault("F13")
