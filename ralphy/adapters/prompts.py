@@ -46,7 +46,6 @@ WORDS = {
     "base": 120,
     "feature": 100,
     "feature_dir": 400,
-    "granularity": 20,
     "nonce": 64,
 }
 CHECKS_BYTES = 280
