@@ -198,7 +198,8 @@ def _cause(subtype: str, reason: str, status: int) -> str:
     """The most telling of what a failed result says about itself."""
     if status:
         return f"the request was refused ({status})"
-    return (reason if subtype == "success" and reason != "completed" else subtype) or "the result is not complete"
+    said = shorten(reason if subtype == "success" and reason != "completed" else subtype)
+    return said or "the result is not complete"
 
 
 RULES: tuple[Callable[[_Ending], Verdict | None], ...] = (

@@ -188,6 +188,13 @@ def test_the_last_of_several_results_decides() -> None:
     assert outcome(heard(result(subtype="error_during_execution", is_error=True), result())) is Outcome.SUCCEEDED
 
 
+@pytest.mark.fault("A10")
+@pytest.mark.parametrize("name", ["subtype", "terminal_reason", "result"])
+def test_why_a_run_failed_is_one_short_line_that_a_terminal_can_show(name: str) -> None:
+    detail = classify(heard(result(is_error=True, **{name: "\x1b[31mred\n" + "x" * 5000})), ExitFacts(1))[1]
+    assert detail.isprintable() and len(detail) < 500
+
+
 def test_a_run_without_turns_did_nothing() -> None:
     assert outcome(heard(result(num_turns=0, result="Unknown command: /x"))) is Outcome.CRASHED
 
