@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.core.stream import Transcript, parse
 from tests.conftest import is_gone
 from tests.doubles.messages_api import Asked, MessagesApi
 from tests.e2e.claude_cli import (
@@ -158,6 +159,25 @@ def test_an_answer_is_reported_while_it_comes(git_repo: Path, private_home: Path
     assert deltas.count("text_delta") >= 10
     assert "input_json_delta" in deltas
     assert ended.result["is_error"] is False
+
+
+@pytest.mark.fault("A10", "A11")
+def test_every_line_is_read_although_outputs_are_cut_in_the_middle_of_an_emoji(
+    git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
+    shows = [f"python3 -c \"print('{'x' * odd}' + chr(0x1F600) * 20000)\"" for odd in (0, 1)]
+    calls = [{"blocks": [{"tool": "Bash", "input": {"command": show, "description": "Show"}}]} for show in shows]
+    with answering(*calls, "done") as api:
+        process = start(frame(tmp_path), "go", cwd=git_repo, env=environment(private_home, api.url))
+        out, _ = process.communicate(timeout=40)
+
+    transcript = Transcript()
+    for line in out.encode().splitlines():
+        event = parse(line)
+        assert event is not None, line[:200]
+        transcript.feed(event, 0.0)
+    assert len(api.messages()) == 3
+    assert (transcript.text, transcript.results, transcript.open_tools) == ("done", 1, {})
 
 
 @pytest.mark.fault("N1")
