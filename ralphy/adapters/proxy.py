@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from ralphy.adapters import temporary
 from ralphy.adapters.forward import join
+from ralphy.core.errors import EnvironmentProblem
 
 _HEAD_BYTES = 64 * 1024
 _PATIENCE_S = 30.0
@@ -40,7 +41,14 @@ class AllowProxy:
         self.folder = temporary.make("proxy", owner)
         self.socket = self.folder / "proxy"
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(os.fspath(self.socket))
+        try:
+            self._listener.bind(os.fspath(self.socket))
+        except OSError as error:
+            self.close()
+            raise EnvironmentProblem(
+                f"no socket can be made for the sandbox's network: {error}", where=str(self.socket),
+                hint="set TMPDIR to a folder with a short path",
+            ) from error  # fmt: skip
         self._listener.listen(64)
         threading.Thread(target=self._serve, daemon=True, name="ralphy-proxy").start()
 

@@ -93,9 +93,13 @@ def _proxy(w: Workspace) -> AllowProxy:
 
 def _hosts(w: Workspace) -> Iterator[Host]:
     yield from (host_of(name) for name in w.config.safety.network)
-    base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
+    try:
+        base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
+        port = base.port or (80 if base.scheme == "http" else 443)
+    except ValueError as error:  # it is not shown: a password may stand in it
+        raise EnvironmentProblem("ANTHROPIC_BASE_URL is no address with a host and a port") from error
     if base.hostname:
-        yield base.hostname, base.port or (80 if base.scheme == "http" else 443)
+        yield base.hostname, port
 
 
 def _switched_off(w: Workspace) -> Iterator[tuple[str, str]]:

@@ -7,10 +7,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
 from ralphy.adapters.proxy import AllowProxy, host_of
+from ralphy.core.errors import EnvironmentProblem
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -99,6 +101,16 @@ def test_it_is_for_its_own_user_and_leaves_nothing(proxy: AllowProxy) -> None:
     assert proxy.folder.stat().st_mode & 0o777 == 0o700
     proxy.close()
     assert not proxy.folder.exists()
+
+
+def test_a_temporary_folder_with_too_long_a_path_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with pytest.raises(EnvironmentProblem, match="no socket") as raised:
+        AllowProxy([("127.0.0.1", 1)], "a test")
+    assert "TMPDIR" in raised.value.hint
+    assert not list(long.glob("**/proxy"))
 
 
 def test_a_host_has_a_port() -> None:

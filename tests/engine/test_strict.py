@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.core.errors import ExitCode
 from tests.engine.building import ROOT, Project, assert_clean, build, story, works
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -31,6 +32,13 @@ def looks(project: Project, code: str) -> Project:
     settings.write_text(json.dumps(found))
     project.git("commit", "--quiet", "--all", "-m", "chore: a look")
     return project
+
+
+def test_an_address_of_the_model_that_is_none_is_said(tmp_path: Path) -> None:
+    project = strict(tmp_path)
+    project.env["ANTHROPIC_BASE_URL"] = "http://localhost:99999"
+    code, said = project.call("loop", "login")
+    assert (code, "ANTHROPIC_BASE_URL is no address" in said) == (ExitCode.ENVIRONMENT, True), said
 
 
 @pytest.mark.fault("A14")
