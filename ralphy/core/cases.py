@@ -1,22 +1,25 @@
 """Tests as they are written: what each asserts, so that a renamed, moved or merged one is known again.
 
-An assertion counts only where it can be reached and can fail. Of Python the syntax tree is read (here); of other
-languages the text (`ralphy.core.cases_text`).
+An assertion counts only where it can be reached and can fail. Of Python the syntax tree is read (here, and
+`ralphy.core.asserting`); of other languages the text (`ralphy.core.cases_text`).
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from ralphy.core.asserting import FUNCTION, Function, Helpers, assertions, ends, names_in
+from ralphy.core.vacuous import last_name
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A test as it is written. `asserts` are its effective assertions, normalised; `shapes` the same without values.
 
-    `calls` names what it calls, `body` is the whole of it, `is_skipped` says that its own text takes it out.
+    `calls` names what it calls, `body` is the whole of it, `is_skipped` says that its own text takes it out, `may_fail`
+    that it is expected to fail, whatever happens.
     """
 
     path: str
@@ -26,6 +29,7 @@ class Case:
     shapes: tuple[str, ...] = ()
     calls: frozenset[str] = frozenset()
     is_skipped: bool = False
+    may_fail: bool = False
 
     @property
     def short(self) -> str:
@@ -36,19 +40,23 @@ class Case:
         return f"{self.path}::{self.name.replace('.', '::') if self.path.endswith('.py') else self.name}"
 
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Functions = Mapping[str, _Function]
-_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-_ASSERTING = re.compile(
-    r"(?:assert|expect|check|verify|ensure|should|validate|require|compare|raises|warns|deprecated_call|fail|must)"
-    r"|\w*_(?:assert|check|verify|equals?|raises)(?:_|$)"
-)
-_SKIPPING = frozenset(("skip", "skipTest", "xfail", "exit", "SkipTest", "_exit"))
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What the decorators of a test, and what stands around it, say of it."""
+
+    is_skipped: bool = False
+    may_fail: bool = False
+
+    def within(self, node: Function | ast.ClassDef) -> _Marks:
+        return self.joined(node.decorator_list)
+
+    def joined(self, marks: Sequence[ast.expr]) -> _Marks:
+        is_skipped = self.is_skipped or any(names_in(mark) & _SKIP_MARKS for mark in marks)
+        return _Marks(is_skipped, self.may_fail or any(map(_excuses, marks)))
+
+
 _SKIP_MARKS = frozenset(("skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure"))
-_SWALLOWED = frozenset(("Exception", "BaseException", "AssertionError"))
-_PLAIN = frozenset(("assertTrue", "assertFalse", "assertEqual", "assertNotEqual", "assertIs", "assertIsNone",
-                    "assertIsNotNone", "assertIn", "expect"))  # fmt: skip
-_DEEP = 5
+_EXCUSES = frozenset(("xfail", "expectedFailure"))
 _HELD_BACK = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -60,186 +68,79 @@ def parsed(data: bytes) -> ast.Module | None:
         return None
 
 
-def functions_of(trees: Sequence[ast.Module]) -> dict[str, _Function]:
-    """All functions of the modules by their name: what a test calls may hold its assertions."""
-    return {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, _FUNCTION)}
+def functions_of(trees: Sequence[ast.Module]) -> dict[str, Function | ast.ClassDef]:
+    """All functions and classes of the modules by name: what a test calls may hold, or swallow, its assertions."""
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return {node.name: node for node in nodes if isinstance(node, (*FUNCTION, ast.ClassDef))}
 
 
-def python_cases(path: str, tree: ast.Module, shared: _Functions) -> Iterator[Case]:
+def python_cases(path: str, tree: ast.Module, shared: Helpers) -> Iterator[Case]:
     """The functions and methods of a module that look like tests."""
     helpers = {**shared, **functions_of([tree])}
-    is_skipped = _skips_all(tree.body)
     try:
-        yield from _cases(path, tree.body, "", helpers, is_skipped=is_skipped)
+        yield from _cases(path, tree.body, "", helpers, _around(_Marks(), tree.body))
     except RecursionError:
         return
 
 
-def _cases(
-    path: str, body: Sequence[ast.stmt], prefix: str, helpers: _Functions, *, is_skipped: bool
-) -> Iterator[Case]:
-    for node in body:
-        if isinstance(node, _FUNCTION) and _is_named_test(node):
-            yield _case(path, node, f"{prefix}{node.name}", helpers, is_skipped=is_skipped or _is_marked(node))
+def _cases(path: str, body: Sequence[ast.stmt], prefix: str, helpers: Helpers, marks: _Marks) -> Iterator[Case]:
+    for at, node in enumerate(body):
+        if isinstance(node, FUNCTION) and is_named_test(node):
+            if not any(_replaces(later, node.name) for later in body[at + 1 :]):
+                yield _case(path, node, f"{prefix}{node.name}", helpers, marks.within(node))
         elif isinstance(node, ast.ClassDef):
-            out = is_skipped or _is_marked(node) or _skips_all(node.body)
-            yield from _cases(path, node.body, f"{prefix}{node.name}.", helpers, is_skipped=out)
+            inner = _around(marks.within(node), node.body)
+            yield from _cases(path, node.body, f"{prefix}{node.name}.", helpers, inner)
         elif isinstance(node, ast.If | ast.Try):
-            yield from _cases(path, [*node.body, *node.orelse], prefix, helpers, is_skipped=is_skipped)
+            yield from _cases(path, [*node.body, *node.orelse], prefix, helpers, marks)
 
 
-def _is_named_test(node: _Function) -> bool:
-    is_fixture = any("fixture" in _names(decorator) for decorator in node.decorator_list)
+def _replaces(node: ast.stmt, name: str) -> bool:
+    """Is a test given another meaning behind its definition: `test_a = …`, `del test_a`?"""
+    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else ()
+    is_meant = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+    return is_meant and not (isinstance(node, ast.Assign) and name in names_in(node.value))
+
+
+def is_named_test(node: Function) -> bool:
+    """Does a function have the name of a test, and is it no fixture?"""
+    is_fixture = any("fixture" in names_in(decorator) for decorator in node.decorator_list)
     return node.name.lower().startswith(("test", "it_", "should")) and not is_fixture
 
 
-def _case(path: str, node: _Function, name: str, helpers: _Functions, *, is_skipped: bool) -> Case:
-    found = list(_asserts(node.body, helpers, ()))
-    calls = frozenset(_called(call) for call in ast.walk(node) if isinstance(call, ast.Call)) - {""}
+def _case(path: str, node: Function, name: str, helpers: Helpers, marks: _Marks) -> Case:
+    found = list(assertions(node, helpers))
+    calls = frozenset(last_name(call) for call in ast.walk(node) if isinstance(call, ast.Call)) - {""}
     body = "\n".join(ast.dump(statement) for statement in node.body if not _is_text(statement))
-    return Case(path, name, body, tuple(map(ast.dump, found)), tuple(map(_shape, found)), calls, is_skipped)
+    asserts, shapes = tuple(map(ast.dump, found)), tuple(map(_shape, found))
+    return Case(path, name, body, asserts, shapes, calls, marks.is_skipped, marks.may_fail)
 
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _is_marked(node: _Function | ast.ClassDef) -> bool:
-    return any(_names(decorator) & _SKIP_MARKS for decorator in node.decorator_list)
+def _excuses(mark: ast.expr) -> bool:
+    """Does a mark take in any failure of a test? One with a condition is for other places or times."""
+    said: list[ast.expr] = []
+    if isinstance(mark, ast.Call):
+        said = [*mark.args, *(word.value for word in mark.keywords if word.arg == "condition")]
+    return last_name(mark) in _EXCUSES and all(isinstance(found, ast.Constant) and found.value for found in said)
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {n.attr if isinstance(n, ast.Attribute) else n.id for n in ast.walk(node)
-            if isinstance(n, ast.Attribute | ast.Name)}  # fmt: skip
-
-
-def _skips_all(body: Sequence[ast.stmt]) -> bool:
-    """Does a module or a class take all of its tests out: `pytestmark`, `__test__`, a skip at its level?"""
+def _around(marks: _Marks, body: Sequence[ast.stmt]) -> _Marks:
+    """The same with what a module or a class says of all its tests: `pytestmark`, `__test__`, a skip at its level."""
     for node in body:
         if isinstance(node, ast.Assign):
             targets = {target.id for target in node.targets if isinstance(target, ast.Name)}
-            if "pytestmark" in targets and _names(node.value) & _SKIP_MARKS:
-                return True
+            if "pytestmark" in targets:
+                several = node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else [node.value]
+                marks = marks.joined(several)
             if "__test__" in targets and isinstance(node.value, ast.Constant) and not node.value.value:
-                return True
-        elif _ends(node):
-            return True
-    return False
-
-
-def _ends(node: ast.stmt) -> bool:
-    """Is what stands behind this statement never reached?"""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return _called(node.value) in _SKIPPING
-    return isinstance(node, ast.Return | ast.Raise)
-
-
-def _called(call: ast.Call) -> str:
-    """The last name of what is called."""
-    function = call.func
-    return (
-        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    )
-
-
-def _asserts(body: Sequence[ast.stmt], helpers: _Functions, within: tuple[str, ...]) -> Iterator[ast.expr]:
-    """The assertions that are reached and can fail, those of called helpers in their place."""
-    for node in body:
-        if isinstance(node, ast.Assert):
-            if not _is_vacuous(node.test):
-                yield node.test
-        elif isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in _names(node.exc):
-            yield node.exc
-        else:
-            for inner in _blocks(node):
-                yield from _asserts(inner, helpers, within)
-            yield from _asserting_calls(node, helpers, within)
-        if _ends(node):
-            return
-
-
-def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The statements within a statement, but for those that never run or whose failures are swallowed."""
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Constant):
-        yield node.body if node.test.value else node.orelse
-        return
-    is_swallowed = isinstance(node, ast.Try) and any(map(_swallows, node.handlers))
-    is_swallowed = is_swallowed or (isinstance(node, ast.With) and any(map(_suppresses, node.items)))
-    is_never = isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple) and not node.iter.elts
-    is_never = is_never or (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not node.test.value)
-    if not is_swallowed and not is_never:
-        yield getattr(node, "body", [])
-    yield getattr(node, "orelse", [])
-    yield getattr(node, "finalbody", [])
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield part.body
-
-
-def _swallows(handler: ast.ExceptHandler) -> bool:
-    names = _SWALLOWED if handler.type is None else _names(handler.type)
-    return bool(names & _SWALLOWED) and not any(isinstance(n, ast.Raise | ast.Assert) for n in ast.walk(handler))
-
-
-def _suppresses(item: ast.withitem) -> bool:
-    call = item.context_expr
-    return isinstance(call, ast.Call) and _called(call) == "suppress" and bool(_names(call) & _SWALLOWED)
-
-
-def _asserting_calls(node: ast.stmt, helpers: _Functions, within: tuple[str, ...]) -> Iterator[ast.expr]:
-    """Calls in a statement's own expressions that assert: by their name, or by what a helper of that name does."""
-    for expression in _expressions(node):
-        for call in ast.walk(expression):
-            if not isinstance(call, ast.Call):
-                continue
-            name = _called(call)
-            helper = helpers.get(name) if _is_own(call.func) else None
-            if helper is not None:
-                if name not in within and len(within) < _DEEP:
-                    yield from _asserts(helper.body, helpers, (*within, name))
-            elif _ASSERTING.match(name) and not _is_vacuous_call(call):
-                yield expression
-                break
-
-
-def _is_own(function: ast.expr) -> bool:
-    """`check(…)` and `self.check(…)` may be written in the same files."""
-    owner = function.value if isinstance(function, ast.Attribute) else function
-    return isinstance(function, ast.Name) or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
-
-
-def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
-    if isinstance(node, (*_FUNCTION, ast.ClassDef)):
-        return
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.withitem):
-            yield child.context_expr
-
-
-def _is_vacuous_call(call: ast.Call) -> bool:
-    """`self.assertTrue(True)`, `expect(1)`: nothing but constants."""
-    return _called(call) in _PLAIN and bool(call.args) and all(map(_is_constant, call.args))
-
-
-def _is_constant(node: ast.AST) -> bool:
-    return not any(isinstance(n, ast.Name | ast.Call | ast.Attribute | ast.Await) for n in ast.walk(node))
-
-
-def _is_vacuous(test: ast.expr) -> bool:
-    """Can it not fail, whatever the code does?"""
-    if _is_constant(test) or isinstance(test, ast.Lambda) or (isinstance(test, ast.Tuple) and test.elts):
-        return True
-    if isinstance(test, ast.BoolOp):
-        each = [_is_vacuous(value) for value in test.values]
-        return any(each) if isinstance(test.op, ast.Or) else all(each)
-    if (
-        isinstance(test, ast.Compare)
-        and len(test.ops) == 1
-        and isinstance(test.ops[0], ast.Eq | ast.Is | ast.LtE | ast.GtE)
-    ):
-        return ast.dump(test.left) == ast.dump(test.comparators[0])
-    return False
+                marks = _Marks(True, marks.may_fail)
+        elif ends(node):
+            marks = _Marks(True, marks.may_fail)
+    return marks
 
 
 def _shape(node: ast.AST) -> str:

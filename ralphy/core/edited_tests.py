@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ralphy.core.cases import Case
 from ralphy.core.runner_output import named
-from ralphy.core.tests_kept import Key
+from ralphy.core.runs import Key
 
 _CLOSING = " ;})"
 

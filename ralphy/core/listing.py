@@ -13,6 +13,7 @@ OUTCOMES = (PASSED, FAILED, SKIPPED, XFAILED)
 _RANK = {FAILED: 3, PASSED: 2, XFAILED: 1, SKIPPED: 0}
 _MOST_TESTS = 200_000
 _MOST_OF_A_NAME = 500
+_INHERITED = re.compile(r"(\w+(?:\.[^\WA-Z]\w*)*)\.[A-Z].*")  # a module, and a class in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,9 @@ def _name(case: Mapping[str, str]) -> str:
     if not path:
         return "::".join(part for part in (owner, name) if part)[:_MOST_OF_A_NAME]
     module = re.sub(r"\.\w+$", "", path).replace("/", ".").replace("\\", ".")
+    inherited = _INHERITED.fullmatch(owner)
+    if inherited and not owner.startswith(module):  # the file is that of the class that the test was inherited from
+        path, module = f"{inherited[1].replace('.', '/')}.py", inherited[1]
     inner = owner.removeprefix(module).strip(".") if owner.startswith(module) else ""
     return "::".join(part for part in (path, *inner.split("."), name) if part)[:_MOST_OF_A_NAME]
 

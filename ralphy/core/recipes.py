@@ -9,9 +9,22 @@ from collections.abc import Mapping, Sequence
 
 # What swallows a failure, or leaves tests out, in a shell line.
 _GREENER = re.compile(
-    r"\|\|\s*(?:true|:|exit 0|echo)|;\s*(?:true|exit 0)\b|^\t@?-|\bset \+e\b|\bexit 0\b"
+    r"\|\|\s*(?:(?:/usr)?(?:/bin/)?true|:|exit 0|echo|printf)|;\s*(?:true|exit 0)\b|^\t@?-|\bset \+e\b|\bexit 0\b"
     r"|--ignore\b|--ignore-glob|--deselect|--collect-only|--co\b|-p[ =]?no:|--testPathIgnorePatterns|--passWithNoTests"
     r"|--testNamePattern|--test-skip-pattern|--no-run\b|--exclude\b|--skip\b|\bpytest\b.*\s-[km]\b"
+    r"|(?<!&)&\s*$|\bPYTHONOPTIMIZE\b|\bpython[\d.]*\s+-O|[)}]\s+-OO?\s+-m|--assert[ =]plain"
+)
+# Lines that swallow what is no check's business: whether a file could be removed.
+_HOUSEKEEPING = re.compile(
+    r"[\t @+-]*(?:rm|mkdir|touch|cp|mv|ln|kill|pkill|echo|printf|docker (?:rm|stop|network|volume))\b[^;&|]*"
+    r"(?:[12]?>\S+\s*|2>&1\s*)*(?:\|\|\s*(?:true|:)\s*)?$"
+)
+SETTINGS = ("jest", "vitest", "mocha", "ava")
+_BENT_MAKE = re.compile(
+    r"^\s*(?:export\s+|override\s+)*(?:SHELL\s*[:?+!]*=\s*(?!(?:\S*/)?(?:env\s+)?(?:ba|da|z|k|a)?sh\b|\$)\S"
+    r"|(?:GNU)?MAKEFLAGS\s*[:?+!]*=.*(?<![\w-])(?:-[^\WCIOWfjlo]*[inqt]\w*(?![\w-])"
+    r"|--(?:ignore-errors|dry-run|just-print|touch|question)\b)"
+    r"|\.SHELLFLAGS\s*[:?+!]*=(?!.*c\s*$))|^\.IGNORE\b"
 )
 _NOTHING = re.compile(r"\s*@?(?:(?:echo|printf)\b.*|true|:|exit 0|#.*|set -.*|)$")
 _RULE = re.compile(r"^([^\s#=:][^=:#]*?)\s*:{1,2}(?!=)\s*([^=]*)$")
@@ -26,7 +39,13 @@ def added_lines(old: str, new: str) -> list[str]:
 def is_greener(old: str, new: str) -> bool:
     """Was something added that swallows failures or leaves tests out, or is nothing left that could fail?"""
     is_empty = all(_NOTHING.match(line) for line in new.splitlines())
-    return is_empty or any(_GREENER.search(line) for line in added_lines(old, new))
+    added = (line for line in added_lines(old, new) if not _HOUSEKEEPING.match(line))
+    return is_empty or any(_GREENER.search(line) for line in added)
+
+
+def bends_make(old: str, new: str) -> bool:
+    """Was something added that changes how make runs every recipe: another shell, `.IGNORE`, flags?"""
+    return any(_BENT_MAKE.match(line) for line in added_lines(old, new))
 
 
 def recipes_of(kind: str, text: str, called: Sequence[str] = ()) -> dict[str, str]:
@@ -44,12 +63,12 @@ def _scripts(text: str) -> dict[str, str]:
         return {}
     scripts = found.get("scripts")
     named = {str(k): str(v) for k, v in scripts.items()} if isinstance(scripts, dict) else {}
-    return {**named, **{key: json.dumps(found[key]) for key in ("jest", "vitest", "mocha", "ava") if key in found}}
+    return {**named, **{key: json.dumps(found[key]) for key in SETTINGS if key in found}}
 
 
 def _targets(text: str, called: Sequence[str]) -> dict[str, str]:
     blocks, needs, variables, first = _parsed(text)
-    wanted = [word for word in called if not word.startswith("-") and "=" not in word] or [first]
+    wanted = [word or first for word in called if not word.startswith("-") and "=" not in word] or [first]
     found: dict[str, str] = {}
     while wanted:
         name = wanted.pop()

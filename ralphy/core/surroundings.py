@@ -7,28 +7,37 @@ its tests, also what leaves tests out. Only what weakens is said; markers, plugi
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from ralphy.core.cases import parsed
 from ralphy.core.findings import Finding, Kind
-from ralphy.core.recipes import added_lines, is_greener, recipes_of
+from ralphy.core.pytest_hooks import gained_hooks
+from ralphy.core.reach import MAKEFILES, Reach, Read, reach_of
+from ralphy.core.recipes import SETTINGS, added_lines, bends_make, is_greener, recipes_of
 from ralphy.core.substance import is_test
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surroundings:
-    """`commands` are the checks in words; `configs` the runner's configurations before, by path.
+    """`commands` are the checks in words; `configs` the configurations of pytest and make before, by path.
 
-    `is_listed` says that the tests are compared by name, so that what leaves some out is seen anyway.
+    `is_listed` says that the tests are compared by name, so that what leaves some out is seen anyway; `read` gives the
+    text of a file before, or None; `moved` names configurations of pytest that are none any more.
     """
 
     commands: Sequence[Sequence[str]] = ()
     configs: Mapping[str, str] = field(default_factory=dict)
     is_listed: bool = False
+    read: Read = lambda _: None
+    moved: frozenset[str] = frozenset()
+
+    @cached_property
+    def reached(self) -> Reach:
+        """What the checks ran before."""
+        return reach_of(self.commands, self.read)
 
 
 # pytest's configurations in the order in which it takes them, with what makes one of the file
@@ -55,12 +64,13 @@ _NARROWING_WORD = re.compile(
     r"--ignore|--deselect|(?<!\w)-[km]\b|--co\b|--collect-only|(?<!\w)-p[ =]?no:|--lf\b|--sw\b"
 )
 _JS_CONFIG = re.compile(r"(?:^|/)(?:jest|vitest|vite)\.config\.[cm]?[jt]s$|(?:^|/)\.mocharc\.\w+$")
-# Names that decide on outcomes, or that reach for the report; what a hook is called comes after them.
-_REWRITING = frozenset(("outcome", "exitstatus", "wasxfail", "force_result", "force_exception", "_exit", "xmlpath"))
-_REPLACING = frozenset(("pytest_pyfunc_call", "pytest_runtest_protocol", "pytest_cmdline_main", "pytest_runtestloop"))
-_LEAVING_OUT = frozenset(("pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_collect_file",
-                          "pytest_pycollect_makeitem", "collect_ignore", "collect_ignore_glob"))  # fmt: skip
-_REPORT = ("PYTEST_ADDOPTS", "junitxml", "ralphy-reports")
+_ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
+# Programs that run the recipes of a file, and that file.
+_RECIPES = {
+    "just": ("justfile", "Justfile", ".justfile"), "task": ("Taskfile.yml", "Taskfile.yaml"), "nox": ("noxfile.py",),
+    "tox": ("tox.ini",), "pre-commit": (".pre-commit-config.yaml",), "rake": ("Rakefile",), "invoke": ("tasks.py",),
+    "inv": ("tasks.py",),
+}  # fmt: skip
 
 
 def weaker(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
@@ -74,7 +84,7 @@ def weaker(path: str, old: str | None, new: str | None, around: Surroundings) ->
 
 def matters(path: str, around: Surroundings) -> bool:
     """Does any rule ask for what is in the file?"""
-    return any(applies(path) for applies, _ in _RULES) or any(_names(words, path) for words in around.commands)
+    return any(applies(path) for applies, _ in _RULES) or _is_run(path, around)
 
 
 def is_pytest_config(path: str, text: str) -> bool:
@@ -103,15 +113,18 @@ def _is_pth(text: str) -> bool:
 def _pytest_config(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
     is_new = new is not None and is_pytest_config(path, new) and (old is None or not is_pytest_config(path, old))
     over = [known for known in around.configs if is_new and known != path and _precedes(path, known, around)]
+    over = [known for known in over if known not in around.moved]
     if over:
         yield Finding(Kind.RUNNER, f"{path} takes precedence over {over[0]}")
-    elif not around.is_listed and (old is not None or around.configs):
+    elif not around.is_listed and (old is not None or any(_name(known) in PYTEST_CONFIGS for known in around.configs)):
         yield from _narrowed(path, old or "", new or "")
 
 
 def _precedes(path: str, known: str, around: Surroundings) -> bool:
     """Does pytest take a configuration instead of one that it knew? One further in may come first."""
     order = list(PYTEST_CONFIGS)
+    if _name(known) not in order:
+        return False
     if _folder(path) == _folder(known):
         return order.index(_name(path)) < order.index(_name(known))
     return not around.is_listed
@@ -135,80 +148,55 @@ def _js_config(path: str, old: str | None, new: str | None, around: Surroundings
 
 
 def _python_hooks(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """What a conftest or a plugin does to outcomes and collection that it did not do before."""
-    if _name(path) != "conftest.py" and "def pytest_" not in (new or ""):
-        return
-    now, was = _deeds(new or ""), _deeds(old or "")
-    wanted = _REWRITING | _REPLACING | (frozenset() if around.is_listed else _LEAVING_OUT)
-    gained = sorted(name for name, times in (now - was).items() if name in wanted or name in _REPORT)
+    """What a conftest, a plugin or a test does to outcomes and collection that it did not do before."""
+    gained = gained_hooks(path, old or "", new or "", is_listed=around.is_listed)
     if gained:
-        yield Finding(Kind.RUNNER, f"{path} has a hand in what pytest runs or reports ({', '.join(gained[:5])})")
+        # who writes a plugin for pytest has hooks that decide on outcomes: that is flagged
+        is_product = not is_test(path) and "def pytest_" in (old or "")
+        said = f"{path} has a hand in what pytest runs or reports ({', '.join(gained[:5])})"
+        yield Finding(Kind.EDITED if is_product else Kind.RUNNER, said)
 
 
-def _deeds(text: str) -> Counter[str]:
-    """What a Python file assigns, calls, and which hooks it defines; and the names of the report that it knows."""
-    tree = parsed(text.encode("utf-8", "replace")) if text else None
-    found: Counter[str] = Counter()
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Attribute) and (isinstance(node.ctx, ast.Store) or node.attr in _CALLED):
-            found[node.attr] += 1
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] += node.id in _LEAVING_OUT
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("pytest_"):
-            found[node.name] += 1
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.update(word for word in _REPORT if word in node.value)
-        found.update(word for word in _by_name(node) if word in _REWRITING)
-    return found
-
-
-def _by_name(node: ast.AST) -> Iterator[str]:
-    """The attributes that a node reaches by their names: with setattr and its like, or in a `__dict__`."""
-    inner: Sequence[ast.AST] = ()
-    if isinstance(node, ast.Call):
-        is_meant = _called(node) in _BY_NAME or (isinstance(node.func, ast.Attribute) and _is_dict(node.func.value))
-        inner = node.args if is_meant else ()
-    elif isinstance(node, ast.Subscript) and _is_dict(node.value):
-        inner = (node.slice,)
-    for part in (part for found in inner for part in ast.walk(found)):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield part.value
-
-
-def _called(node: ast.Call) -> str:
-    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
-
-
-def _is_dict(node: ast.AST) -> bool:
-    """`x.__dict__` or `vars(x)`."""
-    is_vars = isinstance(node, ast.Call) and _called(node) == "vars"
-    return is_vars or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
-
-
-_BY_NAME = frozenset(("setattr", "getattr", "delattr", "__setattr__", "__getattribute__"))
-_CALLED = frozenset(("force_result", "force_exception", "_exit", "xmlpath"))
-
-
-def _package(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    """Scripts of package.json that checks call, by their name; a first test script is honest."""
+def _package(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
+    """Scripts of package.json that checks reach, and the settings of runners in it; a first test script is honest."""
     before, after = recipes_of("package.json", old or ""), recipes_of("package.json", new or "")
     for name, text in before.items():
-        if not name.startswith(("test", "pretest", "posttest", "jest", "vitest")) or after.get(name) == text:
+        is_setting = name in SETTINGS
+        if after.get(name) == text or not (is_setting or name in around.reached.scripts):
             continue
-        if "no test specified" in text:
-            continue
-        yield _edited(f"{path}: {name}", text, after.get(name, ""))
+        if is_setting and name not in after:
+            yield Finding(Kind.EDITED, f"{path}: {name}")  # they may stand in a file of their own now
+        elif "no test specified" not in text:
+            yield _edited(f"{path}: {name}", text, after.get(name, ""))
+
+
+def _npmrc(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
+    if re.search(r"^\s*(?:script-shell|node-options)\s*=", "\n".join(added_lines(old or "", new or "")), re.M):
+        yield Finding(Kind.RUNNER, f"{path} sets what runs the scripts")
 
 
 def _make(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """The recipes that checks call with make, and what those build on."""
-    called = [word for words in around.commands if _name(words[0]) in ("make", "gmake") for word in words[1:]]
-    if old is None or not any(_name(words[0]) in ("make", "gmake") for words in around.commands):
+    """The recipes that checks reach with make, and what those build on."""
+    called = sorted(around.reached.targets)
+    hidden = _hidden_by(path, around) if old is None and new is not None else ""
+    if not called or (old is None and not hidden):
         return
-    before, after = recipes_of("Makefile", old, called), recipes_of("Makefile", new or "", called)
+    was = old or around.configs.get(hidden, "")
+    if bends_make(was, new or ""):
+        yield Finding(Kind.RUNNER, f"{path} changes how make runs every recipe")
+    before, after = recipes_of("Makefile", was, called), recipes_of("Makefile", new or "", called)
+    elsewhere = [text for name, text in after.items() if name not in before]
     for name, text in before.items():
-        if after.get(name) != text:
+        if after.get(name) != text and (name in after or text not in elsewhere):
             yield _edited(f"{path}: {name}", text, after.get(name, ""))
+
+
+def _hidden_by(path: str, around: Surroundings) -> str:
+    """The makefile that make takes no more once there is one at this path."""
+    name = _name(path)
+    lower = MAKEFILES[MAKEFILES.index(name) + 1 :] if name in MAKEFILES else ()
+    below = (f"{path[: len(path) - len(name)]}{other}" for other in lower)
+    return next((other for other in below if other in around.configs), "")
 
 
 def _cargo(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
@@ -216,10 +204,23 @@ def _cargo(path: str, old: str | None, new: str | None, _: Surroundings) -> Iter
         yield Finding(Kind.RUNNER, f"{path} sets what runs the tests")
 
 
+def _attributes(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
+    """Another encoding of source: what is committed would not be what was tested."""
+    for line in added_lines(old or "", new or ""):
+        if (found := _ENCODING.search(line)) and not found[1].lower().startswith(("utf-16", "utf-32")):
+            yield Finding(Kind.RUNNER, f"{path} makes Git commit other text than what is tested ({line.strip()[:80]})")
+
+
 def _named(path: str, old: str, new: str, around: Surroundings) -> Iterator[Finding]:
-    """A file that a check names in its command."""
-    if old and any(_names(words, path) for words in around.commands) and not is_test(path):
+    """A file that a check runs: named in its command, or reached from there; or the recipes of a program in it."""
+    if old and old != new and _is_run(path, around) and not is_test(path):
         yield _edited(path, old, new)
+
+
+def _is_run(path: str, around: Surroundings) -> bool:
+    programs = {_name(word) for words in around.commands for word in words}
+    is_recipe = any(path in files for program, files in _RECIPES.items() if program in programs)
+    return is_recipe or path in around.reached.files or any(_names(words, path) for words in around.commands)
 
 
 def _names(words: Sequence[str], path: str) -> bool:
@@ -235,9 +236,11 @@ _Rule = Callable[[str, "str | None", "str | None", Surroundings], Iterator[Findi
 _RULES: tuple[tuple[Callable[[str], bool], _Rule], ...] = (
     (lambda path: bool(_SHADOWS.fullmatch(path) or _CUSTOMISES.search(path)), _shadow),
     (lambda path: _name(path) in PYTEST_CONFIGS, _pytest_config),
-    (lambda path: path.endswith(".py") and is_test(path), _python_hooks),
+    (lambda path: path.endswith(".py"), _python_hooks),
     (lambda path: bool(_JS_CONFIG.search(path)), _js_config),
     (lambda path: _name(path) == "package.json", _package),
-    (lambda path: _name(path) in ("Makefile", "makefile", "GNUmakefile") or path.endswith(".mk"), _make),
+    (lambda path: _name(path) == ".npmrc", _npmrc),
+    (lambda path: _name(path) == ".gitattributes", _attributes),
+    (lambda path: _name(path) in MAKEFILES or path.endswith(".mk"), _make),
     (lambda path: path.startswith(".cargo/config"), _cargo),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.files import is_odd, link_on_the_way
-from ralphy.adapters.objects import Entry
+from ralphy.adapters.objects import TREE, Entry
 from ralphy.adapters.odd_files import remove_odd, run_wary
 from ralphy.engine.checkout import STATUS, rows_of
 from ralphy.engine.control import set_aside
@@ -91,6 +91,15 @@ def ignored_before(w: Workspace, paths: Sequence[str]) -> list[str]:
 def _is_cache(path: str) -> bool:
     parts = path.rstrip("/").split("/")
     return any(part in _CACHES for part in parts) or parts[-1].endswith(_CACHE_ENDINGS)
+
+
+def files_of(w: Workspace, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+    """All files and links of a tree, with their paths."""
+    for name, entry in w.objects.entries(tree).items():
+        if entry.mode == TREE:
+            yield from files_of(w, entry.oid, f"{prefix}{name}/")
+        elif entry.mode.startswith(("100", "120")):
+            yield f"{prefix}{name}", entry
 
 
 def is_control(w: Workspace, path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from ralphy.core.findings import Finding, Kind, orders, sentences
 from ralphy.core.listing import FAILED, Listing, merged
 from ralphy.core.model import Story
-from ralphy.core.tests_kept import Key, compare
+from ralphy.core.runs import Key
+from ralphy.core.tests_kept import compare_each
 from ralphy.engine.baseline import known_tests, listed
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.checks import CheckResult
@@ -47,9 +49,16 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
         return _judged(w, found, {})
     old, new = merged(list(before.values())), merged(list(after.values()))
     found = [*_silenced(before, results), *_failing_but_green(before, results)]
-    found += compare(old, new, sources(w, candidate, old), removes_of(story))
+    found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old), removes_of(story))
     found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
     return _judged(w, found, _evidence(old, new) if results else {})
+
+
+def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) -> frozenset[str]:
+    """The files of tests that several checks name, each from a folder of its own: in each it may be another one."""
+    times = Counter(place for listing in before.values() for place in {Key.of(test).path for test in listing.tests})
+    return frozenset(place for place, checks in times.items()
+                     if place and checks > 1 and w.objects.at(candidate.green, place) is None)  # fmt: skip
 
 
 def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any]) -> Kept:
@@ -70,7 +79,9 @@ def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> 
     for result in results:
         known = before.get(result.name)
         named = known and any(Key.of(test).path for test in known.tests)
-        if named and result.is_green and not (result.listing and result.listing.tests):
+        is_silent = result.listing is None and known and known.ran
+        is_silent = is_silent or (named and not (result.listing and result.listing.tests))
+        if result.is_green and is_silent:
             yield Finding(Kind.RUNNER, f"check {result.name} does not tell any more which tests it ran")
 
 
@@ -80,8 +91,9 @@ def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckRes
         if not result.is_green or result.listing is None or before.get(result.name, Listing()).counts.get(FAILED):
             continue
         red = [test for test, outcome in result.listing.tests.items() if outcome == FAILED]
-        if red:
-            yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5])} failed")
+        number = result.listing.counts.get(FAILED)
+        if number:
+            yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5]) or number} failed")
 
 
 def _evidence(old: Listing, new: Listing) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ralphy.adapters.command import Command
-from ralphy.adapters.objects import TREE, Entry
+from ralphy.adapters.objects import Entry
 from ralphy.adapters.process import capture
 from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.listing import Listing
 from ralphy.core.runner_output import read_output
 from ralphy.engine.candidate import Candidate
+from ralphy.engine.changes import files_of
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports
 from ralphy.engine.walls import around, walls
@@ -58,7 +59,7 @@ def _program(word: str, root: Path, folder: Path) -> str:
 def _lay_out(w: Workspace, tree: str, folder: Path) -> bool:
     """Write a tree's files below a folder, as they are stored; False if there are too many."""
     left = _MOST_FILES
-    for path, entry in _walk(w, tree, ""):
+    for path, entry in files_of(w, tree):
         left -= 1
         if not left:
             return False
@@ -67,14 +68,6 @@ def _lay_out(w: Workspace, tree: str, folder: Path) -> bool:
         if (w.repository.root / name).is_dir() and not os.path.lexists(folder / name):
             (folder / name).symlink_to(w.repository.root / name)
     return True
-
-
-def _walk(w: Workspace, tree: str, prefix: str) -> Iterator[tuple[str, Entry]]:
-    for name, entry in w.objects.entries(tree).items():
-        if entry.mode == TREE:
-            yield from _walk(w, entry.oid, f"{prefix}{name}/")
-        elif entry.mode.startswith(("100", "120")):
-            yield f"{prefix}{name}", entry
 
 
 def _cleared(folder: Path, name: str) -> Path:

@@ -17,9 +17,11 @@ from ralphy.core.config import Check
 from ralphy.core.edited_tests import is_edited, is_same, theirs
 from ralphy.core.failing import failing_tests
 from ralphy.core.findings import listed_names
+from ralphy.core.homes import Sources
 from ralphy.core.listing import FAILED, PASSED, Listing
+from ralphy.core.runs import Key
 from ralphy.core.substance import is_test
-from ralphy.core.tests_kept import Key, Sources, may_go
+from ralphy.core.tests_kept import may_go
 from ralphy.engine.baseline import known_tests
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown

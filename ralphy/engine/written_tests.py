@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from ralphy.adapters.objects import Entry
-from ralphy.core.cases import Case, functions_of, parsed, python_cases
+from ralphy.core.asserting import FUNCTION, assertions
+from ralphy.core.cases import Case, functions_of, is_named_test, parsed, python_cases
 from ralphy.core.cases_text import has_tests_beside_code, text_cases
 from ralphy.core.findings import Finding
+from ralphy.core.homes import Sources
 from ralphy.core.listing import Listing
+from ralphy.core.reach import MAKEFILES
+from ralphy.core.runs import Key
 from ralphy.core.substance import is_test
 from ralphy.core.surroundings import PYTEST_CONFIGS, Surroundings, is_pytest_config, matters, weaker
-from ralphy.core.tests_kept import Key, Sources
 from ralphy.engine.candidate import Candidate
-from ralphy.engine.changes import shown
+from ralphy.engine.changes import files_of, shown
 from ralphy.engine.checks import argv
 from ralphy.engine.workspace import Workspace
 
 _MOST_BYTES = 2_000_000
 _MOST_FILES = 2_000
+_MOST_OF_A_SCRIPT = 200_000
 
 _Files = list[tuple[str, bytes]]
 
@@ -30,18 +35,65 @@ def sources(w: Workspace, candidate: Candidate, known: Listing) -> Sources:
     for path, was, now in _test_files(w, candidate, known):
         old += _read(w, path, was)
         new += _read(w, path, now)
-    return Sources(_cases(old), _cases(new), frozenset(map(shown, candidate.files)))
+    callers = _callers(w, candidate, _lessened(old, new))
+    old, new = old + callers, new + callers
+    unread = frozenset(path for path, data in new if path.endswith(".py") and parsed(data) is None)
+    return Sources(_cases(old), _cases(new), frozenset(map(shown, candidate.files)), unread)
+
+
+def _lessened(old: _Files, new: _Files) -> frozenset[str]:
+    """The helpers among the tests that assert less than before, or are gone: whoever calls them may assert less.
+
+    What is imported instead may be the same; it is not read.
+    """
+    before, after = _strengths(old), _strengths(new)
+    theirs = {alias.asname or alias.name for _, data in new for node in ast.walk(parsed(data) or ast.Module([], []))
+              if isinstance(node, ast.ImportFrom) for alias in node.names}  # fmt: skip
+    return frozenset(name for name, strength in before.items()
+                     if strength > after.get(name, 0) and (name in after or name not in theirs))  # fmt: skip
+
+
+def _strengths(files: _Files) -> dict[str, int]:
+    """How many assertions the functions hold that are no tests, by name."""
+    trees = [tree for path, data in files if path.endswith(".py") and (tree := parsed(data)) is not None]
+    helpers = functions_of(trees)
+    return {name: len(list(assertions(node, helpers))) for name, node in helpers.items()
+            if isinstance(node, FUNCTION) and not is_named_test(node)}  # fmt: skip
+
+
+def _callers(w: Workspace, candidate: Candidate, names: frozenset[str]) -> _Files:
+    """The files of Python tests that the story did not touch, and that speak of one of these names."""
+    found: _Files = []
+    words = [name.encode() for name in names]
+    for path, entry in files_of(w, candidate.tree) if words else ():
+        if path.endswith(".py") and is_test(path) and path not in candidate.files and len(found) < _MOST_FILES:
+            found += [(name, data) for name, data in _read(w, path, entry) if any(word in data for word in words)]
+    return found
 
 
 def surroundings_of(w: Workspace, candidate: Candidate, *, is_listed: bool) -> Iterator[Finding]:
     """What the story changed around the tests, that makes the checks greener."""
     rows = w.objects.entries(candidate.green)
-    configs = {name: text for name in PYTEST_CONFIGS if name in rows and (text := _text(w, rows[name])) is not None}
-    known = {name: text for name, text in configs.items() if is_pytest_config(name, text)}
-    around = Surroundings([argv(check) for check in w.checks], known, is_listed)
+    after = w.objects.entries(candidate.tree)
+    names = [name for name in (*PYTEST_CONFIGS, *MAKEFILES) if name in rows]
+    texts = {name: text for name in names if (text := _text(w, rows[name])) is not None}
+    known = {name: text for name, text in texts.items() if name in MAKEFILES or is_pytest_config(name, text)}
+    moved = frozenset(name for name in known if not is_pytest_config(name, _text(w, after.get(name)) or ""))
+    commands = [argv(check) for check in w.checks]
+    around = Surroundings(commands, known, is_listed, lambda path: _script(w, candidate, path), moved)
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
         if matters(path, around):
             yield from weaker(shown(path), _text(w, was), _text(w, now), around)
+
+
+def _script(w: Workspace, candidate: Candidate, path: str) -> str | None:
+    """The text of a file of the last green commit that a check may run."""
+    try:
+        entry = w.objects.at(candidate.green, path)
+    except ValueError:
+        return None
+    data = _data(w, entry)
+    return data.decode("utf-8", "replace") if data is not None and len(data) <= _MOST_OF_A_SCRIPT else None
 
 
 def _text(w: Workspace, entry: Entry | None) -> str | None:

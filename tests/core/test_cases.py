@@ -37,6 +37,16 @@ EFFECTIVE = {
     "try:\n    assert a\nfinally:\n    f()": 1,
     "try:\n    assert a\nexcept Exception:\n    raise": 1,
     "def inner():\n    assert a\ninner()": 2,
+    "def inner():\n    assert a\nmock.on(inner)": 1,
+    "try:\n    assert a\nexcept AssertionError:\n    assert self.b": 2,
+    "for x in range(a):\n    assert x": 1,
+    "if not a:\n    assert self.b": 1,
+    "assert [x for x in a]": 1,
+    "assert {**a}": 1,
+    "assert f'{a}'": 1,
+    "assert a.total == mock.ANY.total": 1,
+    "self.assertEqual(f(a), f(self))": 1,
+    "with self.subTest(a):\n    assert a": 1,
 }
 EMPTY = [
     "pass",
@@ -59,6 +69,21 @@ EMPTY = [
     "try:\n    assert a\nexcept:\n    print(a)",
     "with suppress(AssertionError):\n    assert a",
     "f(a)",
+    "assert [a == 1]",
+    "assert (x == 1 for x in a)",
+    "assert f'is {a}'",
+    "assert {'a': a}",
+    "assert not a != a",
+    "assert a == ANY",
+    "self.assertEqual(f(a), f(a))",
+    "self.assertTrue(a == 1 or True)",
+    "for x in range(0):\n    assert a",
+    "for x in {}:\n    assert a",
+    "if not True:\n    assert a",
+    "if a and False:\n    assert a",
+    "try:\n    assert a\nexcept AssertionError:\n    assert True",
+    "try:\n    assert a\nfinally:\n    return",
+    "def inner():\n    assert a",
 ]
 
 
@@ -90,6 +115,44 @@ def test_a_helper_that_asserts_nothing_does_not_count_by_its_name() -> None:
 def test_helpers_that_call_each_other_come_to_an_end() -> None:
     text = "def a():\n    b()\ndef b():\n    a()\n    assert x\ndef test_x():\n    a()\n"
     assert len(cases(text)[0].asserts) == 1
+
+
+QUIET = (
+    "def quiet(f):\n    def inner():\n        try:\n            f()\n        except AssertionError:\n            pass\n"
+)
+MANAGERS = {
+    "a generator": "@contextmanager\ndef quiet():\n    try:\n        yield\n    except AssertionError:\n        pass\n",
+    "a class": "class quiet:\n    def __exit__(self, *found):\n        return True\n",
+}
+
+
+def test_a_decorator_of_the_tests_own_may_swallow_what_fails() -> None:
+    test = "@quiet\ndef test_x():\n    assert a\n"
+    assert cases(QUIET + test)[0].asserts == ()
+    assert len(cases(QUIET.replace("pass", "raise") + test)[0].asserts) == 1
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_a_context_manager_of_the_tests_own_may_swallow_what_fails(manager: str) -> None:
+    test = "def test_x():\n    with quiet():\n        assert a\n"
+    assert cases(MANAGERS[manager] + test)[0].asserts == ()
+    assert len(cases(test)[0].asserts) == 1
+
+
+@pytest.mark.parametrize(("behind", "number"), [("test_x = lambda: None", 0), ("del test_x", 0), ("x = 1", 1),
+                                                ("test_x = slow(test_x)", 1)])  # fmt: skip
+def test_a_test_that_is_given_another_meaning_behind_it_is_not_written_there(behind: str, number: int) -> None:
+    assert len(cases(f"def test_x():\n    assert a\n{behind}\n")) == number
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [("xfail", True), ("xfail(reason='slow')", True), ("xfail(True, reason='')", True),
+     ("xfail(sys.platform == 'win32', reason='')", False), ("skip", False)],
+)  # fmt: skip
+def test_a_test_that_is_expected_to_fail_may_fail_unless_there_is_a_condition(mark: str, expected: bool) -> None:
+    assert cases(f"@pytest.mark.{mark}\ndef test_x():\n    assert a\n")[0].may_fail is expected
+    assert cases(f"pytestmark = [pytest.mark.{mark}]\ndef test_x():\n    assert a\n")[0].may_fail is expected
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ralphy.core.findings import Kind
@@ -16,6 +18,23 @@ UNLISTED = Surroundings([("pytest",)], {"pytest.ini": "[pytest]\naddopts = -q\n"
 NPM = Surroundings([("npm", "test")])
 MAKEFILE = "PY = python\n\ntest: unit\n\ttrue\n\nunit:\n\t$(PY) -m pytest\n\nclean:\n\trm -rf build\n"
 REPORT = "def pytest_runtest_makereport(item, call):\n    rep = call.rep\n    rep.outcome = 'passed'\n"
+WRAPPER = (
+    "@hookimpl(wrapper=True)\ndef pytest_runtest_call(item):\n"
+    "    try:\n        return (yield)\n    except AssertionError:\n        {}\n"
+)
+SETUP = Surroundings([("pytest",)], {"setup.cfg": "[tool:pytest]\n"}, is_listed=True)
+FILES = {
+    "Makefile": "lint:\n\t./scripts/lint.sh\n\t$(PY) tools/lint.py src/a.py\n",
+    "scripts/lint.sh": "#!/bin/sh\nset -e\n. scripts/inner.sh\n! grep 'TODO' src/a.py\nnpm run -s types\n",
+    "scripts/inner.sh": "ruff check\n",
+    "tools/lint.py": "check()\n",
+    "src/a.py": "A = 1\n",
+    "package.json": '{"scripts": {"types": "node types.js", "test": "jest"}}',
+    "types.js": "check()\n",
+}
+LINT = Surroundings([("env", "CI=1", "make", "lint")], {"Makefile": FILES["Makefile"]}, read=FILES.get)
+INNER = Surroundings([("sh", "-c", "cd . && make lint")], read=FILES.get)
+TOX = Surroundings([("uv", "run", "tox", "-q")])
 
 CHANGES = [
     ("a new pytest.ini over pyproject", "pytest.ini", None, "[pytest]\n", PYTEST, [R]),
@@ -43,6 +62,21 @@ CHANGES = [
     ("weights", "models/tiny.pth", None, "PK\x03\x04\0\0", PYTEST, []),
     ("weights at the root", "tiny.pth", None, "PK\x03\x04\0\0", PYTEST, []),
     ("the report's name", "tests/conftest.py", None, "import os\nos.environ['PYTEST_ADDOPTS'] = ''\n", PYTEST, [R]),
+    ("a hook swallows", "conftest.py", None, WRAPPER.format("pass"), PYTEST, [R]),
+    ("a hook reports", "conftest.py", None, WRAPPER.format("raise"), PYTEST, []),
+    ("a hook replaces tests", "conftest.py", None, "def pytest_itemcollected(item):\n    item.obj = f\n", PYTEST, [R]),
+    ("a fixture has an obj", "conftest.py", None, "def made():\n    order.obj = f\n", PYTEST, []),
+    ("a runner is patched", "tests/test_a.py", None, "TestCase.assertEqual = f\n", PYTEST, [R]),
+    ("a runner is set up", "tests/test_a.py", None, "unittest.TestCase.maxDiff = None\n", PYTEST, []),
+    ("an outcome in a plugin", "src/plug.py", None, REPORT, PYTEST, [R]),
+    ("an outcome in the product", "src/plug.py", "def pytest_configure(): ...\n", REPORT, PYTEST, [E]),
+    ("an option in a plugin", "src/plug.py", None, "def pytest_addoption(parser): ...\n", PYTEST, []),
+    ("an outcome of an order", "src/order.py", None, "order.outcome = 'paid'\n", PYTEST, []),
+    ("a configuration is hidden", "pyproject.toml", "", "[tool.pytest.ini_options]\n", SETUP, [R]),
+    ("a configuration moves", "pyproject.toml", "", "[tool.pytest.ini_options]\n",
+     replace(SETUP, moved=frozenset(["setup.cfg"])), []),
+    ("another encoding", ".gitattributes", None, "*.py working-tree-encoding=UTF-7\n", PYTEST, [R]),
+    ("line ends", ".gitattributes", None, "* text=auto eol=lf\n*.rc working-tree-encoding=UTF-16LE\n", PYTEST, []),
     ("items sorted, seen", "conftest.py", None, "def pytest_collection_modifyitems(items):\n    pass\n", PYTEST, []),
     ("items sorted, unseen", "conftest.py", None, "def pytest_collection_modifyitems(i):\n    pass\n", UNLISTED, [R]),
     ("a fixture", "conftest.py", None, "import pytest\n\n\n@pytest.fixture\ndef a():\n    return 1\n", UNLISTED, []),
@@ -64,6 +98,34 @@ CHANGES = [
      NPM, []),
     ("another npm script", "package.json", JEST,
      '{"scripts": {"test": "jest", "build": "tsc"}}', NPM, []),
+    ("a script behind make", "scripts/lint.sh", FILES["scripts/lint.sh"], "exit 0\n", LINT, [R]),
+    ("a script behind a script", "scripts/inner.sh", "ruff check\n", "ruff check || true\n", LINT, [R]),
+    ("a script behind sh -c", "scripts/inner.sh", "ruff check\n", "ruff check -q\n", INNER, [E]),
+    ("a program behind make", "tools/lint.py", "check()\n", "", LINT, [R]),
+    ("what it looks at", "src/a.py", "A = 1\n", "A = 2\n", LINT, []),
+    ("npm behind make", "package.json", FILES["package.json"], FILES["package.json"].replace("node types.js", "true"),
+     LINT, [R]),
+    ("npm test not behind make", "package.json", FILES["package.json"], FILES["package.json"].replace("jest", "true"),
+     LINT, []),
+    ("a recipe behind env", "Makefile", FILES["Makefile"], FILES["Makefile"].replace("lint.sh", "lint.sh || true"),
+     LINT, [R]),
+    ("another shell", "Makefile", FILES["Makefile"], "SHELL = /bin/true\n" + FILES["Makefile"], LINT, [R]),
+    ("bash", "Makefile", FILES["Makefile"], "SHELL := /usr/bin/env bash\n.SHELLFLAGS := -eu -o pipefail -c\n"
+     "MAKEFLAGS += --no-builtin-rules -j4 -Otarget\n" + FILES["Makefile"], LINT, []),
+    ("errors ignored", "Makefile", FILES["Makefile"], ".IGNORE:\n" + FILES["Makefile"], LINT, [R]),
+    ("flags", "Makefile", FILES["Makefile"], "MAKEFLAGS += -ki\n" + FILES["Makefile"], LINT, [R]),
+    ("another makefile", "GNUmakefile", None, "lint:\n\t@echo ok\n", LINT, [R]),
+    ("a makefile below", "web/Makefile", None, "lint:\n\t@echo ok\n", LINT, []),
+    ("house-keeping", "Makefile", FILES["Makefile"], FILES["Makefile"].replace(
+        "lint:\n", "lint:\n\t-rm -rf build\n\t@mkdir -p build 2>/dev/null || true\n"), LINT, [E]),
+    ("a needed recipe is renamed", "Makefile", "lint: a\n\na:\n\truff check\n", "lint: b\n\nb:\n\truff check\n",
+     LINT, []),
+    ("without assertions", "Makefile", MAKEFILE, MAKEFILE.replace("$(PY) -m", "$(PY) -O -m"), MAKE, [R]),
+    ("tox", "tox.ini", "[testenv]\ncommands = pytest\n", "[testenv]\ncommands = pytest -q\n", TOX, [E]),
+    ("jest's settings move", "package.json", '{"scripts": {"test": "jest"}, "jest": {"a": 1}}', JEST, NPM, [E]),
+    ("npm's watch is gone", "package.json", '{"scripts": {"test": "jest", "test:watch": "jest -w"}}', JEST, NPM, []),
+    ("npm's shell", ".npmrc", None, "script-shell=/bin/true\n", NPM, [R]),
+    ("npm's registry", ".npmrc", None, "registry=https://example.org\n", NPM, []),
     ("jest ignores", "jest.config.js", "m = {}\n", "m = {\n  testPathIgnorePatterns: ['a'],\n}\n", NPM, [R]),
     ("jest's timeout", "jest.config.js", "m = {}\n", "m = {\n  testTimeout: 5,\n}\n", NPM, []),
     ("cargo's runner", ".cargo/config.toml", None, '[target.x]\nrunner = "true"\n', NPM, [R]),

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from ralphy.core.cases import Case
 from ralphy.core.findings import Finding, Kind, orders, sentences
+from ralphy.core.homes import Sources
 from ralphy.core.listing import OUTCOMES, Listing, merged, number_of_tests, pack, parse_junit, unpack
-from ralphy.core.tests_kept import Key, Sources, compare, may_go
+from ralphy.core.runs import Key
+from ralphy.core.tests_kept import compare, compare_each, may_go
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
 LISTS = st.dictionaries(NAMES, st.sampled_from(OUTCOMES), min_size=1)
@@ -89,6 +91,7 @@ def test_the_names_of_a_report_are_those_of_pytest() -> None:
         b'<skipped type="pytest.skip" message="slow"/></testcase>'
         b'<testcase classname="tests.test_a" name="test_f" file="tests/test_a.py">'
         b'<skipped type="pytest.xfail"/></testcase>'
+        b'<testcase classname="tests.test_a.TestG" name="test_h" file="tests/shared.py"/>'
     )
     found = parse_junit(b"<testsuites><testsuite>" + rows + b"</testsuite></testsuites>")
     assert found is not None
@@ -97,9 +100,10 @@ def test_the_names_of_a_report_are_those_of_pytest() -> None:
         "tests/test_a.py::test_d": "failed",
         "tests/test_a.py::test_e": "skipped",
         "tests/test_a.py::test_f": "xfailed",
+        "tests/test_a.py::TestG::test_h": "passed",
     }
     assert found.reasons["tests/test_a.py::test_e"] == "slow"
-    assert found.summary() == {"collected": 4, "passed": 1, "failed": 1, "skipped": 1, "xfailed": 1}
+    assert found.summary() == {"collected": 5, "passed": 2, "failed": 1, "skipped": 1, "xfailed": 1}
 
 
 def test_a_test_that_ran_in_one_of_two_checks_ran() -> None:
@@ -215,3 +219,53 @@ def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
 )
 def test_the_evidence_of_tests_in_words(evidence: dict[str, object], said: str) -> None:
     assert number_of_tests(evidence) == said
+
+
+def test_a_test_that_runs_and_is_not_written_any_more_is_gone() -> None:
+    sources = Sources([a_case("test_a", "f(1)"), a_case("test_b", "g(1)")], [a_case("test_b", "g(1)")])
+    same = listing("test.py::test_a", "test.py::test_b")
+    assert kinds(compare(same, same, sources, ())) == [Kind.REMOVED]
+    assert kinds(compare(same, same, Sources(sources.old, unread=frozenset(["test.py"])), ())) == [Kind.FEWER] * 2
+    assert compare(same, same, sources, ["test_a"]) == []
+    shared = Sources(sources.old, [*sources.new, a_case("Shared.test_a", "f(1)", path="shared.py")])
+    assert compare(same, same, shared, ()) == []
+
+
+def test_a_test_that_passes_and_may_fail_now_is_found() -> None:
+    old = a_case("test_a", "f(1)")
+    new = Case(old.path, old.name, old.body, old.asserts, old.shapes, old.calls, is_skipped=True, may_fail=True)
+    same = listing("test.py::test_a")
+    assert kinds(compare(same, same, Sources([old], [new]), ())) == [Kind.SKIPPED]
+    assert compare(same, same, Sources([new], [new]), ()) == []
+
+
+def test_a_test_in_other_words_is_known_by_its_name() -> None:
+    sources = Sources([a_case("TestA.test_a", "self.equal(1)")], [a_case("test_a", "1 == 1")], frozenset(["test.py"]))
+    assert compare(listing("test.py::TestA::test_a"), listing("test.py::test_a"), sources, ()) == []
+
+
+def test_a_doctest_moves_with_its_function() -> None:
+    before, after = listing("src/a/sums.py::a.sums.add"), listing("src/a/more.py::a.more.add")
+    changed = Sources(changed=frozenset(["src/a/sums.py", "src/a/more.py"]))
+    assert compare(before, after, changed, ()) == []
+    assert kinds(compare(before, listing("src/a/more.py::a.more.sub"), changed, ())) == [Kind.REMOVED]
+    assert kinds(compare(listing(*before.tests, *after.tests), after, changed, ())) == [Kind.REMOVED]
+
+
+def test_tests_of_one_name_in_two_checks_are_told_apart() -> None:
+    both = {"a": listing("t.py::test_x", "t.py::test_y"), "b": listing("t.py::test_x")}
+    apart = frozenset(["t.py"])
+    skipped = {**both, "b": Listing.of({"t.py::test_x": "skipped"})}
+    gone = {**both, "b": listing("t.py::test_z")}
+    assert compare_each(both, both, apart, Sources(), ()) == []
+    assert kinds(compare_each(both, skipped, apart, Sources(), ())) == [Kind.SKIPPED]
+    assert kinds(compare_each(both, gone, apart, Sources(), ())) == [Kind.RUNNER]
+    assert compare_each(both, gone, frozenset(), Sources(), ()) == []
+
+
+def test_numbers_are_compared_of_a_check_that_names_no_tests_beside_one_that_does() -> None:
+    before = {"a": listing("t.py::test_x"), "web": Listing({}, {"passed": 3})}
+    assert kinds(compare_each(before, {**before, "web": Listing({}, {"passed": 2})}, frozenset(), Sources(), ())) == [
+        Kind.REMOVED
+    ]
+    assert compare_each(before, {**before, "web": Listing({}, {"passed": 4})}, frozenset(), Sources(), ()) == []

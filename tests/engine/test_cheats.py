@@ -54,6 +54,25 @@ CHEATS: dict[str, tuple[Act, str]] = {
         },
         "assert nothing any more",
     ),
+    "a test becomes a lambda": (
+        {"write": edited(f"def test_small():\n{SMALL}", "test_small = lambda: None")},
+        f"tests that existed are gone: {TEST_FILE}::test_small (a test of its name runs",
+    ),
+    "a test that passes is expected to fail": (
+        {"write": edited("def test_small", "@pytest.mark.xfail\ndef test_small")},
+        f"skipped or expected to fail: {TEST_FILE}::test_small",
+    ),
+    "a file of tests is too large to be read": (
+        {
+            "run": [
+                "sh",
+                "-c",
+                f"{{ sed 's/ assert.*/ pass/' {TEST_FILE}; head -c 2100000 /dev/zero | tr '\\0' '#'; }} "
+                f"> huge.py && mv huge.py {TEST_FILE}",
+            ]
+        },
+        f"tests that existed are gone: {TEST_FILE}::test_small",
+    ),
     "cases are taken away": ({"write": edited("[1, 2, 3]", "[1]")}, "1 of 3 cases of this test are left"),
     "a pytest.ini takes precedence": (
         {"write": {"pytest.ini": "[pytest]\npythonpath = .\nfilterwarnings = ignore\n"}},
@@ -87,6 +106,88 @@ def test_a_green_check_does_not_count_when(tmp_path: Path, cheat: str) -> None:
     assert found in project.story("US-001")["execution"]["last_error"]
     assert (project.repo / TEST_FILE).read_text() == TESTS
     assert_clean(project)
+
+
+HELPED = {
+    "tests/__init__.py": "",
+    "tests/checks.py": "from calc import add\n\n\ndef adds(a, b, c):\n    assert add(a, b) == c\n",
+}
+HELPERS = {
+    "is emptied": ("    pass\n", False),
+    "swallows": ("    try:\n        assert add(a, b) == c\n    except AssertionError:\n        pass\n", False),
+    "calls another": ("    same(add(a, b), c)\n\n\ndef same(a, b):\n    assert a == b, (a, b)\n", True),
+}
+
+
+@pytest.mark.fault("A3")
+@pytest.mark.parametrize("helper", HELPERS)
+def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path, helper: str) -> None:
+    body, counts = HELPERS[helper]
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    text = edited(SMALL, "    adds(1, 2, 3)")[TEST_FILE].replace(
+        "import pytest", "import pytest\n\nfrom tests.checks import adds"
+    )
+    for name, written in {**HELPED, TEST_FILE: text}.items():
+        (project.repo / name).write_text(written)
+    project.git("add", "tests")
+    project.git("commit", "--quiet", "-m", "test: a helper")
+    now = HELPED["tests/checks.py"].replace("    assert add(a, b) == c\n", body)
+    project.play(stories={"US-001": [feature(write={"tests/checks.py": now})]})
+
+    ended = project.loop()
+
+    assert project.landed() == (["login/US-001"] if counts else [])
+    assert (f"assert nothing any more: {TEST_FILE}::test_small" in ended.text) is not counts
+
+
+PACKAGE_TESTS = (
+    "from {0} import one, two\n\n\ndef test_one():\n    assert one() == 1\n\n\ndef test_two():\n    assert two() == 2\n"
+)
+PACKAGES = {
+    "is deleted": (
+        {"b/tests/test_mod.py": PACKAGE_TESTS.format("b_mod").partition("\n\n\ndef test_two")[0] + "\n"},
+        "are gone",
+    ),
+    "is skipped": (
+        {
+            "b/tests/test_mod.py": PACKAGE_TESTS.format("b_mod").replace(
+                "def test_two", "import pytest\n\n\n@pytest.mark.skip\ndef test_two"
+            )
+        },
+        "are skipped",
+    ),
+    "is left out": (
+        {
+            "b/conftest.py": "collect_ignore = ['tests/test_mod.py']\n",
+            "b/tests/test_x.py": "def test_x():\n    assert int('1')\n",
+        },
+        "is not run any more",
+    ),
+}
+
+
+@pytest.mark.fault("A3")
+@pytest.mark.parametrize("change", PACKAGES)
+def test_a_test_is_not_taken_for_its_namesake_of_another_package(tmp_path: Path, change: str) -> None:
+    write, found = PACKAGES[change]
+    checks = [
+        {"name": name, "run": f"{sys.executable} -m pytest -q -p no:cacheprovider {name} --rootdir {name}"}
+        for name in "ab"
+    ]
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+    for name in "ab":
+        (project.repo / name / "tests").mkdir(parents=True)
+        (project.repo / name / "pyproject.toml").write_text("[tool.pytest.ini_options]\npythonpath = ['.']\n")
+        (project.repo / name / f"{name}_mod.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return 2\n")
+        (project.repo / name / "tests" / "test_mod.py").write_text(PACKAGE_TESTS.format(f"{name}_mod"))
+    project.git("add", "a", "b")
+    project.git("commit", "--quiet", "-m", "feat: two packages")
+    project.play(stories={"US-001": [{"write": {"a/more.py": "X = 1\n", **write}}]})
+
+    ended = project.loop()
+
+    assert project.landed() == []
+    assert found in ended.text
 
 
 HONEST: dict[str, dict[str, Any]] = {
@@ -124,6 +225,22 @@ HONEST: dict[str, dict[str, Any]] = {
             "def test_small():\n    assert add(1, 2) == 3",
             "def adds(a, b, c):\n    assert add(a, b) == c\n\n\ndef test_small():\n    adds(1, 2, 3)",
         )
+    },
+    "tests are in other words": {
+        "write": edited("class TestSub:\n    def test_sub(self):\n        assert sub(3, 2) == 1",
+                        "class TestSubtraction(__import__('unittest').TestCase):\n    def test_sub(self):\n"
+                        "        self.assertEqual(sub(3, 2), 1)")
+    },
+    "tests are shared by a class of another file": {
+        "write": {
+            **edited("class TestSub:\n    def test_sub(self):\n        assert sub(3, 2) == 1",
+                     "from shared import Subtracting\n\n\nclass TestSub(Subtracting):\n    pass"),
+            "tests/shared.py": "from calc import sub\n\n\nclass Subtracting:\n    def test_sub(self):\n"
+            "        assert sub(3, 2) == 1\n",
+        }
+    },
+    "a test is expected to fail elsewhere": {
+        "write": edited("def test_big", "@pytest.mark.xfail(bool(sub.__doc__), reason='no')\ndef test_big")
     },
     "cases get other values": {"write": edited("[1, 2, 3]", "[4, 5, 6, 7]")},
     "a conftest adds a fixture and markers": {

@@ -158,7 +158,8 @@ def test_a_test_file_that_moved_as_it_was_is_not_run_again(tmp_path: Path) -> No
 def with_dependencies(tmp_path: Path, start: str, files: dict[str, str], act: dict[str, Any]) -> tuple[Project, str]:
     """A project of unittest after an attempt, and what was said; a copy of its code has a link to its dependencies."""
     checks = [{"name": "test", "run": f"{sys.executable} -m unittest discover -v -s {start} -t ."}]
-    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1},
+                    verify={"removed_tests": "flag"})  # fmt: skip
     theirs = {"node_modules/__init__.py": "", "node_modules/theirs.py": TURNED}
     for name, text in {**files, **theirs, ".gitignore": "node_modules\n"}.items():
         (project.repo / name).parent.mkdir(parents=True, exist_ok=True)

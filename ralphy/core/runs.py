@@ -1,0 +1,81 @@
+"""Which tests ran: by what identifies one, whatever its parameters and wherever its runner stands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from ralphy.core.cases import Case
+from ralphy.core.listing import FAILED, PASSED, Listing
+
+RAN = (PASSED, FAILED)
+_GO_SUBTEST = re.compile(r"(?:Test|Fuzz|Example)\w*/")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A test without its parameters: where the runner says it lies ("" if it does not), and its name."""
+
+    path: str
+    name: str
+
+    @classmethod
+    def of(cls, test: str) -> Key:
+        base = test.partition("[")[0] if not test.startswith("[") else test
+        path, mark, inner = base.partition("::")
+        if not mark or "." not in path.rsplit("/", 1)[-1]:
+            return cls("", test.partition("/")[0] if _GO_SUBTEST.match(test) else test)
+        return cls(path, inner.replace("::", "."))
+
+    def is_at(self, path: str) -> bool:
+        """Does a path of the repository mean this file? The runner may stand in a folder of its own."""
+        return bool(self.path) and (path == self.path or path.endswith(f"/{self.path}"))
+
+    def means(self, case: Case) -> bool:
+        if self.path:
+            return self.name == case.name and self.is_at(case.path)
+        return self.short == case.short
+
+    @property
+    def own_name(self) -> str:
+        """The name without the module that holds it, which doctests have before theirs."""
+        parts = self.path.removesuffix(".py").removesuffix("/__init__").split("/")
+        modules = (".".join(parts[begin:]) for begin in range(len(parts)))
+        return next((self.name[len(m) :] for m in modules if f"{self.name}.".startswith(f"{m}.")), self.name)
+
+    @property
+    def short(self) -> str:
+        return self.name.rsplit(".", 1)[-1] if self.path else last_part(self.name)
+
+
+def last_part(name: str) -> str:
+    """A test's own name, without the suites, modules or classes around it."""
+    for mark in (" > ", " › ", "::"):
+        name = name.rsplit(mark, 1)[-1]
+    return name.strip()
+
+
+@dataclass(slots=True)
+class Runs:
+    """How often each test ran and how often not, by key; a parametrised one once for each case."""
+
+    ran: Counter[Key] = field(default_factory=Counter)
+    out: Counter[Key] = field(default_factory=Counter)
+    names: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
+    short: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, listing: Listing) -> Runs:
+        runs = cls()
+        for test, outcome in listing.tests.items():
+            key = Key.of(test)
+            (runs.ran if outcome in RAN else runs.out)[key] += 1
+            runs.names[key].append(test)
+        for key in runs.names:
+            runs.short[key.short].append(key)
+        return runs
+
+    def times(self, case: Case) -> int:
+        """How often a written test ran."""
+        return sum(self.ran[key] for key in self.short.get(case.short, ()) if key.means(case))
