@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ralphy.core.cases import Case
+from ralphy.core.asserting import FUNCTION, names_in
+from ralphy.core.cases import Case, parsed
 from ralphy.core.runner_output import named
 from ralphy.core.runs import Key
 
@@ -23,6 +26,25 @@ def is_same(before: Iterable[Case], after: Iterable[Case]) -> bool:
     """Are these tests all among those, as they were?"""
     kept = {(case.name, case.body.rstrip(_CLOSING)) for case in after}
     return all((case.name, case.body.rstrip(_CLOSING)) in kept for case in before)
+
+
+def only_offers(old: bytes, new: bytes) -> bool:
+    """Did a conftest, or another module beside tests, only get what tests have to ask for: functions and imports?"""
+    before, after = parsed(old), parsed(new)
+    if before is None or after is None:
+        return False
+    was, now = (Counter(map(ast.dump, tree.body)) for tree in (before, after))
+    added = [node for node in after.body if not was[ast.dump(node)]]
+    return not was - now and all(map(_is_offer, added))
+
+
+def _is_offer(node: ast.stmt) -> bool:
+    """A function that no runner calls by itself, or an import of names."""
+    if isinstance(node, FUNCTION):
+        words = [word.arg for mark in node.decorator_list if isinstance(mark, ast.Call) for word in mark.keywords]
+        is_plain = all(names_in(mark) <= {"fixture", "pytest"} for mark in node.decorator_list)
+        return is_plain and "autouse" not in words and not node.name.startswith("pytest_")
+    return isinstance(node, ast.ImportFrom | ast.Import)
 
 
 def theirs(names: Iterable[str], cases: Sequence[Case]) -> Mapping[str, Sequence[str]]:

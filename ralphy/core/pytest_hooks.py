@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +21,7 @@ _REPORT = ("PYTEST_ADDOPTS", "junitxml", "ralphy-reports")
 _RUNNING = ("runtest", "run", "__call__", "fail", "assert", "_callTest", "failureException")
 _CLASSES = frozenset(("Function", "Item", "TestCase", "IsolatedAsyncioTestCase"))
 _REPLACED = frozenset(("runtest", "obj", "_obj", "_excinfo", "_exception", "testsfailed"))
+_HOOK = re.compile(r"pytest_|TestReport|pluginmanager|xmlpath|\b_exit\b")
 _SWALLOWS, _PATCHES = "swallows failures", "replaces what runs a test"
 
 
@@ -29,7 +31,8 @@ def gained_hooks(path: str, old: str, new: str, *, is_listed: bool) -> list[str]
     if not (has_hooks or is_test(path)):
         return []
     now, was = _deeds(new), _deeds(old)
-    wanted = _REWRITING | _REPLACING | {_SWALLOWS} if has_hooks else frozenset[str]()
+    wanted = _REPLACING | {_SWALLOWS} if has_hooks else frozenset[str]()
+    wanted = wanted | (_REWRITING if has_hooks and _HOOK.search(new) else frozenset())  # else it is of another thing
     wanted = wanted | (_LEAVING_OUT if has_hooks and not is_listed else frozenset()) | {_PATCHES}
     return sorted(name for name in now - was if name in wanted or (has_hooks and name in _REPORT))
 

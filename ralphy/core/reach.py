@@ -40,11 +40,12 @@ def reach_of(commands: Sequence[Sequence[str]], read: Read) -> Reach:
     scripts: set[str] = set()
     folders = {""}
     texts = [" ".join(words) for words in commands]
-    for text in texts:
+    for at, text in enumerate(texts):
         for words in _simple(text):
             folders |= {f"{after.strip('/')}/" for word, after in pairwise(words) if word in _FOLDER}
             made, named = set(_targets(words)) - targets, set(_scripts(words)) - scripts
-            found = {path for path in _files(words) if path not in files and read(path) is not None}
+            found = {path for path in _files(words) if path not in files}
+            found = {path for path in found if at < len(commands) or read(path) is not None}
             targets, scripts, files = targets | made, scripts | named, files | found
             texts += [text for target in made for text in _recipes(read, folders, target)]
             texts += [text for name in named for text in _package(read, folders, name)]

@@ -224,8 +224,9 @@ def _is_run(path: str, around: Surroundings) -> bool:
 
 
 def _names(words: Sequence[str], path: str) -> bool:
+    """Does `python -m` name this module?"""
     module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
-    return any(word.removeprefix("./") == path for word in words) or ("-m" in words and module in words)
+    return "-m" in words and module in words
 
 
 def _edited(what: str, old: str, new: str) -> Finding:

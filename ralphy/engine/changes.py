@@ -19,7 +19,7 @@ GITLINK = "160000"
 _CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".venv", "venv",
            "node_modules", ".npm", ".yarn", ".pnpm-store", ".next", ".nuxt", ".cache", ".gradle", "target", "vendor",
            ".eggs", "htmlcov", "coverage", ".nyc_output", ".turbo", ".parcel-cache", ".DS_Store")  # fmt: skip
-_CACHE_ENDINGS = (".pyc", ".pyo", ".egg-info", ".coverage", ".tsbuildinfo")
+_CACHE_ENDINGS = (".egg-info", ".coverage", ".tsbuildinfo")
 
 
 def shown(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.command import Command, NotStarted
-from ralphy.adapters.files import link_on_the_way, names_in, read_regular, replace_file
+from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.config import Check
@@ -29,6 +30,7 @@ from ralphy.engine.workspace import Workspace, repository_token
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
+_DEPENDENCIES = frozenset((".venv", "venv", "node_modules", "site-packages", ".tox", ".nox", "vendor"))
 _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was killed is run again
 
 
@@ -134,15 +136,18 @@ def _setup_done(w: Workspace) -> Path:
     return w.repository.checkout_dir / "setup-done"
 
 
-def drop_stale_bytecode(w: Workspace, files: Sequence[str]) -> None:
-    """Forget Python's caches of changed sources: an edit of equal size within a second would not be seen."""
-    for name in files:
-        path = w.repository.root / name
-        if path.suffix == ".py" and not link_on_the_way(w.repository.root, path):
-            caches = path.parent / "__pycache__"
-            for cached in names_in(caches):
-                if cached.startswith(f"{path.stem}.") and cached.endswith(".pyc"):
-                    (caches / cached).unlink(missing_ok=True)
+def drop_bytecode(w: Workspace) -> None:
+    """Forget Python's caches in the repository: an edit of equal size within a second would not be seen, and an agent
+    can write one that says anything. Those of dependencies stay."""
+    for path in w.checkout.ignored or ():
+        *way, cache = path.partition("__pycache__")[:2]
+        place = w.repository.root / "".join(way) / "__pycache__"
+        if not cache or _DEPENDENCIES.intersection(path.split("/")) or link_on_the_way(w.repository.root, place):
+            continue
+        if place.is_symlink():
+            place.unlink()
+        else:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:

@@ -29,16 +29,21 @@ Told = tuple[Listing | None, str]
 
 
 def run_with_old(
-    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry], words: Sequence[str]
+    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry | None], words: Sequence[str]
 ) -> Told | None:
-    """What these words tell of the tests, run in the copy, and what they print; None if they cannot be run there."""
+    """What these words tell of the tests, run in the copy, and what they print; None if they cannot be run there.
+
+    `old` are the files as they were; None for one that was not there.
+    """
     try:
         with Reports(repository_token(w.repository)) as reports:
             folder = Path(reports.folder) / "tree"
             if not _lay_out(w, candidate.tree, folder):
                 return None
             for path, entry in old.items():
-                _put(w, _cleared(folder, path), entry)
+                place = _cleared(folder, path)
+                if entry:
+                    _put(w, place, entry)
             env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
             there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
             inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]

@@ -2,7 +2,8 @@
 
 An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Where
 a check calls pytest itself, only the files that were edited are run; any other check is run as it stands, once more.
-Both happen in a copy of the candidate outside of the repository.
+So is every check where something beside the tests was edited: a conftest, a helper, a snapshot, data. All happens in a
+copy of the candidate outside of the repository.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from ralphy.adapters.objects import Entry
 from ralphy.core.cases import Case
 from ralphy.core.config import Check
-from ralphy.core.edited_tests import is_edited, is_same, theirs
+from ralphy.core.edited_tests import is_edited, is_same, only_offers, theirs
 from ralphy.core.failing import failing_tests
 from ralphy.core.findings import listed_names
 from ralphy.core.homes import Sources
@@ -49,23 +50,41 @@ def old_tests_fail(w: Workspace, candidate: Candidate, removes: Sequence[str]) -
 def _by_pytest(
     w: Workspace, candidate: Candidate, check: Check, before: Listing, removes: Sequence[str]
 ) -> Iterator[str]:
-    edited = _edited(w, candidate, before)
-    words = [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
-    told = run_with_old(w, candidate, check, edited, words) if edited else None
+    written = sources(w, candidate, before)
+    edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
+    if not edited and not beside:
+        return
+    words = argv(check) if beside else [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
+    told = run_with_old(w, candidate, check, {**beside, **edited}, words)
     after = (told and told[0]) or Listing()
+    red = [test for test, outcome in after.tests.items()
+           if outcome == FAILED and before.tests.get(test) == PASSED and not may_go(test, removes)]  # fmt: skip
     for path in sorted(edited):
-        red = [test for test, outcome in after.tests.items()
-               if outcome == FAILED and before.tests.get(test) == PASSED and Key.of(test).is_at(path)]  # fmt: skip
-        yield from _sentence(path, [test for test in red if not may_go(test, removes)])
+        yield from _sentence(path, [test for test in red if Key.of(test).is_at(path)])
+    yield from _with_old(beside, [test for test in red if not any(map(Key.of(test).is_at, edited))])
 
 
-def _edited(w: Workspace, candidate: Candidate, before: Listing) -> Mapping[str, Entry]:
-    """The changed files that tests of the listing stand in, as they were."""
+def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Sources) -> Mapping[str, Entry]:
+    """The changed files that tests of the listing stand in, as they were; code that holds doctests is no such."""
     places = {Key.of(test).path for test in before.tests} - {""}
     below = tuple(f"/{place}" for place in places)
     both = [(path, was) for path, was, now in w.objects.changes(candidate.green, candidate.tree)
             if was and (now is None or was.oid != now.oid)]  # fmt: skip
-    found = {path: was for path, was in both if path in places or path.endswith(below)}
+    found = {path: was for path, was in both if (path in places or path.endswith(below))
+             and (is_test(path) or _cases_in(written.old, path))}  # fmt: skip
+    return found if len(found) <= _MOST_EDITED else {}
+
+
+def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry | None]:
+    """What was edited beside the tests, as it was; None for a conftest that is new."""
+    found: dict[str, Entry | None] = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        is_counted = was or path.rpartition("/")[2] == "conftest.py"
+        if not (is_counted and is_test(path)) or _cases_in([*written.old, *written.new], path) or was == now:
+            continue
+        old, new = (w.objects.read(entry.oid) if entry else None for entry in (was, now))
+        if not (path.endswith(".py") and new is not None and only_offers(old or b"", new)):
+            found[path] = was
     return found if len(found) <= _MOST_EDITED else {}
 
 
@@ -90,11 +109,11 @@ def _by_the_check(
 ) -> Iterator[str]:
     """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
     written = sources(w, candidate, before)
-    edited = _edited_files(w, candidate, written)
-    if not edited:
+    edited, beside = _edited_files(w, candidate, written), _beside(w, candidate, written)
+    if not edited and not beside:
         return
     w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
-    told = run_with_old(w, candidate, check, edited, argv(check))
+    told = run_with_old(w, candidate, check, {**beside, **edited}, argv(check))
     if told is None:
         return
     listing, output = told
@@ -104,6 +123,11 @@ def _by_the_check(
     kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
     for path, names in theirs(new, kept).items():
         yield from _sentence(path, names)
+    known = {(case.path, case.name) for case in written.old}
+    added = [case for case in written.new if (case.path, case.name) not in known]
+    spoken = {name for cases in (kept, added) for names in theirs(new, cases).values() for name in names}
+    other = [name for name in dict.fromkeys(new) if name not in spoken and not may_go(name, removes)]
+    yield from _with_old(beside, [name for name in other if not before.tests or before.tests.get(name) == PASSED])
 
 
 def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
@@ -126,6 +150,12 @@ def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
 
 def _text(w: Workspace, entry: Entry) -> str:
     return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
+
+
+def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[str]:
+    if beside and red:
+        files = listed_names([shown(path) for path in beside])
+        yield f"{len(red)} tests fail against the new code with the old {files}: {listed_names(red)}"
 
 
 def _sentence(path: str, red: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
 from ralphy.engine.baseline import record_baseline, without_tests, written_by_checks
 from ralphy.engine.candidate import Candidate, drift, file_changes
-from ralphy.engine.checks import CheckResult, drop_stale_bytecode, failed, run_checks, unless_killed
+from ralphy.engine.checks import CheckResult, drop_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import removes_of, tests_kept
 from ralphy.engine.old_tests import old_tests_fail
@@ -133,7 +133,7 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
 
 
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
-    drop_stale_bytecode(w, candidate.files)
+    drop_bytecode(w)
     # Behind a check whose failures are known, the others must be run as well.
     run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
     results = unless_killed(w, lambda: run_checks(w, run, until_red=until_red))

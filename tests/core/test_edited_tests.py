@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.core.cases_text import text_cases
-from ralphy.core.edited_tests import is_edited, theirs
+from ralphy.core.edited_tests import is_edited, only_offers, theirs
 from ralphy.core.failing import failing_tests
 
 JS = """\
@@ -61,3 +61,21 @@ def test_what_is_only_added_is_no_edit(new: str, expected: bool) -> None:
     old_cases, new_cases = list(text_cases("a.test.js", JS)), list(text_cases("a.test.js", new))
 
     assert is_edited(JS, new, old_cases, new_cases) is expected
+
+
+FIXTURE = "@pytest.fixture\ndef one():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        (FIXTURE, True),
+        ("import os\n\n\ndef made():\n    return os\n", True),
+        (FIXTURE.replace("fixture", "fixture(autouse=True)"), False),
+        ("def pytest_configure(config):\n    pass\n", False),
+        ("calc.add = len\n", False),
+    ],
+)
+def test_what_a_conftest_offers_changes_no_test_that_is_there(added: str, expected: bool) -> None:
+    assert only_offers(b"import pytest\n", f"import pytest\n\n\n{added}".encode()) is expected
+    assert not only_offers(b"import pytest\nX = 1\n", f"import pytest\n\n\n{added}".encode())

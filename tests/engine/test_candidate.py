@@ -84,10 +84,10 @@ def test_ignored_files_of_the_run_are_set_aside_before_the_checks(tmp_path: Path
 
 
 def test_known_caches_stay_where_they_are(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(run=["mkdir", "-p", "src/__pycache__/x"], write={
-        "src/__pycache__/x.pyc": "", "src/a.py": "A = 1\n"}))  # fmt: skip
+    project = tried(tmp_path, works(write={
+        "src/.pytest_cache/x.log": "", "src/a.py": "A = 1\n"}))  # fmt: skip
 
-    assert (project.repo / "src" / "__pycache__" / "x.pyc").exists()
+    assert (project.repo / "src" / ".pytest_cache" / "x.log").exists()
     assert project.set_aside() == []
 
 

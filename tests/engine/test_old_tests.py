@@ -203,3 +203,70 @@ def test_tests_that_may_go_are_not_spoken_of(tmp_path: Path) -> None:
                                {**MORE, TEST_FILE: now}, removes=[f"{TEST_FILE}::TestAdd::test_small"])  # fmt: skip
 
     assert f"1 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::TestAdd::test_big" in warnings_of(project)
+
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider --doctest-modules calc.py tests"
+BILLED = {
+    "calc.py": CALC, "conftest.py": "", TEST_FILE: TESTS, "tests/data/bill.txt": "sum 3\n",
+    "tests/test_bill.py": "from pathlib import Path\n\nfrom calc import add\n\n\ndef test_bill():\n"
+                          "    assert Path(__file__).with_name('data').joinpath('bill.txt').read_text() == "
+                          "f'sum {add(1, 2)}\\n'\n",
+}  # fmt: skip
+PATCH = "import calc\n\n_add = calc.add\ncalc.add = lambda a, b: _add(a, b) - 1\n"
+FIXTURE = "import pytest\n\n\n@pytest.fixture\ndef three():\n    return 3\n"
+NOW = TESTS.replace("== 3\n", "== 4\n").replace("== 30", "== 31")
+BESIDE = {
+    "expected data": (
+        {**MORE, "tests/data/bill.txt": "sum 4\n", TEST_FILE: NOW},
+        f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::test_small, {TEST_FILE}::test_big; "
+        "1 tests fail against the new code with the old tests/data/bill.txt: tests/test_bill.py::test_bill",
+    ),
+    "a conftest": (
+        {**MORE, "conftest.py": PATCH},
+        "3 tests fail against the new code with the old conftest.py: tests/test_bill.py::test_bill, "
+        f"{TEST_FILE}::test_small, {TEST_FILE}::test_big",
+    ),
+    "a new conftest": (
+        {**MORE, "tests/conftest.py": PATCH},
+        "3 tests fail against the new code with the old tests/conftest.py: tests/test_bill.py::test_bill, "
+        f"{TEST_FILE}::test_small, {TEST_FILE}::test_big",
+    ),
+    "a fixture": ({"calc.py": f"{CALC}\n\nTHREE = 3\n", "tests/conftest.py": FIXTURE}, ""),
+    "code with doctests": (
+        {"calc.py": MORE["calc.py"].replace("2) == 3", "2) == 4"), "tests/data/bill.txt": "sum 4\n",
+         TEST_FILE: NOW},
+        f"2 of the old {TEST_FILE} fail",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", BESIDE)
+def test_what_stands_beside_the_tests_is_put_back_as_well(tmp_path: Path, edit: str) -> None:
+    write, said = BESIDE[edit]
+    doctested = CALC.replace(
+        "    return a + b", '    """Both.\n\n    >>> add(1, 2) == 3\n    True\n    """\n    return a + b'
+    )
+    files = {**BILLED, "calc.py": doctested} if edit == "code with doctests" else BILLED
+    if edit == "code with doctests":
+        write = {**write, "calc.py": doctested.replace("return a + b", "return a + b + 1").replace("== 3", "== 4")}
+
+    project, _ = after_attempt(tmp_path, PYTEST, files, write)
+
+    assert project.landed() == ["login/US-001"]
+    assert said in "; ".join(warnings_of(project))
+    assert bool(said) or warnings_of(project) == []
+    assert_clean(project)
+
+
+def test_what_stands_beside_the_tests_of_any_runner_is_put_back_as_well(tmp_path: Path) -> None:
+    runs = f"{sys.executable} -m unittest discover -v -s tests -t ."
+    using = UNITTESTS.replace("2), 3)", "2), THREE)").replace(
+        "import add\n", "import add\nfrom tests.data import THREE\n"
+    )
+    small = using.partition("    def test_big")[0]
+    files = {"calc.py": CALC, "tests/__init__.py": "", "tests/data.py": "THREE = 3\n", TEST_FILE: small}
+
+    project, _ = after_attempt(tmp_path, runs, files, {**MORE, "tests/data.py": "THREE = 4\n"})
+
+    assert (f"1 tests fail against the new code with the old tests/data.py: {TEST_FILE}::TestAdd::test_small"
+            in warnings_of(project))  # fmt: skip
