@@ -56,6 +56,7 @@ class _Marks:
 
 
 _SKIP_MARKS = frozenset(("skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure"))
+_VALUES = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Subscript, ast.UnaryOp)
 _EXCUSES = frozenset(("xfail", "expectedFailure"))
 _HELD_BACK = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -155,6 +156,6 @@ def _shape(node: ast.AST) -> str:
         children = [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.expr_context)]
     inner = [_shape(child) for child in children]
     values = [said for said, child in zip(inner, children, strict=True) if isinstance(child, ast.expr)]
-    if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp) and set(values) <= {"_"}:
+    if isinstance(node, _VALUES) and set(values) <= {"_"}:  # one in a table is a value as well
         return "_" if not isinstance(node, ast.UnaryOp) or not isinstance(node.op, ast.Not) else "not _"
     return f"{label}({','.join(inner)})"

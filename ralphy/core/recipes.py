@@ -17,7 +17,7 @@ _GREENER = re.compile(
 # Lines that swallow what is no check's business: whether a file could be removed.
 _HOUSEKEEPING = re.compile(
     r"[\t @+-]*(?:rm|mkdir|touch|cp|mv|ln|kill|pkill|echo|printf|docker (?:rm|stop|network|volume))\b[^;&|]*"
-    r"(?:[12]?>\S+\s*|2>&1\s*)*(?:\|\|\s*(?:true|:)\s*)?$"
+    r"(?:2>&1\s*)?(?:\|\|\s*(?:true|:)\s*)?$"
 )
 SETTINGS = ("jest", "vitest", "mocha", "ava")
 _BENT_MAKE = re.compile(

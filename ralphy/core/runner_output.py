@@ -16,6 +16,10 @@ from ralphy.core.listing import FAILED, OUTCOMES, PASSED, SKIPPED, XFAILED, List
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TIME = r"(?: \(?[\d.]+ ?m?s\)?)?"
 _UNITTEST = r"^(\w+ \([\w.]+\))(?:\n(?!\w+ \([\w.]+\)).*?|.*?)"  # the first line of a docstring may follow
+# of node, what closes a suite looks like a test of its name
+_SUITE = re.compile(
+    rf"^ *▶ (.+?){_TIME}$|^ *(?:not )?ok \d+ - (.+)\n( +)---\n(?:\3(?!\.\.\.)[^\n]*\n)*?\3type: 'suite'$", re.M
+)
 _Patterns = Mapping[str, re.Pattern[str]]
 
 
@@ -124,8 +128,11 @@ def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
         pattern = runner.names.get(outcome)
         for name in pattern.findall(output) if pattern else ():
             tests[named(name.strip())] = outcome
-    is_whole = bool(tests) and Counter(tests.values()) == counts
-    return Listing.of(tests) if is_whole else Listing({}, dict(counts))
+    suites = {a or b for a, b, _ in _SUITE.findall(output)} if runner.name == "node --test" else set()
+    for named_ones in ({name: tests[name] for name in tests if name not in suites}, tests):
+        if named_ones and Counter(named_ones.values()) == counts:
+            return Listing.of(named_ones)
+    return Listing({}, dict(counts))
 
 
 def named(name: str) -> str:

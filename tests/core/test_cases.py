@@ -174,6 +174,7 @@ def test_a_parametrised_test_has_the_shape_of_those_it_was_made_of() -> None:
     one, other = cases("def test_a():\n    assert add(1, 2) == 3\ndef test_b(a, b, c):\n    assert add(a, b) == c\n")
     assert one.shapes == other.shapes
     assert one.asserts != other.asserts
+    assert cases("def test_c(a, b):\n    assert add(a, b) == SUMS[a, b]\n")[0].shapes == one.shapes
 
 
 def test_white_space_and_docstrings_do_not_make_another_body() -> None:

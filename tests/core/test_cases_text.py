@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ralphy.core.cases import Case
 from ralphy.core.cases_text import LANGUAGES, text_cases
+from ralphy.core.reached_text import reached
 
 JS = """\
 import { test, expect } from "vitest"
@@ -100,3 +101,41 @@ def test_other_files_have_no_tests() -> None:
 @given(text=st.text(max_size=300))
 def test_any_text_is_read(ending: str, text: str) -> None:
     assert isinstance(read(f"a{ending}", text), dict)
+
+
+REACHED = {
+    "expect(add(1, 2)).toBe(3)": 1,
+    "expect(add(1, 2)).toBe(add(1, 2))": 0,
+    "assert.equal(add(1, 2), add(1, 2));": 0,
+    "assert.equal(add(1, 2), add(1, 2) + one);": 1,
+    "assertAdds(1, 2, 3);": 1,
+    "assert.equal;": 0,
+    "expect.assertions(0);": 0,
+    "add(1, 2); // assert.equal(add(1, 2), 3)": 0,
+    "assert.equal(get('http://a.example//b'), 3)": 1,
+    "return;\n    assert.equal(add(1, 2), 3)": 0,
+    "if (late) {\n      return;\n    }\n    assert.equal(add(1, 2), 3)": 1,
+    "return expect(add(1, 2)).toBe(3)": 1,
+    "if (false) {\n      assert.equal(add(1, 2), 3);\n    }": 0,
+    "if (late) {\n      assert.equal(add('}'), 3);\n    }": 1,
+    "try {\n      assert.equal(add(1, 2), 3);\n    } catch (e) {}": 0,
+    "try {\n      assert.equal(add(1, 2), 3);\n    } catch {\n      log(1);\n    }\n    expect(a).toBe(1)": 1,
+    "try {\n      add(1);\n      assert.fail();\n    } catch (e) {\n      assert.equal(e.message, 1);\n    }": 2,
+    "expect(add(1)).resolves.toBe(3).catch(() => {});": 0,
+}
+
+
+@pytest.mark.parametrize("body", REACHED)
+def test_assertions_of_javascript_count_where_they_are_reached_and_can_fail(body: str) -> None:
+    found = read("a.test.js", f'describe("a", () => {{\n  it("adds", () => {{\n    {body}\n  }});\n}});\n')
+    assert len(found["adds"].asserts) == REACHED[body]
+
+
+def test_a_test_of_javascript_may_be_expected_to_fail() -> None:
+    assert read("a.test.js", JS.replace('it("adds', 'it.failing("adds'))["adds 1.5 numbers"].may_fail
+    assert not read("a.test.js", JS)["adds 1.5 numbers"].may_fail
+
+
+@given(st.text(alphabet="{}()try catch if false return;\n\"'`", max_size=200))
+def test_any_braces_come_to_an_end(text: str) -> None:
+    assert len(reached(text)) <= len(text)

@@ -32,6 +32,25 @@ NAMED = {
         "# Subtest: slow\nok 3 - slow # SKIP\n1..3\n# tests 3\n# suites 0\n# pass 1\n# fail 1\n# skipped 1\n# todo 0\n",
         {"adds": "passed", "subs": "failed", "slow": "skipped"},
     ),
+    "node, with suites": (
+        "▶ add\n  ✔ small (0.8ms)\n  ✔ big (0.1ms)\n▶ add (2ms)\n✔ alone (1ms)\nℹ tests 3\nℹ suites 1\nℹ pass 3\n"
+        "ℹ fail 0\nℹ skipped 0\n",
+        {"small": "passed", "big": "passed", "alone": "passed"},
+    ),
+    "node, newer, with suites": (
+        "▶ add\n  ✔ small (0.8ms)\n✔ add (2ms)\nℹ tests 1\nℹ suites 1\nℹ pass 1\nℹ fail 0\nℹ skipped 0\n",
+        {"small": "passed"},
+    ),
+    "node, with a test in a test": (
+        "▶ add\n  ✔ small (0.8ms)\n✔ add (2ms)\nℹ tests 2\nℹ suites 0\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n",
+        {"small": "passed", "add": "passed"},
+    ),
+    "node, piped, with suites": (
+        "TAP version 13\n# Subtest: add\n    # Subtest: small\n    ok 1 - small\n      ---\n      duration_ms: 0.8\n"
+        "      ...\n    1..1\nok 1 - add\n  ---\n  duration_ms: 2.1\n  type: 'suite'\n  ...\n1..1\n# tests 1\n"
+        "# suites 1\n# pass 1\n# fail 0\n# skipped 0\n",
+        {"small": "passed"},
+    ),
     "jest": (
         "PASS ./a.test.js\n  c\n    ✓ adds (2 ms)\n    ○ skipped slow\n\nTests:       1 skipped, 1 passed, 2 total\n",
         {"adds": "passed", "slow": "skipped"},
@@ -96,3 +115,12 @@ def test_a_megabyte_made_to_be_slow_comes_to_its_end(line: str) -> None:
     found = read_output(f"x{line * (1_000_000 // len(line))}\n--- PASS: TestLast\n")
     assert found and found.tests == {"TestLast": PASSED}
     assert tells_of_tests(f"x{line * (1_000_000 // len(line))}\n--- PASS: TestLast\n")
+
+
+def test_output_of_many_tests_is_read_at_once() -> None:
+    """An expression that tries each way to split the white space would not come to an end."""
+    block = "    ok {0} - small {0}\n      ---\n      duration_ms: 0.8\n      type: 'test'\n      ...\n"
+    many = "".join(map(block.format, range(500)))
+    found = read_output(f"{many}# tests 500\n# pass 500\n# fail 0\n")
+    assert found is not None
+    assert len(found.tests) == 500
