@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterable
 
-from ralphy.adapters.disk import problem_said
+from ralphy.adapters.disk import has_no_room, problem_said
 from ralphy.adapters.git import DURABLE, Repository, finish, resolve
-from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.core.errors import Conflict, DiskFull, EnvironmentProblem
 
 # A lock that another git holds for a moment is waited out.
 _PATIENT = ("-c", "core.filesRefLockTimeout=2000", "-c", "core.packedRefsTimeout=2000")
@@ -81,7 +81,7 @@ class RefMover:
         if why == "":  # the warm process had been ended by somebody: a fresh one is asked
             why = self._why_refused(rows)
         if why is not None:
-            raise _refusal(why)
+            raise _refusal(why, self._repository)
 
     def _why_refused(self, rows: str, meanwhile: Callable[[], None] | None = None) -> str | None:
         """What git says against it; None if it is done."""
@@ -113,6 +113,7 @@ class RefMover:
             self._process = None
 
 
+_CUT_SHORT = "couldn't write '"  # git does not say why
 _AGAIN = "start again: Ralphy looks anew at what is there"
 # What git's refusal to move a ref holds -> what it means, and what to do.
 _REFUSALS = (
@@ -125,10 +126,13 @@ _REFUSALS = (
 )
 
 
-def _refusal(said: str) -> Conflict | EnvironmentProblem:
+def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem:
     problem = problem_said(said, "")
     if problem:
         return problem
+    if _CUT_SHORT in said:
+        is_full = has_no_room([repository.common_dir])
+        return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
     for part, what, hint in _REFUSALS:
         if part in said:
             return Conflict(f"{what}: {said}", hint=hint)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ralphy.adapters.files import replace_file
 from ralphy.adapters.ref_files import is_oid
-from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.core.errors import Conflict, DiskFull, EnvironmentProblem
 from ralphy.engine.forgery import is_agents, log_of
 from ralphy.engine.ref_mend import mend_refs
 from ralphy.engine.stashed import bring_back
@@ -102,15 +102,22 @@ def _drop_file(w: Workspace, ref: str) -> None:
 
 
 def _move(w: Workspace, moves: Sequence[tuple[str, str, str]]) -> None:
-    """All together if that goes, else each by itself: one whose commit is gone must not hold back the others."""
+    """All together if that goes, else each by itself: one whose commit is gone must not hold back the others.
+
+    Raises DiskFull, so that it is done when there is room.
+    """
     if not moves:
         return
     try:
         w.checkout.refs.move(moves)
+    except DiskFull:
+        raise
     except (Conflict, EnvironmentProblem):
         for ref, new, old in moves:
             try:
                 w.checkout.refs.move([(ref, new, old)])
+            except DiskFull:
+                raise
             except (Conflict, EnvironmentProblem) as error:
                 w.say(f"{ref} cannot be put back to {new[:12]}: {error.what}")
 

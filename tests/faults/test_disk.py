@@ -99,6 +99,24 @@ def test_a_disk_that_an_agent_has_filled_is_waited_for_and_costs_no_attempt(disk
 
 @needs_root
 @pytest.mark.fault("F1")
+def test_what_an_agent_did_to_branches_is_put_back_when_there_is_room_again(disk: Path) -> None:
+    project, filler = two(disk), disk / "filler"
+    before = project.git("rev-parse", "main")
+    moves = [["git", "commit", "--quiet", "--allow-empty", "-mx"], ["git", "update-ref", "refs/heads/main", "HEAD"]]
+    fills = ["sh", "-c", f"cat /dev/zero > {filler}"]
+    project.play(stories={"US-001": [works(run=[*moves, fills]), works()], "*": [works()]}, qa=[reports()])
+    code, said = loop(project)
+    assert code == ExitCode.ENVIRONMENT, said
+    filler.unlink()
+
+    assert loop(project)[0] == ExitCode.WAITING
+
+    assert project.git("rev-parse", "main") == before
+    assert_done(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
 def test_checks_that_fail_on_a_full_disk_say_nothing_about_the_code(disk: Path) -> None:
     """The baseline is taken on a full disk, and is red: nobody calls the code red for it."""
     project, filler, told = two(disk), disk / "filler", disk.parent / "told"
