@@ -32,6 +32,7 @@ MOST_CALLS = 30  # without any further disturbance a feature has to come to its 
 READ_EVERY_S = 0.005
 SMALL_DISK = "40m"
 BY_SIGNAL = (ExitCode.INTERRUPTED, ExitCode.TERMINATED, -9, -2, -15, -1, 129, KILLED)
+NOT_BEGUN = "Could not import runpy module"  # Python was interrupted before any of Ralphy, and ends with 1
 
 
 @dataclass(slots=True)
@@ -263,7 +264,8 @@ class Night:
         if strike and self._is_driven(strike) and code == KILLED:
             self._note(strike)
         said = self._errors().read_text(encoding="utf-8", errors="replace")
-        is_early = code in BY_SIGNAL and said.rstrip().endswith("KeyboardInterrupt")  # Python itself was starting
+        code = ExitCode.INTERRUPTED if said.startswith(NOT_BEGUN) else code
+        is_early = code in BY_SIGNAL and said.rstrip().endswith("KeyboardInterrupt")
         assert "Traceback" not in said or is_early, said[-1500:]
         return code
 
