@@ -63,7 +63,7 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 	fi
 
 test: $(STAMP) ## run all tests
-	$(Q)$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(Q)$(BIN)/python -m pytest -n 3 $(ARGS)
 
 fast: $(STAMP) ## run the tests of the core, in half a minute
 	$(Q)$(BIN)/python -m pytest -q tests/core $(ARGS)
