@@ -20,6 +20,7 @@ from ralphy.core.errors import EnvironmentProblem
 
 _HEAD_BYTES = 64 * 1024
 _PATIENCE_S = 30.0
+_MOST_AT_ONCE = 100  # connections: each takes two descriptors and a thread of Ralphy's own; further ones wait
 _CONNECT = re.compile(rb"CONNECT ([^\s:]+):(\d{1,5}) HTTP/1\.[01]\r\n")
 _ABSOLUTE = re.compile(rb"([A-Z]+) http://([^\s/:@]+)(?::(\d{1,5}))?(/?\S*) (HTTP/1\.[01])\r\n", re.I)
 
@@ -38,6 +39,7 @@ class AllowProxy:
 
     def __init__(self, hosts: Collection[Host], owner: str) -> None:
         self.hosts = frozenset(hosts)
+        self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self.folder = temporary.make("proxy", owner)
         self.socket = self.folder / "proxy"
         self._listener = socket.socket(socket.AF_UNIX)
@@ -61,6 +63,7 @@ class AllowProxy:
     def _serve(self) -> None:
         with suppress(OSError):
             while True:
+                self._room.acquire()
                 near, _ = self._listener.accept()
                 threading.Thread(target=self._answer, args=(near,), daemon=True).start()
 
@@ -69,6 +72,8 @@ class AllowProxy:
             self._lead(near)
         except OSError:
             near.close()
+        finally:
+            self._room.release()
 
     def _lead(self, near: socket.socket) -> None:
         near.settimeout(_PATIENCE_S)

@@ -76,7 +76,10 @@ def abort(call: Invocation, feature: str | None) -> int:
         raise NotFound(f"no Ralphy works on {wanted} now", hint=f"pid {pid} is at work here: {purpose}")
     if str(note.get("host")) != os.uname().nodename:
         raise Conflict(f"the Ralphy that works here runs on {note.get('host')}", hint="end it there")
-    os.kill(pid, signal.SIGTERM)
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        raise NotFound("no Ralphy works in this checkout any more", hint="ralphy status") from None
     call.output.data(f"told pid {pid} to end", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
     return ExitCode.DONE
 

@@ -186,7 +186,8 @@ class Narrator:
         cost = self._workspace.session.cost_usd
         has_branch = s.tree.is_on_branch or s.tree.has_branch_elsewhere
         log = f"git log --oneline {s.tree.feature_branch}; " if has_branch else ""
+        runs = "1 agent run" if self._workspace.session.runs == 1 else f"{self._workspace.session.runs} agent runs"
         self._output.note(
-            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, "
-            f"{self._workspace.session.runs} agent runs, ${cost:.2f}. Look: {log}ralphy status {s.feature}"
+            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {runs}, ${cost:.2f}. "
+            f"Look: {log}ralphy status {s.feature}"
         )
