@@ -37,7 +37,7 @@ HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio",
 ALLOWED = {
     "ralphy/adapters/prompt_language.py": {"jinja2": "it extends jinja2's classes, and is itself imported when used"},
 }
-MOST_LINES, MOST_OF_A_FUNCTION = 300, 40
+MOST_LINES, MOST_OF_A_FUNCTION = 420, 40
 
 
 @cache
