@@ -4,6 +4,7 @@
 #   make demo AGENT=claude              with the real claude instead of the stand-in
 #   make chaos N=200 SEED=7             a seed has the same nights again
 #   make lint V=1                       show the commands
+#   make loop FEATURE=login             Ralphy at work on itself: loop, watch, status, why, approve, reject
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
@@ -33,10 +34,11 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs wheel clean
+.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo '  make loop     develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject'
 
 setup: $(STAMP) ## make the environment in .venv (everything else does it, too)
 
@@ -99,3 +101,19 @@ wheel: $(STAMP) ## build dist/*.whl
 clean: ## remove what was built and cached (not .venv and .cache)
 	$(Q)rm -rf dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis bench-results
 	$(Q)find ralphy tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Ralphy is developed like any repository that it works on, by a copy of itself that is installed outside of this
+# clone: agents edit the code here, and must not edit the Ralphy that judges them. `make self` renews the copy.
+SELF := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ralphy/self
+RALPHY ?= $(SELF)/bin/ralphy
+include $(dir $(lastword $(MAKEFILE_LIST)))templates/ralphy.mk
+$(RALPHY_TARGETS): | $(RALPHY)
+
+self: ## install this commit as the Ralphy that `make loop` runs here
+	$(Q)test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; none was found. Name one: make self PYTHON=/path/to/python3' >&2; exit 1; }
+	@echo 'installing Ralphy in $(SELF) …' >&2
+	$(Q)$(PYTHON) -m venv --clear '$(SELF)'
+	$(Q)'$(SELF)/bin/python' -m pip install -qq --disable-pip-version-check .
+
+$(SELF)/bin/ralphy:
+	$(Q)$(MAKE) --no-print-directory self

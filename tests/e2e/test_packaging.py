@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -104,3 +105,41 @@ def test_a_python_that_is_too_old_is_said_before_anything_is_made(tmp_path: Path
     assert done.returncode == 2
     assert "Python 3.11 or later is needed" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+
+
+@pytest.fixture
+def own_clone(tmp_path: Path, private_home: Path) -> Path:
+    """This checkout's tracked files as a repository of its own, with one cheap check in place of its three."""
+    clone = tmp_path / "clone"
+    for name in run("git", "ls-files", "-z", cwd=ROOT).stdout.strip("\0").split("\0"):
+        if (ROOT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, clone / name)
+    config = clone / ".ralphy" / "config.yaml"
+    config.write_text("checks: [{name: test, run: 'test -f Makefile'}]\n", encoding="utf-8")
+    run("git", "init", "--quiet", cwd=clone)
+    run("git", "add", "--all", cwd=clone)
+    run("git", "commit", "--quiet", "--message", "Start", cwd=clone)
+    return clone
+
+
+def test_ralphy_is_developed_with_its_own_make_targets(
+    installed: Path, own_clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", str(installed / "ralphy-rehearsal"))
+    feature = own_clone / "docs" / "features" / "hello"
+    feature.mkdir(parents=True)
+    (feature / "PRD.md").write_text("# Say hello\n\n## Objective\n\n- `ralphy hello` says hello.\n", encoding="utf-8")
+
+    def make(target: str) -> str:
+        done = run("make", target, "FEATURE=hello", f"RALPHY={installed / 'ralphy'}", cwd=own_clone)
+        return done.stdout + done.stderr
+
+    assert "waiting for a person" in make("loop")
+    assert (feature / "SPEC.md").is_file()
+    assert "hello" in make("status")
+    make("approve")
+    assert "waiting for a person" in make("loop")
+    assert "Ralphy-Story: hello/" in run("git", "log", "ralph/hello", cwd=own_clone).stdout
+    assert f"{installed / 'ralphy'} watch" in run("make", "-n", "watch", f"RALPHY={installed / 'ralphy'}",
+                                                  cwd=own_clone).stdout  # fmt: skip
