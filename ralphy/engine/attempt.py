@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -114,11 +115,11 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     execution = {
         "attempts": a.number,
         "code_test_attempts": past.attempts + 1,
-        "files_modified": [shown(path) for path in a.candidate.files[:200]],
+        "files_modified": _names(w, a.candidate.files[:200]),
         "completed_at": w.iso_now,
     }
-    tests = [shown(path) for path in a.candidate.files if is_test(path)]
-    fields = completed(a.story, execution, _evidence(a, cost), tests[:100])
+    tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
+    fields = completed(a.story, execution, _evidence(a, cost), tests)
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
@@ -269,12 +270,17 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
         iteration=w.history.iterations,
         run=a.ran.run,
         seconds=a.ran.result.duration_s,
-        files=a.candidate.files,
+        files=_names(w, a.candidate.files),
         checks=[check.sentence() for check in a.verdict.checks],
         tail=redacted(w, _tail(last.output)) if last else "",
         error=_short(a.verdict.failure),
         learnings=redacted(w, (a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace")),
     )
+
+
+def _names(w: Workspace, paths: Sequence[str]) -> list[str]:
+    """Paths as they may be written down: a name can hold a secret, too."""
+    return redacted(w, "\0".join(map(shown, paths))).split("\0") if paths else []
 
 
 def _tail(output: str, lines: int = 12, width: int = 300) -> str:

@@ -35,18 +35,37 @@ def secrets_in(w: Workspace, green: str, tree: str) -> tuple[str, ...]:
     if scan_policy(w) == "off":
         return ()
     values, allowed = values_of(w.env), _allowed(w, green)
-    found = []
+    found = list(_in_names(w, green, tree, allowed))
     for path, old, new in w.objects.changes(green, tree):
         if new is None or new.mode == "160000" or (old and old.oid == new.oid):
             continue
         there = list(find(w.objects.read(new.oid) or b"", values))
         known = {secret.mark for secret in find(w.objects.read(old.oid) or b"", values)} if there and old else set()
-        found += [_sentence(path, secret) for secret in there if secret.mark not in allowed | known]
+        found += [_sentence(w, path, secret) for secret in there if secret.mark not in allowed | known]
     return tuple(found)
 
 
-def _sentence(path: str, secret: Secret) -> str:
-    where = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _in_names(w: Workspace, green: str, tree: str, allowed: frozenset[str]) -> Iterator[str]:
+    """A sentence for each secret in the name of a new file or folder; the name itself is not repeated."""
+    values = values_of(w.env)
+    names = [path for path, old, new in w.objects.changes(green, tree) if new and old is None]
+    there = list(find(_lines(names), values))
+    folders = {str(folder) for path in names for folder in PurePosixPath(path).parents} if there else set()
+    old = [folder for folder in folders if w.objects.at(green, folder) is not None]
+    known = {secret.mark for secret in find(_lines(old), values)}
+    for secret in there:
+        if secret.mark not in allowed | known:
+            name = _clean(w, names[secret.line - 1])
+            yield f"the name of the file {name} holds {secret.kind} (fingerprint {secret.mark})"
+
+
+def _lines(names: Sequence[str]) -> bytes:
+    """The names, one on each line."""
+    return b"\n".join(name.encode("utf-8", "surrogateescape").replace(b"\n", b" ") for name in names)
+
+
+def _sentence(w: Workspace, path: str, secret: Secret) -> str:
+    where = _clean(w, path)
     return f"{where}:{secret.line} holds {secret.kind} ({secret.shows}…, fingerprint {secret.mark})"
 
 
@@ -63,7 +82,7 @@ def secrets_in_document(w: Workspace, name: str, data: bytes) -> tuple[str, ...]
         return ()
     head = git.head_of(w.repository)[1]
     allowed = _allowed(w, w.objects.tree_of(head)) if head else frozenset()
-    return tuple(_sentence(name, secret) for secret in find(data, values_of(w.env)) if secret.mark not in allowed)
+    return tuple(_sentence(w, name, secret) for secret in find(data, values_of(w.env)) if secret.mark not in allowed)
 
 
 def redacted(w: Workspace, text: str) -> str:
@@ -97,12 +116,12 @@ def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[st
     why = ""
     if big:
         size = _size(w, big[0]) / _MEGABYTE
-        why = (f"{_shown(big[0])} has {size:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is not "
-               "committed: leave it out, or have git ignore it")  # fmt: skip
+        why = (f"{_clean(w, big[0])} has {size:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
+               "not committed: leave it out, or have git ignore it")  # fmt: skip
     elif many:
         top = sorted(_tops(w, green, many))
-        why = (f"{len(many)} new files ({_shown(top[0])} …), more than limits.max_new_files ({limits.max_new_files}): "
-               "does .gitignore miss something?")  # fmt: skip
+        why = (f"{len(many)} new files ({_clean(w, top[0])} …), more than limits.max_new_files "
+               f"({limits.max_new_files}): does .gitignore miss something?")  # fmt: skip
     for path in (*big, *_tops(w, green, many)):
         set_aside(w, w.repository.root / path, _shown(path).replace("/", "__"))
     gone = {*big, *many}
@@ -141,3 +160,8 @@ def _with_folders(paths: Iterable[str]) -> frozenset[str]:
 
 def _shown(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _clean(w: Workspace, path: str) -> str:
+    """A name as messages may show it: it can hold a secret, too."""
+    return _shown(redacted(w, path))

@@ -75,6 +75,49 @@ def test_an_agent_cannot_allow_itself_a_key(tmp_path: Path) -> None:
     assert KEY not in project.git("log", "--patch", project.branch)
 
 
+TOKEN = "Zq9-" + noise(24)
+NAMES = {
+    "a file's name": (f"src/{KEY}.txt", "src/[redacted: an Anthropic key].txt holds an Anthropic key"),
+    "a folder's name": (f"src/{SLACK}/notes.txt", "/notes.txt holds a Slack token"),
+    "the environment's own value": (f"src/{TOKEN}.txt", "src/[redacted DEPLOY_TOKEN].txt holds the value of"),
+}
+
+
+@pytest.mark.fault("S3")
+@pytest.mark.parametrize("where", NAMES)
+def test_a_key_in_a_name_rejects_the_attempt_and_stands_nowhere(tmp_path: Path, where: str) -> None:
+    path, found = NAMES[where]
+    project = build(tmp_path, story("US-001"))
+    project.env["DEPLOY_TOKEN"] = TOKEN
+    project.play(stories={"US-001": [works(write={"src/us_001.py": "W = 1\n", path: "harmless\n"}),
+                                     works(delete=[path])]})  # fmt: skip
+
+    ended = project.loop()
+
+    assert ended.runs[:2] == ["US-001", "US-001"]
+    assert project.landed() == ["login/US-001"]
+    assert found in ended.text
+    written = ended.text + everything_written(project) + project.git("ls-tree", "-r", "--name-only", project.branch)
+    lines = [line for line in written.splitlines() if any(v in line for v in (KEY, SLACK, TOKEN))]
+    assert lines == []
+    assert "holds" in project.prompts("US-001")[1]
+    assert_clean(project)
+
+
+def test_a_key_in_a_name_that_was_there_before_is_not_the_agents(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    folder = project.repo / "src" / SLACK
+    folder.mkdir()
+    (folder / "old.txt").write_text("of old\n")
+    project.git("add", "src")
+    project.git("commit", "--quiet", "-m", "chore: of old")
+    project.play(stories={"US-001": [works(write={"src/us_001.py": "W = 1\n", f"src/{SLACK}/new.txt": "new\n"})]})
+
+    project.loop()
+
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+
+
 @pytest.mark.parametrize(("setting", "flagged"), [("warn", True), ("off", False)])
 def test_a_person_can_have_them_flagged_or_not_looked_for(tmp_path: Path, setting: str, flagged: bool) -> None:
     project = planted(tmp_path, f'KEY = "{KEY}"\n', safety={"secret_scan": setting})
