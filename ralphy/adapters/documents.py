@@ -173,8 +173,8 @@ def _misfits(document: Any, name: str, broken_rules: Sequence[Problem]) -> list[
     """What jsonschema says of the document, the outermost first, then what it did not say of the rules."""
     thinned, places = _thinned(document)
     errors = list(islice(_validator(name).iter_errors(thinned), MOST_ITEMS))
-    # The rule on passes and status stands in prd_rules too, and reads better there.
-    errors = [error for error in errors if "then" not in error.absolute_schema_path]
+    # The rules on passes and status and on the forms of criteria stand in prd_rules too, and read better there.
+    errors = [error for error in errors if not {"then", "anyOf"} & set(error.absolute_schema_path)]
     errors.sort(key=lambda error: len(error.absolute_path))
     misfits = dict.fromkeys(problem for error in errors for problem in _worded(error, places))
     told = {problem.path for problem in misfits}

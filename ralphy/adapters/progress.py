@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ralphy.core.criteria import titled_lists
 from ralphy.core.model import Story
 
 MOST_BYTES = 64 * 1024
@@ -125,14 +126,14 @@ def story_document(existing: str, story: Story, entry: ProgressEntry) -> str:
 
 
 def _document(story: Story) -> str:
-    criteria = story.raw.get("acceptanceCriteria") or []
-    shown = [c if isinstance(c, str) else str(c.get("description") or c.get("text") or "") for c in criteria]
     context = story.raw.get("context") or {}
+    lists = (f"## {title}\n" + "\n".join(item.bullet() for item in items) for title, items in titled_lists(story.raw))
     parts = [
         f"# {story.id} {story.title}",
         str(story.raw.get("description") or ""),
-        "## Acceptance criteria\n" + "\n".join(f"- {c}" for c in shown) if shown else "",
+        *lists,
         f"Parent spec: {context['parent_spec']}" if context.get("parent_spec") else "",
+        f"Parent brief: {context['parent_brief']}" if context.get("parent_brief") else "",
         "## Progress",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

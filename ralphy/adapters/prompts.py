@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ralphy.core.config import Check
+from ralphy.core.criteria import LISTS, items_of, titled_lists
 from ralphy.core.errors import InvalidInput, NotFound
 from ralphy.core.prompt_budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
 
@@ -23,7 +24,7 @@ from ralphy.core.prompt_budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
 TEXTS = {
     "prd_content": ("PRD.md", 81920),
     "spec_content": ("SPEC.md", 49152),
-    "tasks_content": ("TASKS.md", 24576),
+    "tasks_content": ("stories", 49152),
     "qa_report": ("QA_REPORT.md", 16384),
     "existing_stories": ("stories", 24576),
     "spec_section": ("SPEC.md", 24576),
@@ -178,7 +179,9 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
     for name, (label, size) in TEXTS.items():
         size = STORY_TEXTS.get(name, size) if step == "story" else size
         context[name] = fence(label, clip(_text(values.get(name)).strip("\n"), int(size * share)), nonce)
-    story = _story(values.get("story"))
+    given = values.get("story")
+    raw: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    story = _story(raw)
     return context | {
         "step": step,
         "outbox": _LINE_BREAKS.sub(" ", str(values["outbox"])),
@@ -189,7 +192,7 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
         "most_pieces": values.get("most_pieces", 4),
         "checks": clip("\n".join(_checks(values.get("checks"))), CHECKS_BYTES),
         "story": story,
-        "story_text": fence(story["id"] or "story", clip(_story_text(story), int(STORY_BYTES * share)), nonce),
+        "story_text": fence(story["id"] or "story", clip(_story_text(story, raw), int(STORY_BYTES * share)), nonce),
     }
 
 
@@ -209,11 +212,10 @@ def _text(value: object) -> str:
 
 
 def _line(item: object) -> str:
+    """A story in one line; any other item as it is."""
     if not isinstance(item, Mapping):
         return str(item)
-    if "id" not in item:
-        return str(item.get("description", ""))
-    return f"{item['id']} {item.get('title', '')} ({item.get('status', 'pending')})"
+    return f"{item.get('id', '')} {item.get('title', '')} ({item.get('status', 'pending')})"
 
 
 def _checks(checks: object) -> Iterator[str]:
@@ -221,26 +223,23 @@ def _checks(checks: object) -> Iterator[str]:
         yield f"- {check.name}: `{check.run}`" if isinstance(check, Check) else f"- {check}"
 
 
-def _story(raw: object) -> dict[str, Any]:
+def _story(given: Mapping[str, Any]) -> dict[str, Any]:
     """The story with every field that a template may ask for; lists hold texts."""
-    given = raw if isinstance(raw, Mapping) else {}
     testing = given.get("testing")
-    lists = {
-        "acceptanceCriteria": given.get("acceptanceCriteria"),
-        "tasks": given.get("tasks"),
-        "dependsOn": given.get("dependsOn"),
-        "removes": testing.get("removes") if isinstance(testing, Mapping) else (),
-    }
-    story: dict[str, Any] = {name: [_line(item) for item in items or ()] for name, items in lists.items()}
+    removes = testing.get("removes") if isinstance(testing, Mapping) else ()
+    story: dict[str, Any] = {name: [str(item) for item in items_of(given, name)] for name in LISTS}
+    story["dependsOn"] = [str(other) for other in given.get("dependsOn") or ()]
+    story["removes"] = [str(test) for test in removes or ()]
     story |= {name: _word(given.get(name), 400) for name in ("id", "title", "kind", "priority")}
-    return story | {name: _text(given.get(name)) for name in ("description", "notes")}
+    story |= {name: _text(given.get(name)) for name in ("description", "notes")}
+    return story
 
 
-def _story_text(story: Mapping[str, Any]) -> str:
+def _story_text(story: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The story as its implementer reads it."""
     parts = [f"{story['id']}: {story['title']}", story["description"]]
-    for title, name in (("Acceptance criteria", "acceptanceCriteria"), ("Tasks", "tasks")):
-        parts.append(f"{title}:\n{_text(story[name])}" if story[name] else "")
+    for title, items in titled_lists(given):
+        parts.append(f"{title}:\n" + "\n".join(item.bullet() for item in items))
     parts.append(f"Notes: {story['notes']}" if story["notes"] else "")
     parts.append(f"Tests that this story may remove:\n{_text(story['removes'])}" if story["removes"] else "")
     return "\n\n".join(part for part in parts if part)

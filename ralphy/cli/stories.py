@@ -17,6 +17,7 @@ from ralphy.core.errors import Conflict, ExitCode, NotFound
 
 if TYPE_CHECKING:
     from ralphy.adapters.ledger import KeptAttempt, Landed
+    from ralphy.core.criteria import Item
     from ralphy.core.model import Document, Prd, Snapshot, Story
     from ralphy.engine.workspace import Workspace
 
@@ -105,6 +106,7 @@ def _commit(commit: Landed | None) -> dict[str, Any] | None:
 
 
 def _described(found: Story, status: str, commit: Landed | None, attempts: Sequence[KeptAttempt]) -> list[str]:
+    from ralphy.core.criteria import titled_lists
     from ralphy.core.stories import warnings_of
 
     raw, execution = found.raw, found.execution
@@ -112,9 +114,13 @@ def _described(found: Story, status: str, commit: Landed | None, attempts: Seque
     checks = ", ".join(f"{c.get('name')} exit {c.get('exit')}" for c in evidence.get("checks", ()))
     landed = f"{commit.commit[:12]} {commit.subject}" if commit else ""
     after = f", after {', '.join(found.depends_on)}" if found.depends_on else ""
+    lists = [
+        (f"{title.lower()}:", "".join(_ticked(item, status) for item in items)) for title, items in titled_lists(raw)
+    ]
     rows = (
         ("", str(raw.get("description") or "")),
-        ("criteria:", "".join(_ticked(item, status) for item in raw.get("acceptanceCriteria", ()))),
+        *lists,
+        ("notes: ", str(raw.get("notes") or "")),
         ("attempts: ", str(execution.get("attempts") or "")),
         ("last error: ", str(execution.get("last_error") or "")),
         ("accepted: ", str(evidence.get("accepted") or "")),
@@ -132,9 +138,8 @@ def _is_foreign(found: Story, commit: Landed | None) -> bool:
     return found.is_completed and (commit is None or bool(commit.reverted_by))
 
 
-def _ticked(item: Any, status: str) -> str:
-    text, done = (item.get("description", ""), item.get("done")) if isinstance(item, dict) else (item, False)
-    return f"\n[{'x' if done or status == 'completed' else ' '}] {text}"
+def _ticked(item: Item, status: str) -> str:
+    return "\n" + item.bullet(f"[{'x' if item.done or status == 'completed' else ' '}]")
 
 
 @story.command("add")

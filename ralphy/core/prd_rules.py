@@ -1,4 +1,4 @@
-"""What must hold for a prd.json beyond its schema: ids, dependencies, the branch, texts on one line.
+"""What must hold for a prd.json beyond its schema: ids, dependencies, the branch, texts on one line, readable criteria.
 
 `problems` takes any value that JSON can say: what has the wrong type is the schema's business, and is
 passed over here.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from ralphy.core.criteria import LISTS, why_unreadable
 from ralphy.core.jsontext import escaped, shown
 
 Path = tuple[str | int, ...]
@@ -55,6 +56,7 @@ def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: C
         *_dependencies(named, frozenset(known_ids)),
         *_disagreements(stories),
         *_titles(stories),
+        *_unreadable(stories),
     ]
 
 
@@ -146,6 +148,16 @@ def _titles(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
             yield Problem(("userStories", index, "title"), message, "write one line of plain text")
         elif title.isspace():
             yield Problem(("userStories", index, "title"), "is blank", "write one line of plain text")
+
+
+def _unreadable(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
+    """Criteria and tasks that would reach an agent without a word."""
+    for index, story in stories:
+        for name in LISTS:
+            listed = story.get(name)
+            for n, item in enumerate(listed if isinstance(listed, list) else ()):
+                if why := why_unreadable(item):
+                    yield Problem(("userStories", index, name, n), why, "write a sentence there, or remove it")
 
 
 def why_no_branch(name: str) -> str:

@@ -11,21 +11,20 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
+from ralphy.core.review_brief import stories_for_review
 from ralphy.core.split import MOST_PIECES
 from ralphy.engine.workspace import Workspace
-
-_MOST_LISTED = 60
 
 
 def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
     """The prompt of a run; warnings about templates that were not used are said."""
-    values = {
-        **_common(w, run, snapshot, outbox),
-        **_SPECIFIC[run.step](w, run, snapshot),
-        "feedback": feedback,
-    }
     # A run that ended at the size of its context is followed by one that begins with half of the texts.
     share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
+    values = {
+        **_common(w, run, snapshot, outbox),
+        **_SPECIFIC[run.step](w, run, snapshot, share),
+        "feedback": feedback,
+    }
     rendered = prompts.render(run.step, values, _folders(w), share=share)
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
@@ -72,7 +71,7 @@ def _resume(run: RunAgent, s: Snapshot) -> str:
     return said
 
 
-def _spec(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
+def _spec(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
     spec = read_text(w.feature.file("SPEC.md"))
     return {
         "prd_content": read_text(w.feature.file("PRD.md")),
@@ -82,7 +81,7 @@ def _spec(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
     }
 
 
-def _story(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
+def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
     story = s.prd.story(run.story or "")
     parent = str((story.raw.get("context") or {}).get("parent_spec") or "")
     progress = read_text(w.feature.file("progress.txt"))
@@ -96,21 +95,22 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
     }
 
 
-def _qa(w: Workspace, _: RunAgent, s: Snapshot) -> Mapping[str, object]:
+def _qa(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    room = int(prompts.TEXTS["tasks_content"][1] * share)
     return {
         "spec_content": read_text(w.feature.file("SPEC.md")),
-        "tasks_content": listed(s.prd),
-        "evidence": "\n".join(_evidence(story) for story in s.prd.stories[:_MOST_LISTED]),
+        "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
+        "evidence": "\n".join(_evidence(story) for story in s.prd.stories),
         "qa_report": read_text(w.feature.file("QA_REPORT.md")),
     }
 
 
-def _pr(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
-    return _qa(w, run, s)
+def _pr(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    return _qa(w, run, s, share)
 
 
-def _split(w: Workspace, run: RunAgent, s: Snapshot) -> Mapping[str, object]:
-    return {**_story(w, run, s), "existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
+def _split(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    return {**_story(w, run, s, share), "existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
 
 
 _SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr, "split": _split}

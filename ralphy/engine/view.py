@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from textwrap import indent
 
 from ralphy.adapters.files import read_regular, replace_file
 from ralphy.core import decision as d
+from ralphy.core.criteria import titled_lists
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import word_on
-from ralphy.core.model import Prd, Snapshot
+from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import shown_status
 from ralphy.engine.workspace import Workspace
@@ -60,7 +63,17 @@ def tasks_text(prd: Prd) -> str:
     for story in prd.stories:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
         lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {status[story.id]}{after}")
+        lines += _items(story)
     return "\n".join(lines) + "\n"
+
+
+def _items(story: Story) -> Iterator[str]:
+    """The story's criteria and tasks, ticked where they are done."""
+    for title, items in titled_lists(story.raw):
+        yield f"  - {title}:"
+        for item in items:
+            mark = "x" if item.done or story.is_completed else " "
+            yield indent(item.bullet(f"- [{mark}]"), "    ")
 
 
 def phase_of(decision: d.Decision, s: Snapshot) -> str:

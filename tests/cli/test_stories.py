@@ -63,6 +63,21 @@ def test_show_tells_the_commit_and_that_it_was_reverted(made: Make) -> None:
     assert "reverted by" in call("story", "show", "US-001")[1]
 
 
+def test_show_tells_criteria_and_tasks_of_every_form_in_full(made: Make) -> None:
+    criteria = [{"id": "AC1", "text": "Hashed"}, {"title": "Unique", "description": "per shop"}]
+    _, call = made(story("US-001", acceptanceCriteria=criteria, tasks=["Write it"], notes="Mind the gap."))
+    _, out, _ = call("story", "show", "US-001")
+    assert [line for line in ("[ ] AC1: Hashed", "[ ] Unique: per shop", "[ ] Write it", "Mind the gap.")
+            if line not in out] == []  # fmt: skip
+
+
+def test_a_criterion_without_words_is_refused_by_validate_with_its_place(made: Make) -> None:
+    _, call = made(story("US-001", acceptanceCriteria=["Hashed", {"id": "AC2", "done": False}]))
+    code, _, err = call("validate")
+    assert code == 3
+    assert "docs/features/login/prd.json:9: userStories[0].acceptanceCriteria[1] has no words" in err
+
+
 def test_show_names_a_completed_story_without_a_commit_as_such(made: Make) -> None:
     _, call = made(story("US-001", passes=True, acceptanceCriteria=["It works", {"description": "Well", "done": True}]))
     code, out, _ = call("story", "show", "US-001")

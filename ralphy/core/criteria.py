@@ -1,0 +1,70 @@
+"""Acceptance criteria and tasks in every form that a prd.json may write them, read in one place.
+
+A sentence, or an object with its words in `title`, `text` or `description`. Whatever else an object says in words
+follows with its field's name, so that nothing that was written is lost between prd.json and an agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Where the words of an object stand; one of them at least must hold some.
+WORDS = ("title", "text", "description")
+# The lists of a story whose items are read here, and what people call them.
+LISTS = {"acceptanceCriteria": "Acceptance criteria", "tasks": "Tasks"}
+_NOT_WORDS = frozenset((*WORDS, "id", "status"))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A criterion or a task: `id` may be "", `text` may have several lines."""
+
+    id: str
+    text: str
+    done: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.text}" if self.id and self.text else self.id or self.text
+
+    def bullet(self, mark: str = "-") -> str:
+        """The item of a list: lines after the first are indented, so that they stay in it."""
+        return f"{mark} {self}".replace("\n", "\n  ")
+
+
+def item_of(raw: Any) -> Item:
+    """What one entry of a list says, whatever its form."""
+    if not isinstance(raw, Mapping):
+        return Item("", "" if raw is None else str(raw).strip())
+    words = dict.fromkeys(text for name in WORDS if (text := _text(raw.get(name))))
+    more = [f"{name}: {text}" for name, value in raw.items() if name not in _NOT_WORDS and (text := _text(value))]
+    name = raw.get("id")
+    text = "\n".join(part for part in (": ".join(words), *more) if part)
+    return Item("" if name is None else str(name).strip(), text, raw.get("done") is True)
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def items_of(story: Mapping[str, Any], name: str) -> list[Item]:
+    """The items of one of a story's LISTS."""
+    listed = story.get(name)
+    return [item_of(raw) for raw in listed] if isinstance(listed, list | tuple) else []
+
+
+def titled_lists(story: Mapping[str, Any]) -> Iterator[tuple[str, list[Item]]]:
+    """(title, items) of each of a story's LISTS that holds any."""
+    for name, title in LISTS.items():
+        if items := items_of(story, name):
+            yield title, items
+
+
+def why_unreadable(raw: Any) -> str:
+    """Why an entry says nothing that an agent could work by; "" if it does. Wrong types are the schema's business."""
+    if isinstance(raw, str):
+        return "" if raw.strip() else "is blank"
+    if isinstance(raw, Mapping) and not any(_text(raw.get(name)) for name in WORDS):
+        return f"has no words in {', '.join(WORDS[:-1])} or {WORDS[-1]}"
+    return ""

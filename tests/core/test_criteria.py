@@ -1,0 +1,87 @@
+"""Criteria and tasks in every accepted form: their words reach every place where a story is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ralphy.adapters.progress import ProgressEntry, story_document
+from ralphy.adapters.prompts import render
+from ralphy.core.criteria import Item, item_of, why_unreadable
+from ralphy.core.model import Prd
+from ralphy.core.prd_rules import problems
+from ralphy.core.shape import compile_check
+from ralphy.engine.view import tasks_text
+from ralphy.resources import schema
+
+FITS = compile_check(schema("prd"))
+PLAIN = st.text(st.characters(categories=["L", "N"], max_codepoint=0x2FFF), min_size=1, max_size=12)
+SENTENCE = st.lists(PLAIN, min_size=1, max_size=5).map(" ".join)
+BLANK = st.sampled_from(["", " ", "\n"])
+FORM = SENTENCE | st.fixed_dictionaries(
+    {},
+    optional={"id": PLAIN | st.integers(0, 99), "title": SENTENCE | BLANK, "text": SENTENCE | BLANK,
+              "description": SENTENCE | BLANK, "done": st.booleans(), "verify": SENTENCE},
+)  # fmt: skip
+
+
+def prd_with(*items: Any, name: str = "acceptanceCriteria") -> dict[str, Any]:
+    return {"userStories": [{"id": "US-001", "title": "Sign in", name: list(items)}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("Hashed", "Hashed"),
+        ({"id": "AC1", "description": "Hashed", "done": False}, "AC1: Hashed"),
+        ({"id": 1, "text": "Hashed"}, "1: Hashed"),
+        ({"text": " Hashed\n"}, "Hashed"),
+        ({"title": "Hashed", "done": True}, "Hashed"),
+        ({"title": "Hashed", "description": "with a salt"}, "Hashed: with a salt"),
+        ({"title": "Hashed", "description": "Hashed"}, "Hashed"),
+        ({"description": "Hashed", "verify": "grep salt", "status": "open"}, "Hashed\nverify: grep salt"),
+    ],
+)
+def test_every_form_is_read(raw: Any, said: str) -> None:
+    assert str(item_of(raw)) == said
+    assert FITS(prd_with(raw)) and not problems(prd_with(raw))
+
+
+@pytest.mark.parametrize("raw", ["", " \n", {}, {"id": "AC1", "done": False}, {"title": " "}, {"note": "x"}])
+@pytest.mark.parametrize("name", ["acceptanceCriteria", "tasks"])
+def test_what_has_no_words_is_refused_by_rule_and_schema(raw: Any, name: str) -> None:
+    (found,) = problems(prd_with("fine", raw, name=name))
+    assert found.path == ("userStories", 0, name, 1)
+    assert not FITS(prd_with("fine", raw, name=name))
+
+
+@given(FORM)
+def test_the_schema_takes_what_the_reader_can_read(raw: Any) -> None:
+    assert FITS(prd_with(raw)) is not bool(why_unreadable(raw))
+
+
+def words_of(raw: Any) -> set[str]:
+    """Every word that a person wrote into a criterion."""
+    values = raw.values() if isinstance(raw, dict) else [raw]
+    return {word for value in values if not isinstance(value, bool) for word in str(value).split()}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(FORM.filter(lambda raw: not why_unreadable(raw)), min_size=1, max_size=4))
+def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(listed: list[Any]) -> None:
+    story = Prd.of({**prd_with(*listed)}).stories[0]
+    entry = ProgressEntry("2026-01-14T02:31:07Z", "US-001", "Sign in", 1, 5, "failed", 1, "r1", 1.0, (), ())
+    texts = [
+        render("story", {"feature": "login", "outbox": "/o", "nonce": "f" * 8, "story": story.raw}, []).text,
+        tasks_text(Prd.of(prd_with(*listed, name="tasks"))),
+        story_document("", story, entry),
+    ]
+    for text in texts:
+        assert set().union(*map(words_of, listed)) <= set(text.replace(":", " ").split())
+
+
+def test_a_bullet_keeps_its_further_lines_in_the_list() -> None:
+    assert Item("AC1", "one\ntwo").bullet("- [ ]") == "- [ ] AC1: one\n  two"
