@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.ground import FEATURES, CannotRun, Ground, prd, ralphy, write
 
 PATIENCE_S = 120.0
-AT_GATE = "SPEC.md waits to be read"
+AT_GATE = "SPEC.md is ready for review"
 _SPEC = "# Specification\n\n### US-00001 The only one\n\nIt works.\n"
 
 

@@ -261,7 +261,7 @@ def test_what_the_readme_tells_people_to_type_works_as_written(my_app: Path) -> 
         capture_output=True, encoding="utf-8", check=False, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    waited = re.findall(r"(\S+) waits to be read", done.stderr)
+    waited = re.findall(r"(\S+) is ready for review", done.stderr)
     assert waited == ["SPEC.md", "QA_REPORT.md"]
-    assert done.stderr.count("US-002 is verified and committed") == 2
+    assert done.stderr.count("verified and committed US-002") == 2
     assert "3 of 3 stories completed" in done.stdout

@@ -16,7 +16,7 @@ _MEANINGS = {
     errno.ENOSPC: ("the disk is full", "free some space (or inodes: df -i)"),
     errno.EDQUOT: ("the quota of the disk is used up", "free some space"),
     errno.EROFS: ("the disk is read-only", "mount it writable, then start again; nothing is lost"),
-    errno.EIO: ("the disk reports an error", "look at the system's log; start again when it is mended"),
+    errno.EIO: ("the disk reports an error", "check the system's log, fix the disk, then rerun"),
     errno.EFBIG: ("a file would be larger than is allowed", "ulimit -f"),
     errno.EMFILE: ("too many files are open", "ulimit -n"),
     errno.ENFILE: ("too many files are open in the whole system", "end what holds them"),

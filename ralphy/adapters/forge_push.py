@@ -173,7 +173,7 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
         return _no_access(git, answer, url)
     why = said(rejected["why"], git.env).strip("()")
     if rejected["by"] and _could_not_store(why, answer.err):
-        hint = "the remote's disk may be full or read-only; when it is mended, start again"
+        hint = "the remote's disk may be full or read-only; fix it, then rerun"
         what = f"the remote could not store the push of {branch}: {said(answer.err, git.env)}"
         return EnvironmentProblem(what, where=said(url, git.env), hint=hint)
     if rejected["by"]:

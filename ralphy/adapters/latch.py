@@ -1,4 +1,4 @@
-"""What a held program waits at until it is let go, and nobody's death lets it go."""
+"""What a held program waits at until it is released; it stays locked if the holder dies."""
 
 from __future__ import annotations
 

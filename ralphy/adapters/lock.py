@@ -32,7 +32,7 @@ class Lock:
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if not is_taken(descriptor, _TRIES):
             os.close(descriptor)
-            raise Conflict(f"another Ralphy works in this checkout: {_shown(holder(self._path))}",
+            raise Conflict(f"Ralphy is already running here: {_shown(holder(self._path))}",
                            hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
         note = {
             "pid": os.getpid(),

@@ -136,7 +136,7 @@ def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
 
 
 def _misspelt(name: str, variables: Iterable[str]) -> str:
-    """A warning, where the name is close to a setting's; other tools' variables are none of our business."""
+    """A warning, where the name is close to a setting's; unrelated variables are ignored."""
     import difflib
 
     close = difflib.get_close_matches(name, variables, 1, 0.85)

@@ -1,4 +1,4 @@
-"""audit: has anybody changed what Ralphy wrote down?"""
+"""audit: verify that the journal is unaltered."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def approve(call: Invocation, feature: str | None) -> int:
     note = _when_nothing_waits(call, folder, feature)
     replace_file(folder.file("APPROVED"), b"", durable=False)
     value = {"schema": "ralphy/approve@1", "ok": True, "feature": folder.name, "note": note}
-    call.output.data("\n".join(filter(None, (f"{folder.name}: APPROVED is there", note))), value)
+    call.output.data("\n".join(filter(None, (f"{folder.name}: APPROVED written", note))), value)
     return ExitCode.DONE
 
 
@@ -39,7 +39,7 @@ def reject(call: Invocation, feature: str | None, message: str) -> int:
     note = _when_nothing_waits(call, folder, feature)
     replace_file(folder.file("REJECTED"), message.encode(), durable=False)
     value = {"schema": "ralphy/reject@1", "ok": True, "feature": folder.name, "note": note}
-    call.output.data("\n".join(filter(None, (f"{folder.name}: REJECTED is there", note))), value)
+    call.output.data("\n".join(filter(None, (f"{folder.name}: REJECTED written", note))), value)
     return ExitCode.DONE
 
 
@@ -80,7 +80,7 @@ def abort(call: Invocation, feature: str | None) -> int:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         raise NotFound("no Ralphy works in this checkout any more", hint="ralphy status") from None
-    call.output.data(f"told pid {pid} to end", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
+    call.output.data(f"Stopping Ralphy (pid {pid})", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
     return ExitCode.DONE
 
 
@@ -91,7 +91,7 @@ def abort(call: Invocation, feature: str | None) -> int:
 def redo(call: Invocation, target: str, feature: str | None) -> int:
     """Make a step (spec, qa, pr) or a story again at the next run.
 
-    The step's document is set aside, never deleted; a story becomes pending and its attempts are counted anew.
+    The step's document is set aside, never deleted; a story becomes pending and its attempt count resets.
     """
     from ralphy.engine.again import redo_step, redo_story
 

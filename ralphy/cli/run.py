@@ -75,7 +75,7 @@ def limit_options(command: Any) -> Any:
     options = (
         click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing."),
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Agent runs at the most."),
-        click.option("--max-cost", type=Amount(0), metavar="USD", help="Dollars at the most."),
+        click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
         click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
         click.option("--overnight", is_flag=True, help="The same as --until 07:00."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
@@ -102,7 +102,7 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 @click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
 @limit_options
 @click.option("--fresh", is_flag=True, help="Forget earlier attempts first.")
-@click.option("--continue", "_continue", is_flag=True, help="Go on where it ended (which is what always happens).")
+@click.option("--continue", "_continue", is_flag=True, help="Resume (default).")
 @with_options
 def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, **limits: Any) -> int:
     """Run one feature in the foreground; on a terminal, ask at gates.
@@ -218,7 +218,7 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
 @limit_options
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
-    """The reactor over all features of the repository: waits at gates, goes on when files appear."""
+    """Run all features of the repository: wait at gates, resume when files appear."""
     from ralphy.engine.checkout import Checkout
     from ralphy.engine.reactor import watch_all
 

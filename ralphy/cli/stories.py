@@ -147,9 +147,7 @@ def _ticked(item: Item, status: str) -> str:
 @feature_argument
 @click.option("--description", default="", help="What is wanted, by whom, and why.")
 @click.option("--criteria", multiple=True, metavar="TEXT", help="What must hold when it is done; may be repeated.")
-@click.option(
-    "--priority", type=WholeNumber(0), metavar="N", help="The lowest goes first; behind all others if left out."
-)
+@click.option("--priority", type=WholeNumber(0), metavar="N", help="Lower runs first; default: last.")
 @click.option("--after", multiple=True, metavar="STORY", help="A story that must be completed first; may be repeated.")
 @with_options
 def add(

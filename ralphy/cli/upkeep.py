@@ -1,4 +1,4 @@
-"""gc: let go of what has served its time, and pack what stays."""
+"""gc: delete what is no longer needed, and pack what stays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gc(call: Invocation, dry_run: bool) -> int:
         return ExitCode.DONE
     with Lock(repository.checkout_dir / "lock", "gc"):
         if other := housekeeping.at_work(repository):
-            raise Conflict(f"another Ralphy works in another checkout: pid {other.get('pid')}", hint="wait for it")
+            raise Conflict(f"Ralphy is already running in another checkout: pid {other.get('pid')}", hint="wait for it")
         swept = housekeeping.sweep_up(repository, litter)
     more = {"freed_bytes": swept.freed_bytes, "loose_objects": swept.loose_objects, "packed": not swept.why_not_packed}
     call.output.data(housekeeping.sentence(swept), {**value, **more})

@@ -175,7 +175,7 @@ def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int
     after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
     how = [f"attempt {attempt}/{config.limits.max_attempts}"]
     if attempt > 1:
-        how.append("going on from its kept work" if mode == "heal" else "a fresh start")
+        how.append("fixing previous work" if mode == "heal" else "a fresh start")
         how.append(f"model {model}")
     if past.too_large:
         how.append("a smaller prompt")

@@ -34,7 +34,7 @@ EXIT_MEANINGS = {
     ExitCode.ENVIRONMENT: "environment: claude, git, gh, the sandbox or the disk",
     ExitCode.WAITING: "waiting for a person at a gate",
     ExitCode.STORIES_OPEN: "ended with failed or blocked stories",
-    ExitCode.BREAKER_OPEN: "the circuit breaker is open: runs led nowhere, one after the other",
+    ExitCode.BREAKER_OPEN: "the circuit breaker is open: repeated runs made no progress",
     ExitCode.BUDGET: "budget, iterations or time reached",
     ExitCode.LIMITED: "the provider's limit, when it is not waited for",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",

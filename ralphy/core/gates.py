@@ -42,14 +42,14 @@ def _has_failed(s: Snapshot) -> bool:
 
 def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
-        return d.OpenGate(f"{artifact} is ready to be read", gate)
+        return d.OpenGate(f"{artifact} is ready", gate)
     if s.baseline is None and not s.tree.dirty and not s.tree.busy:
         return d.TakeBaseline("the checks are run once while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
-    why = f"{artifact} changed since it was approved: read it again" if edited else f"{artifact} waits to be read"
+    why = f"{artifact} changed since it was approved; review it again" if edited else f"{artifact} is ready for review"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     flags = flagged(s.prd) if gate == "qa" else ""
-    return d.Wait(f"{why}; then `touch APPROVED` in the feature folder, or `ralphy approve {s.feature}`{red}"
+    return d.Wait(f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}"
                   f"{'; ' if flags else ''}{flags}", gate=gate)  # fmt: skip
 
 

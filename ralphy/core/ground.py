@@ -35,7 +35,7 @@ def ground(s: Snapshot) -> d.Halt | None:
 def baseline(s: Snapshot) -> d.Decision | None:
     """What the checks say about the code as it is."""
     if s.baseline is None:
-        return d.TakeBaseline("the checks must be green before an agent is paid")
+        return d.TakeBaseline("Running baseline checks…")
     if not is_red(s):
         return None
     if s.baseline.unnamed:

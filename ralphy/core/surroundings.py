@@ -153,7 +153,7 @@ def _python_hooks(path: str, old: str | None, new: str | None, around: Surroundi
     if gained:
         # who writes a plugin for pytest has hooks that decide on outcomes: that is flagged
         is_product = not is_test(path) and "def pytest_" in (old or "")
-        said = f"{path} has a hand in what pytest runs or reports ({', '.join(gained[:5])})"
+        said = f"{path} changes which tests run or what they report ({', '.join(gained[:5])})"
         yield Finding(Kind.EDITED if is_product else Kind.RUNNER, said)
 
 

@@ -154,7 +154,7 @@ class Watchdog:
     def _seen(self, trigger: Trigger, measured: float) -> str:
         match trigger:
             case Trigger.SILENCE:
-                return f"nothing came for {measured:.0f} s, and no tool is at work: the provider hangs"
+                return f"no output for {measured:.0f} s and no tool is running: the provider hangs"
             case Trigger.TOOL_SILENCE:
                 return f"a tool has been at work for {measured:.0f} s without a word"
             case Trigger.REPEATED_ERROR:

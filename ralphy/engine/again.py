@@ -49,7 +49,7 @@ def _unasked(w: Workspace, stories: Sequence[str]) -> dict[str, bytes | None]:
 
 
 def redo_story(w: Workspace, story_id: str) -> str:
-    """A story becomes pending, its attempts are counted anew; its commit stays."""
+    """A story becomes pending, its attempt count resets; its commit stays."""
     s = _settled(w)
     prd = s.prd.with_story(story_id, **reopened(s.prd.story(story_id)))
     w.record("reset", story=story_id)
@@ -58,7 +58,7 @@ def redo_story(w: Workspace, story_id: str) -> str:
 
 
 def reset_feature(w: Workspace) -> str:
-    """Failed and blocked stories become pending, and all attempts are counted anew."""
+    """Failed and blocked stories become pending, and all attempt counts reset."""
     s = _settled(w)
     prd = s.prd
     stuck = [story for story in s.prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
@@ -69,4 +69,4 @@ def reset_feature(w: Workspace) -> str:
     if changed:
         more = _unasked(w, [story.id for story in stuck])
         keep_prd(w, s, prd, "reset", "failed stories are tried again", **more)
-    return "failed and blocked stories are pending again" if changed else "attempts are counted anew"
+    return "failed and blocked stories are pending again" if changed else "attempt counts are reset"

@@ -135,7 +135,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end,
         code=a.candidate.files, prd=prd, takes_all=True,
     ))  # fmt: skip
-    w.say(f"{a.story.id} is verified and committed: {commit[:10]} {a.story.title}")
+    w.say(f"verified and committed {a.story.id}: {commit[:10]} {a.story.title}")
     for warning in a.verdict.warnings:
         w.say(f"  flagged: {warning}")
 
@@ -173,7 +173,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
         takes_all=is_clear and not v.drifted,
     ))  # fmt: skip
-    w.say(f"{a.story.id} attempt {a.number} does not count: {_short(v.failure, 300)}{where}")
+    w.say(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}")
 
 
 def _is_green(verdict: Verdict) -> bool:

@@ -36,7 +36,7 @@ def status_rows(w: Workspace) -> Iterator[tuple[str, str]]:
     for code, path in rows_of(out):
         if code[1] != " " or code[0] in "?!":
             if not is_beyond_link(w, path) and remove_odd(w.repository.root / path):
-                w.say(f"{shown(path)} was no file, link or folder any more: it is removed, and counts as deleted")
+                w.say(f"{shown(path)}: removed special file; treated as deleted")
             yield code, path
 
 

@@ -110,7 +110,7 @@ def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
     w.feature.file("STOP").unlink(missing_ok=True)
     w.record("stopped", durable=False, during=run or None)
     if run:
-        w.say("STOP was made while the agent worked: if it was not you, it was the agent; start again to go on")
+        w.say("STOP was created during the run, possibly by the agent; run Ralphy again to resume")
     w.session = replace(w.session, stop_asked=True)
 
 

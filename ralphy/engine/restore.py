@@ -188,5 +188,5 @@ def kept_numbers(w: Workspace, story: str) -> list[int]:
 
 
 def next_number(w: Workspace, story: str, attempt: int) -> int:
-    """Attempts are counted anew after a redo, and a limit costs none: kept ones are numbered on, never overwritten."""
+    """The attempt count resets after a redo, and a limit costs none: kept ones are numbered on, never overwritten."""
     return max([attempt - 1, *kept_numbers(w, story)]) + 1

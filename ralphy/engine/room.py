@@ -46,5 +46,5 @@ def wait_instead(w: Workspace, decision: Decision, error: BaseException) -> Rest
         return None
     note_room(w, rest)
     w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
-    w.say(f"{error}: what was begun is taken up again when there is room")
+    w.say(f"{error}: will resume when disk space is available")
     return rest

@@ -167,7 +167,7 @@ def test_data_goes_to_stdout_and_progress_to_stderr(made: Make) -> None:
     _, call = made(*TWO)
     _, out, err = call("loop")
     assert out == ""
-    assert "US-001 is verified and committed" in err
+    assert "verified and committed US-001" in err
     _, out, err = call("status")
     assert "US-001" in out
     assert err == ""
@@ -179,8 +179,7 @@ def test_quiet_says_only_errors(made: Make) -> None:
     code, out, err = call("-q", "loop")
     assert (code, out) == (10, "")
     assert err.splitlines() == [
-        "ralphy: login: QA_REPORT.md waits to be read; then `touch APPROVED` in the feature folder, or `ralphy "
-        "approve login`",
+        "ralphy: login: QA_REPORT.md is ready for review: `touch APPROVED` beside it, or `ralphy approve login`",
         "  hint: ralphy status login",
     ]
     project.approve()
@@ -293,7 +292,7 @@ def test_a_marker_that_no_gate_waits_for_is_there_and_said_to_be_early(made: Mak
 def test_a_marker_that_is_waited_for_is_told_in_one_line(made: Make) -> None:
     _, call = made(*TWO)
     assert call("loop")[0] == 10
-    assert call("approve") == (0, "login: APPROVED is there\n", "")
+    assert call("approve") == (0, "login: APPROVED written\n", "")
 
 
 def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: Make) -> None:

@@ -196,11 +196,11 @@ def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_co
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [breaks(), {"delete": ["src/us_001.py"]}, breaks(), works()]})
     first = call("loop", "--max-iterations", "2")[2]
-    assert re.search(r"US-001 attempt 1 does not count: .* \(kept: ralphy attempts diff login/US-001 1\)\n", first)
-    assert re.search(r"US-001 attempt 2 does not count: nothing changed\n", first)
+    assert re.search(r"US-001 attempt 1 rejected: .* \(kept: ralphy attempts diff login/US-001 1\)\n", first)
+    assert re.search(r"US-001 attempt 2 rejected: nothing changed\n", first)
     call("redo", "US-001")
     second = call("loop")[2]
-    assert re.search(r"US-001 attempt 1 does not count: .* \(kept: ralphy attempts diff login/US-001 2\)\n", second)
+    assert re.search(r"US-001 attempt 1 rejected: .* \(kept: ralphy attempts diff login/US-001 2\)\n", second)
     rows = call.json("attempts")[1]["attempts"]
     assert [(row["attempt"], row["counted_as"]) for row in rows] == [(1, 1), (2, 1)]
     out = call("attempts", "US-001")[1]

@@ -111,7 +111,7 @@ def test_a_description_becomes_a_feature(made: Make) -> None:
     project.play()
     with project.start("start", "Add a bridge over the river") as process:
         assert process.stderr
-        Heard(process.stderr.fileno()).until("SPEC.md waits to be read")
+        Heard(process.stderr.fileno()).until("SPEC.md is ready for review")
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
     made_of = project.repo / "docs" / "features" / "add-a-bridge-over-the-river"
@@ -186,7 +186,7 @@ def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
     with project.start("start") as process:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
-        heard.until("QA_REPORT.md waits to be read")
+        heard.until("QA_REPORT.md is ready for review")
         assert "[y/n]" not in heard.text
         project.approve()
         heard.rest()
@@ -251,12 +251,12 @@ def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
     with project.start("watch") as process:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
-        heard.until("login: SPEC.md waits to be read")
+        heard.until("login: SPEC.md is ready for review")
         other.mkdir()
         (other / "PRD.md").write_text("# Log out\n\n- a button\n")
-        heard.until("logout: SPEC.md waits to be read")
+        heard.until("logout: SPEC.md is ready for review")
         project.approve()
-        heard.until("login: QA_REPORT.md waits to be read")
+        heard.until("login: QA_REPORT.md is ready for review")
         (other / "APPROVED").touch()
         heard.until("logout: this checkout is on the branch of feature login")
         project.approve()
@@ -281,15 +281,15 @@ def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: M
         assert process.stderr
         heard = Heard(process.stderr.fileno())
         heard.until("broken: docs/features/broken/.ralphy/config.yaml")
-        heard.until("deleted: SPEC.md waits to be read")
-        heard.until("login: SPEC.md waits to be read")
+        heard.until("deleted: SPEC.md is ready for review")
+        heard.until("login: SPEC.md is ready for review")
         shutil.rmtree(features / "deleted")
         settings.write_text("gates: {spec: human}\n")
         (features / "broken" / "PRD.md").write_text("# More\n\n- two buttons\n")
-        heard.until("broken: SPEC.md waits to be read")
+        heard.until("broken: SPEC.md is ready for review")
         (features / "deleted").mkdir()
         (features / "deleted" / "PRD.md").write_text("# Anew\n\n- a button\n")
-        heard.until("deleted: SPEC.md waits to be read")
+        heard.until("deleted: SPEC.md is ready for review")
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 143

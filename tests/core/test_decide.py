@@ -139,7 +139,7 @@ RULES: dict[str, Situation] = {
         at_spec_gate(markers={"APPROVED": marker()}, tree=on_main(dirty=("mine.py",))), d.Approve, "", {},
     ),
     "a gate waits beside uncommitted code": (
-        at_qa_gate(tree=tree(dirty=("mine.py",))), d.Wait, "waits to be read", {"gate": "qa"},
+        at_qa_gate(tree=tree(dirty=("mine.py",))), d.Wait, "is ready for review", {"gate": "qa"},
     ),
     "no story is given up beside uncommitted code": (
         snapshot(lines=attempts(*["rejected"] * 5), tree=tree(dirty=("mine.py",))), d.Halt, "mine.py", {},
@@ -176,11 +176,11 @@ RULES: dict[str, Situation] = {
         at_spec_gate(workflow={"approvals": [approval(verdict="revise")], "steps": {"spec": spec_record()}}),
         d.RunAgent, "remarks", {"step": "spec"},
     ),
-    "a revision that was answered waits to be read": (
+    "a revision that was answered is ready for review": (
         at_spec_gate(
             workflow={"approvals": [approval(verdict="revise", answered=True)], "steps": {"spec": spec_record()}}
         ),
-        d.Wait, "waits to be read", {"gate": "spec"},
+        d.Wait, "is ready for review", {"gate": "spec"},
     ),
     "an earlier approval of the same bytes does not outlive a revision": (
         at_spec_gate(
@@ -189,7 +189,7 @@ RULES: dict[str, Situation] = {
                 "steps": {"spec": spec_record()},
             }
         ),
-        d.Wait, "read", {"gate": "spec"},
+        d.Wait, "review it again", {"gate": "spec"},
     ),
     "a PRD that was edited before the approval": (
         at_spec_gate(artifacts=artifacts("SPEC.md", PRD=2)), d.RunAgent, "PRD.md changed before", {"step": "spec"},
@@ -220,7 +220,7 @@ RULES: dict[str, Situation] = {
         at_spec_gate(session={"last_step": "spec"}), d.Done, "SPEC.md", {"exit_code": ExitCode.DONE},
     ),
     # the spec gate
-    "a new spec opens its gate": (at_spec_gate(lines=[]), d.OpenGate, "ready to be read", {"gate": "spec"}),
+    "a new spec opens its gate": (at_spec_gate(lines=[]), d.OpenGate, "SPEC.md is ready", {"gate": "spec"}),
     "a gate belongs to one version of the spec": (
         at_spec_gate(artifacts=artifacts("PRD.md", SPEC=2)), d.OpenGate, "ready", {"gate": "spec"},
     ),
@@ -269,7 +269,7 @@ RULES: dict[str, Situation] = {
             artifacts=artifacts("PRD.md", SPEC=2),
             lines=[{**an_open_gate(), "digest": digest_of("SPEC.md", 2)}],
         ),
-        d.Wait, "waits to be read", {},
+        d.Wait, "is ready for review", {},
     ),
     "editing an approved spec asks again": (
         snapshot(
@@ -408,7 +408,7 @@ RULES: dict[str, Situation] = {
     "uncommitted changes": (
         snapshot(tree=tree(dirty=("a.py",))), d.Halt, "uncommitted changes: a.py", {"exit_code": ExitCode.CONFLICT},
     ),
-    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "must be green", {}),
+    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "Running baseline checks", {}),
     "red checks": (red(snapshot()), d.Halt, "test_a, test_b", {"exit_code": ExitCode.CONFLICT}),
     "red checks are accepted": (red(snapshot(), accepts_red=True), d.AcceptRed, "test_a, test_b", {}),
     "red checks that are known": (
@@ -431,7 +431,7 @@ RULES: dict[str, Situation] = {
     "all stories are completed": (
         snapshot(done()), d.RunAgent, "the code is reviewed next", {"step": "qa", "story": None, "attempt": 1},
     ),
-    "a fresh review": (at_qa_gate(), d.Wait, "QA_REPORT.md waits to be read", {"gate": "qa"}),
+    "a fresh review": (at_qa_gate(), d.Wait, "QA_REPORT.md is ready for review", {"gate": "qa"}),
     "the code changed since the review": (
         at_qa_gate(tree=tree(code="code-2")), d.RunAgent, "changed since the last review", {"step": "qa"},
     ),
@@ -443,14 +443,14 @@ RULES: dict[str, Situation] = {
         d.RunAgent, "changed since the last review", {"step": "qa"},
     ),
     "a hand-written review is fresh": (
-        at_qa_gate(workflow={"approvals": [approval()]}, tree=tree(code="code-2")), d.Wait, "waits to be read", {},
+        at_qa_gate(workflow={"approvals": [approval()]}, tree=tree(code="code-2")), d.Wait, "is ready for review", {},
     ),
     "a hand-edited review is respected": (
         at_qa_gate(
             artifacts=artifacts("PRD.md", "SPEC.md", QA_REPORT=2),
             lines=[{**an_open_gate("qa"), "digest": digest_of("QA_REPORT.md", 2)}],
         ),
-        d.Wait, "waits to be read", {"gate": "qa"},
+        d.Wait, "is ready for review", {"gate": "qa"},
     ),
     "a review that was sent back": (
         reviewed(approvals=[approval("qa", "revise", text="look at the tests")]), d.RunAgent, "remarks", {"step": "qa"},
@@ -467,9 +467,9 @@ RULES: dict[str, Situation] = {
             steps={"qa": {"inputs": {"code": "code-1", "SPEC.md": digest_of("SPEC.md")}, "fixed": "QA_REPORT.md@1"}},
             lines=[an_open_gate("qa", "QA_REPORT.md")],
         ),
-        d.Wait, "waits to be read", {"gate": "qa"},
+        d.Wait, "is ready for review", {"gate": "qa"},
     ),
-    "small findings do not block": (at_qa_gate(report=qa_report("pass", "minor", "info")), d.Wait, "waits", {}),
+    "small findings do not block": (at_qa_gate(report=qa_report("pass", "minor", "info")), d.Wait, "for review", {}),
     "the review never ends well": (
         reviewed(
             report=qa_report("fail", "major"), lines=attempts(*["succeeded"] * 3, story_id=None, step="qa")

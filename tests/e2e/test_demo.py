@@ -72,7 +72,7 @@ def test_it_ends_well_with_every_story_completed(shown: Shown) -> None:
 
 def test_one_story_is_healed_and_one_refused_for_having_done_nothing(shown: Shown, folder: Path) -> None:
     assert [story["attempts"] for story in shown.value["stories"]] == [1, 2, 2]
-    assert "US-003 attempt 1 does not count: nothing changed" in shown.err
+    assert "US-003 attempt 1 rejected: nothing changed" in shown.err
     assert "(heal, " in shown.err
     assert "FAIL: test_what_is_taken_off_is_rounded_half_up" in (
         folder / "toy" / "shop" / "docs" / "features" / "receipts" / "progress.txt"

@@ -86,8 +86,8 @@ CHEATS: dict[str, tuple[Act, str]] = {
         {"write": OTHER, "cheat": {"ignore_by_conftest": [TEST_FILE]}},
         f"{TEST_FILE}::test_small is there and is not run any more",
     ),
-    "a conftest rewrites outcomes": ({"cheat": {"fake_report": True}}, "conftest.py has a hand in what pytest runs"),
-    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py has a hand in what pytest runs"),
+    "a conftest rewrites outcomes": ({"cheat": {"fake_report": True}}, "conftest.py changes which tests run"),
+    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py changes which tests run"),
     "a module takes the runner's place": (
         {"cheat": {"shadow_runner": True}},
         "does not tell any more which tests",

@@ -45,7 +45,7 @@ def test_attempts_climb_from_heal_to_a_stronger_model_to_a_split(tmp_path: Path)
         ("story", "fresh", "sonnet"),
     ]
     reasons = [decision.reason for decision in ended.decisions if decision.reason.startswith("US-001 is next")]
-    assert reasons[1].endswith("attempt 2/2, going on from its kept work, model opus")
+    assert reasons[1].endswith("attempt 2/2, fixing previous work, model opus")
 
 
 def test_a_split_story_lands_behind_its_pieces_and_nothing_is_dirty(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Project:
-    """A feature whose SPEC.md was written by the spec agent and waits to be read."""
+    """A feature whose SPEC.md was written by the spec agent and is ready for review."""
     project = build(tmp_path, **HUMAN)
     ended = project.loop()
     assert (ended.code, ended.rest.reason[:15]) == (ExitCode.WAITING, "SPEC.md waits t"), ended.text
