@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ralphy.adapters import programs
 from ralphy.adapters.forge_body import (
     PullRequestText,
     StoryEvidence,
@@ -102,7 +102,7 @@ class GitHub:
         """Why pull requests can't be opened, in a sentence; None when they can."""
         if not self.remote.slug:
             return f"the remote {self.remote.name} is not on a forge: {said(self.remote.url, self.env)}"
-        if shutil.which(self.program, path=self.env.get("PATH")) is None:
+        if programs.find(self.program, self.env) is None:
             return f"{self.program} (the GitHub CLI) is not on PATH"
         # Not `auth status`: that calls a token invalid when the forge only hiccups.
         answer = self._gh("api", "/", "--silent", "--hostname", self.remote.host)
@@ -176,7 +176,8 @@ class GitHub:
 
     def _gh(self, *args: str, stdin: str = "") -> Answer:
         # In the root folder: nothing in a checkout that an agent wrote to can speak for the repository.
-        return call((self.program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
+        program = programs.find(self.program, self.env) or self.program
+        return call((program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
 
     def _no_answer(self) -> str:
         return f"no answer within {self.timeout_s:g} s"

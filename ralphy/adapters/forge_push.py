@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters import programs
 from ralphy.adapters.forge_call import Answer, call, said
 from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput, RalphyError
 
@@ -67,8 +68,12 @@ class _Git:
     timeout_s: float = LOCAL_TIMEOUT_S
 
     def __call__(self, *args: str) -> Answer:
-        argv = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *args)
-        return call(argv, cwd=self.repo, env=self.env, timeout_s=self.timeout_s)
+        git = programs.find(programs.GIT, self.env, str(self.repo))
+        if git is None:
+            raise EnvironmentProblem("git is not on PATH", hint="install git")
+        argv = (git, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *args)
+        env = programs.own_environment(self.env, str(self.repo))
+        return call(argv, cwd=self.repo, env=env, timeout_s=self.timeout_s)
 
     def line(self, *args: str) -> str:
         answer = self(*args)

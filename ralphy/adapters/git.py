@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
+from ralphy.adapters import programs
 from ralphy.adapters.disk import as_problem, problem_said, refusal
 from ralphy.adapters.files import read_regular
 from ralphy.adapters.git_mend import mend_dead
@@ -63,6 +62,11 @@ class Repository:
     env: Mapping[str, str]
 
     @property
+    def program(self) -> str:
+        """Where git is."""
+        return _git(self.env, str(self.root))
+
+    @property
     def null_oid(self) -> str:
         """The id that stands for no object."""
         return "0" * (64 if self.object_format == "sha256" else 40)
@@ -81,13 +85,13 @@ class Repository:
     def run(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
-        return _run((*SAFE, *args), self.root, env, stdin)
+        return _run((self.program, *SAFE, *args), self.root, env, stdin)
 
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return subprocess.Popen(
-            (_git(self.env), *SAFE, *args), cwd=self.root, env=env, close_fds=False,
+            (self.program, *SAFE, *args), cwd=self.root, env=env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -95,14 +99,13 @@ class Repository:
         return self.run(*args).decode("utf-8", "replace").strip()
 
 
-@lru_cache(maxsize=8)
-def _found(path: str) -> str:
-    return shutil.which("git", path=path) or "git"
-
-
-def _git(env: Mapping[str, str]) -> str:
-    """Where git is: looked up once, not along the whole PATH for each call."""
-    return _found(env.get("PATH", os.defpath))
+def _git(env: Mapping[str, str], root: str) -> str:
+    """Where git is, outside of the checkout."""
+    found = programs.find(programs.GIT, env, root)
+    if found is None:
+        raise EnvironmentProblem("git is not on PATH (what lies in the checkout does not count)",
+                                 hint="install git 2.36 or later")  # fmt: skip
+    return found
 
 
 def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
@@ -116,16 +119,14 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
 def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:
     try:
         done = subprocess.run(
-            (_git(env), *args), cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, check=False
+            args, cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, check=False
         )  # fmt: skip
     except OSError as error:
         if not cwd.is_dir():
             raise NotFound(f"there is no directory {cwd}") from error
-        if not isinstance(error, FileNotFoundError):
-            raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
-        raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
+        raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
     if done.returncode:
-        verbs = [arg for arg in args if arg not in SAFE]
+        verbs = [arg for arg in args[1:] if arg not in SAFE]
         raise failure(verbs, done.returncode, done.stderr, str(cwd))
     return done.stdout
 
@@ -150,12 +151,13 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
-    env = environment(os.environ if env is None else env)
+    root = programs.root_around(str(start))
+    env = programs.own_environment(environment(os.environ if env is None else env), root)
     mend_dead(start)
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:
-        answer = os.fsdecode(_run((*SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
+        answer = os.fsdecode(_run((_git(env, root), *SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error

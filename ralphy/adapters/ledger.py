@@ -7,6 +7,7 @@ place that uses GitPython, and loads it only when something is asked.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -166,14 +167,17 @@ def put_back(repository: Repository, attempt: KeptAttempt) -> None:
 
 
 def _ask(repository: Repository, command: str, *args: str) -> str:
-    """The output of a git command through GitPython."""
+    """The output of a git command through GitPython, which starts a git as soon as it is imported."""
+    os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = repository.program
     from git.exc import GitCommandError
     from git.exc import GitError as CannotOpen
 
     try:
         repo = _open(repository)
         try:
-            return str(repo.git.execute(["git", *_options(), command, *args], strip_newline_in_stdout=False))
+            return str(
+                repo.git.execute([repository.program, *_options(), command, *args], strip_newline_in_stdout=False)
+            )
         finally:
             repo.close()
     except GitCommandError as error:

@@ -91,8 +91,9 @@ class Objects:
         return None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        r = self._repository
         self._reader = subprocess.Popen(
-            ("git", *SAFE, "cat-file", "--batch"), cwd=self._repository.root, env=dict(self._repository.env),
+            (r.program, *SAFE, "cat-file", "--batch"), cwd=r.root, env=dict(r.env),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         return self._reader

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ralphy.adapters import programs
 from ralphy.adapters.command import HELD_AT
 
-PROGRAM = "bwrap"
 FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
 ALLOW = "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap)"
@@ -110,9 +110,9 @@ def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
     return Path(found).absolute() if found else None
 
 
-def find(env: Mapping[str, str]) -> str | None:
-    """Where bubblewrap is."""
-    return shutil.which(PROGRAM, path=env.get("PATH"))
+def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
+    """Where bubblewrap is; not in the checkout at `root`."""
+    return programs.find(programs.BWRAP, env, str(root or ""))
 
 
 def bare_sandbox(program: str) -> Sandbox:

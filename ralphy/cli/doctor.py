@@ -46,9 +46,10 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _findings(call: Invocation) -> Iterator[Finding]:
+    from ralphy.adapters.programs import root_around
     from ralphy.cli import ground, programs
 
-    yield from programs.programs(os.environ)
+    yield from programs.programs(os.environ, root_around(call.where))
     try:
         found = call.repository()
     except (NotFound, EnvironmentProblem) as error:

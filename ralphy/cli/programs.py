@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ralphy.adapters.programs import BWRAP, GIT, find
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
 from ralphy.core.errors import RalphyError
 
@@ -21,10 +22,10 @@ LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
 
 
-def programs(env: Mapping[str, str]) -> Iterator[Finding]:
-    """What can be said without a repository."""
+def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
+    """What can be said without a repository; `root` is the checkout around, "" for none."""
     yield _python()
-    yield _git(env)
+    yield _git(env, root)
     yield _make(env)
     yield _own_command(env)
 
@@ -53,10 +54,11 @@ def _python() -> Finding:
     return ok("python", f"{sys.version.split()[0]} ({sys.executable})")
 
 
-def _git(env: Mapping[str, str]) -> Finding:
-    if shutil.which("git", path=env.get("PATH")) is None:
+def _git(env: Mapping[str, str], root: str) -> Finding:
+    path = find(GIT, env, root)
+    if path is None:
         return fail("git", "git is not on PATH", "install git")
-    code, text = _answer(("git", "--version"), Path("/"), env)
+    code, text = _answer((path, "--version"), Path("/"), env)
     found = re.search(r"(\d+)\.(\d+)", text)
     if code or not found:
         return fail("git", f"git --version: {text}", "install git again")
@@ -125,7 +127,7 @@ def _agent(g: Ground) -> Finding:
 
 def _sandbox(g: Ground) -> Finding:
     """What stands around the agent; its absence is a fault only where it is asked for."""
-    from ralphy.adapters.sandbox import INSTALL, bare_sandbox, find, why_not
+    from ralphy.adapters.sandbox import INSTALL, bare_sandbox, why_not
 
     if g.config is None:
         return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
@@ -136,7 +138,7 @@ def _sandbox(g: Ground) -> Finding:
         return warn("sandbox", "safety.level is minimal: no guard and no sandbox", "set safety.level: moderate")
     if safety.sandbox == "none":
         return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
-    program = find(g.env)
+    program = find(BWRAP, g.env, str(g.repository.root))
     why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
     if not why:
         return ok("sandbox", f"{safety.level}: {program}")
@@ -196,7 +198,7 @@ def _remote(g: Ground) -> Finding:
     if not g.repository.text("remote"):
         return warn("remote", "there is none: the branch and PR.md will be the result", "git remote add origin URL")
     try:
-        target = remote(g.repository.root, env=g.env)
+        target = remote(g.repository.root, env=g.repository.env)
     except RalphyError as error:
         return warn("remote", str(error), error.hint)
     return ok("remote", f"{target.name}: {said(target.url, g.env)}")
@@ -207,12 +209,12 @@ def _pull_requests(g: Ground) -> Finding:
     from ralphy.adapters.forge_push import remote
 
     try:
-        target = remote(g.repository.root, env=g.env)
+        target = remote(g.repository.root, env=g.repository.env)
     except RalphyError:
         return ok("gh", "not needed without a remote")
     if not target.slug:
         return ok("gh", "not needed: the remote is not on a forge, the branch is pushed and PR.md holds the text")
-    why_not = GitHub(target, g.env, timeout_s=_ANSWER_S).available()
+    why_not = GitHub(target, g.repository.env, timeout_s=_ANSWER_S).available()
     if why_not is None:
         return ok("gh", f"logged in to {target.host}")
     fix = (

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from ralphy.adapters import status_view
+from ralphy.adapters import programs, status_view
 from ralphy.cli.commands import help_text
 from ralphy.cli.plain import clean, utf8
 
@@ -107,12 +107,17 @@ def surroundings(place: status_view.Place, branch: str) -> list[Any]:
 def _git_status(root: str) -> bytes:
     """What git says of changed files, by the shortest way: a pipe and a process, and none of Ralphy's own git verbs."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or "CONFIG" in name}
-    argv = ["git", "-C", root, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain=v1", "-z",
-            "--untracked-files=all", "--no-renames"]  # fmt: skip
+    root = os.path.abspath(root)
+    git = programs.find(programs.GIT, env, root)
+    if git is None:
+        return b""
+    env = programs.own_environment(env, root)
+    argv = [git, "-C", root, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain=v1", "-z",
+            "--untracked-files=all", "--no-renames", "--ignore-submodules=all"]  # fmt: skip
     reader, writer = os.pipe()
     silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
     try:
-        pid = os.posix_spawnp("git", argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1), silent])
+        pid = os.posix_spawn(git, argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1), silent])
     except FileNotFoundError:
         pid = 0
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
+from ralphy.adapters.programs import find
 from ralphy.core.secret_values import is_secret_name
 from ralphy.engine.workspace import Workspace, repository_token
 
@@ -85,6 +86,12 @@ def check_environment(w: Workspace, run: str) -> dict[str, str]:
     named = w.config.agent.env
     kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not is_secret_name(k))}
     return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1", **_markers(w, run)}
+
+
+def agent_command(w: Workspace) -> tuple[str, ...]:
+    """The agent's command line; a program that is only named is not looked for in the checkout first."""
+    name, *words = w.config.agent.command
+    return ("/" not in name and find(name, w.env, str(w.repository.root))) or name, *words
 
 
 def _markers(w: Workspace, run: str) -> dict[str, str]:

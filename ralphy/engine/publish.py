@@ -50,18 +50,18 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
 def _remote(w: Workspace) -> Remote | None:
     if not w.repository.text("remote"):
         return None
-    return remote(w.repository.root, env=w.env)
+    return remote(w.repository.root, env=w.repository.env)
 
 
 def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:
-    push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.env)
+    push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.repository.env)
     w.session = replace(w.session, published=oid)
     w.record("pushed", durable=False, commit=oid, to=f"{target.name}/{s.tree.feature_branch}")
     w.say(f"pushed {oid[:10]} to {target.name}/{s.tree.feature_branch}")
 
 
 def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
-    forge = GitHub(target, w.env)
+    forge = GitHub(target, w.repository.env)
     why_not = forge.available()
     if why_not:
         if not target.slug or "not on PATH" in why_not:

@@ -23,7 +23,7 @@ from ralphy.core.steps import active_limit_s
 from ralphy.core.watchdog import Thresholds
 from ralphy.engine import git_state
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
-from ralphy.engine.environment import agent_environment
+from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.housekeeping import old_runs
 from ralphy.engine.prompt import prompt_for
@@ -150,7 +150,7 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 def _agent(w: Workspace, request: AgentRequest) -> Claude:
     """The agent's program in its walls, with its bounds."""
     thresholds, room = _thresholds(w, request), _room(w)
-    return Claude(w.config.agent.command, w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
+    return Claude(agent_command(w), w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
 
 
 def _warm(w: Workspace) -> None:

@@ -24,7 +24,7 @@ from ralphy.adapters.sandbox import (
 from ralphy.core.config import KEYS
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.checks import argv
-from ralphy.engine.environment import agent_environment
+from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.workspace import Workspace, repository_token
 
 _SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
@@ -33,7 +33,7 @@ _ANSWER_S = 10.0
 
 def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox]:
     """(the sandbox of agents, that of checks). EnvironmentProblem names all that is missing."""
-    program = find(w.env)
+    program = find(w.env, w.repository.root)
     if program is None:
         raise _missing([("bubblewrap is not installed", INSTALL), *_no_key(w), *_switched_off(w)])
     agent = closed_sandbox(program, place, _view(w, settings, networked=True))
@@ -74,7 +74,7 @@ def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
 
 
 def _agent_program(w: Workspace) -> Path | None:
-    return program_at(w.config.agent.command[0], w.repository.root, w.env)
+    return program_at(agent_command(w)[0], w.repository.root, w.env)
 
 
 def _installation(real: Path) -> Path:
@@ -117,8 +117,9 @@ def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
     """Does the agent start in there at all?"""
     program = w.config.agent.command[0]
     env = agent_environment(w, "strict", {})
-    command = agent.around((*w.config.agent.command, "--version"), env)
-    if command[0] == program:
+    words = agent_command(w)
+    command = agent.around((*words, "--version"), env)
+    if command[0] == words[0]:
         yield f"{program} is not on PATH", "install it, or set agent.command"
         return
     try:

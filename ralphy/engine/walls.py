@@ -67,7 +67,7 @@ def _put_up(w: Workspace) -> Walls:
 
 def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
     """(the sandbox, why there is none)."""
-    safety, program = w.config.safety, find(w.env)
+    safety, program = w.config.safety, find(w.env, w.repository.root)
     if safety.sandbox == "none":
         return None, "safety.sandbox is none"
     sandbox = open_sandbox(program, place(w)) if program else None

@@ -1,0 +1,78 @@
+"""Ralphy's own programs (git, gh, bwrap, the agent): each found once, and never in the checkout.
+
+An agent can put a `git` into a `.venv/bin` that is on PATH. Agents and checks keep the person's PATH; what Ralphy
+starts outside of the sandbox, and what that starts (ssh, a credential helper), is looked up along `own_path`.
+Imports stay few: `ralphy status` needs this.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GIT, GH, BWRAP = "git", "gh", "bwrap"
+_KNOWN: dict[tuple[str, str, str], str | None] = {}
+
+
+def own_path(path: str, root: str) -> str:
+    """PATH without the entries that are relative, or lie in the checkout at `root` by whatever name."""
+    entries = (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
+    return os.pathsep.join(entry for entry in entries if not _lies_in(entry, root))
+
+
+def own_environment(env: Mapping[str, str], root: str) -> dict[str, str]:
+    """The same environment with the PATH of Ralphy's own programs."""
+    return {**env, "PATH": own_path(env.get("PATH", os.defpath), root)}
+
+
+def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:
+    """The absolute path of a program outside of the checkout; None if there is none. Looked up once."""
+    asked = (name, env.get("PATH", os.defpath), root)
+    if asked not in _KNOWN:
+        _KNOWN[asked] = _found(*asked)
+    return _KNOWN[asked]
+
+
+def root_around(start: str) -> str:
+    """The checkout that holds `start`; "" outside of one."""
+    at = os.path.abspath(start)
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == os.path.dirname(at):
+            return ""
+        at = os.path.dirname(at)
+    return at
+
+
+def _found(name: str, path: str, root: str) -> str | None:
+    for folder in own_path(path, root).split(os.pathsep):
+        place = os.path.join(folder, name)
+        is_program = folder and os.path.isfile(place) and os.access(place, os.X_OK)
+        if is_program and not _lies_in(os.path.realpath(place), root):
+            return place
+    return None
+
+
+def _lies_in(place: str, root: str) -> bool:
+    """Does a path lie in the checkout: as it is written, through links, or through another mount of it?"""
+    if not root:
+        return False
+    names = (f"{place}/", f"{os.path.normpath(place)}/")
+    if any(name.startswith((f"{root}/", f"{os.path.realpath(root)}/")) for name in names):
+        return True
+    at, top = os.path.realpath(place), _identity(root)
+    while top and at != os.path.dirname(at):
+        if _identity(at) == top:
+            return True
+        at = os.path.dirname(at)
+    return False
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,93 @@
+"""Ralphy's own programs are never taken from where an agent can write, whatever PATH says."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import programs
+from tests.core.test_layers import MODULES, parsed
+from tests.engine.building import Project, build, story, works
+
+NAMES = {"git", "gh", "bwrap", "ssh", "python", "python3"}
+# Plays the agent and the person of a demo, in a folder of their own.
+PLAYED = ("ralphy/rehearsal/", "ralphy/demo/")
+
+
+def planted(project: Project, tmp_path: Path) -> tuple[Path, str]:
+    """(a file that grows when a planted program runs outside of the sandbox, a script that plants them)."""
+    heard = tmp_path / "outside"
+    project.env["PATH"] = f"{project.repo}/.venv/bin:.:{os.environ['PATH']}"
+    script = tmp_path / "planted"
+    outside = '[ "$(cat /proc/1/comm)" = bwrap ]'
+    script.write_text(f'#!/bin/sh\n{outside} || echo "$0 $*" >> {heard}\nexec /usr/bin/"${{0##*/}}" "$@"\n')
+    script.chmod(0o755)
+    return heard, f"mkdir -p .venv/bin; for p in git gh bwrap ssh; do cp {script} .venv/bin/$p; done"
+
+
+@pytest.mark.attempt(22)
+@pytest.mark.parametrize("walls", ["in the sandbox", "without"])
+def test_a_git_that_an_agent_plants_on_path_is_not_run_by_ralphy(
+    walls: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if walls == "in the sandbox":
+        request.getfixturevalue("sandbox")
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    (project.repo / ".gitignore").write_text(".venv/\n*.log\n__pycache__/\n")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+    heard, plant = planted(project, tmp_path)
+    project.play(stories={"US-001": [works(run=[["sh", "-c", plant]])], "US-002": [works()]})
+
+    project.loop()
+    for words in (["status", "login"], ["status", "login"], ["attempts", "list", "login"], ["doctor"]):
+        project.call(*words)
+
+    assert (project.repo / ".venv" / "bin" / "git").exists()
+    assert not heard.exists(), heard.read_text()
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+@pytest.mark.attempt(22)
+def test_no_entry_that_leads_into_the_checkout_is_searched(tmp_path: Path) -> None:
+    root, other = tmp_path / "repo", tmp_path / "other"
+    for folder in (root / "bin", other):
+        folder.mkdir(parents=True)
+    (tmp_path / "alias").symlink_to(root)
+    (tmp_path / "link").symlink_to(root / "bin")
+    (root / "out").symlink_to(other)
+    tool = root / "bin" / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    (other / "tool").symlink_to(tool)
+    inside = ["", ".", "bin", "repo/bin", root, f"{root}/bin", f"{root}/./bin/", f"{root}/out",
+              f"{root}/bin/../../other", tmp_path / "alias" / "bin", tmp_path / "link"]  # fmt: skip
+    path = os.pathsep.join(map(str, [*inside, other]))
+
+    assert programs.own_path(path, str(root)) == str(other)
+    assert programs.find("tool", {"PATH": path}, str(root)) is None, "a link into the checkout"
+    assert programs.find("tool", {"PATH": path}, "") == f"{root}/bin/tool"
+
+
+def started_by_name(module: str) -> list[str]:
+    """Command lines in a module that begin with the bare name of one of Ralphy's own programs."""
+    rows = [node.elts for node in ast.walk(parsed(module)) if isinstance(node, ast.Tuple | ast.List) and node.elts]
+    lines = [row for row in rows if isinstance(row[0], ast.Constant) and row[0].value in NAMES and len(row) > 1]
+    words = [row for row in lines if any(isinstance(w, ast.Starred) or _is_option(w) for w in row[1:])]
+    looked_up = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.Call)
+                 and ast.unparse(node.func).endswith("which") and node.args
+                 and isinstance(node.args[0], ast.Constant) and node.args[0].value in NAMES]  # fmt: skip
+    return [*(f"line {row[0].lineno}" for row in words), *(f"line {call.lineno}" for call in looked_up)]
+
+
+def _is_option(word: ast.expr) -> bool:
+    return isinstance(word, ast.Constant) and isinstance(word.value, str) and word.value not in NAMES
+
+
+@pytest.mark.attempt(22)
+def test_nothing_is_started_by_its_bare_name() -> None:
+    own = [module for module in MODULES if not module.startswith(PLAYED) and not module.endswith("/guard.py")]
+    found = {module: lines for module in own if (lines := started_by_name(module))}
+    assert found == {}
