@@ -6,45 +6,10 @@ from collections.abc import Mapping
 
 from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
 from ralphy.adapters.programs import find
+from ralphy.core.agent_variables import FIXED, is_passed
 from ralphy.core.secret_values import is_secret_name
 from ralphy.engine.workspace import Workspace, repository_token
 
-_NAMES = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TERM",
-        "TMPDIR",
-        "IS_SANDBOX",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "all_proxy",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NODE_EXTRA_CA_CERTS",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-        "VIRTUAL_ENV",
-        # What a person told Claude Code not to send or fetch holds for unattended runs too.
-        "DISABLE_TELEMETRY",
-        "DISABLE_ERROR_REPORTING",
-        "DISABLE_AUTOUPDATER",
-    ]
-)
-_PREFIXES = ("LC_", "XDG_", "ANTHROPIC_", "CLAUDE_", "RALPHY_")
-# Claude Code's own memory would outlive the run, and its git instructions cost a sixth of the first request.
-_LEAN = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1"}
 _NO_PUSH = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_SSH_COMMAND": "false",
@@ -73,9 +38,8 @@ _BENDING = (
 
 def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
     """An allow-list of the user's environment, the run's marker, and no way to push."""
-    wanted = _NAMES | set(w.config.agent.env)
-    kept = {k: v for k, v in w.env.items() if k in wanted or k.startswith(_PREFIXES)}
-    return {**kept, **_NO_PUSH, **_LEAN, **_markers(w, run), **more}
+    kept = {k: v for k, v in w.env.items() if is_passed(k, w.config.agent.env)}
+    return {**kept, **_NO_PUSH, **FIXED, **_markers(w, run), **more}
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:

@@ -1,0 +1,44 @@
+"""Which variables reach an agent: an allow-list, and no prefix that lets what changes the CLI through."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.agent_variables import CLAUDE, FIXED, held_back, is_passed
+
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "LC_ALL", "RALPHY_STEP", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
+     "CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_DEFAULT_SONNET_MODEL", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"],
+)  # fmt: skip
+def test_what_a_run_needs_is_passed_on(name: str) -> None:
+    assert is_passed(name, ())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["CLAUDE_CODE_RETRY_WATCHDOG", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_EFFORT_LEVEL", "CLAUDE_CODE_SIMPLE",
+     "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "ANTHROPIC_WORK_SECRET", "API_TIMEOUT_MS"],
+)  # fmt: skip
+def test_what_changes_a_run_is_held_back_unless_it_is_named(name: str) -> None:
+    assert not is_passed(name, ())
+    assert held_back([name, "PATH"], ()) == [name]
+    assert is_passed(name, (name,))
+    assert held_back([name], (name,)) == []
+
+
+def test_what_a_session_gives_its_children_and_what_ralphy_sets_is_not_worth_a_word() -> None:
+    assert held_back([*FIXED, "CLAUDE_CODE_SESSION_ID", "CLAUDE_EFFORT", "EDITOR", "GH_TOKEN"], ()) == []
+
+
+def test_the_page_on_security_has_every_name() -> None:
+    text = SECURITY.read_text(encoding="utf-8")
+    names = {*FIXED}.union(*CLAUDE.values())
+    shown = {re.sub("_(?:HAIKU|SONNET|OPUS|FABLE)_", "_{HAIKU,SONNET,OPUS,FABLE}_", name) for name in names}
+    assert sorted(name for name in shown if f"`{name}`" not in text) == []
