@@ -15,8 +15,10 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made
-CLAUDE := .cache/claude
-CLAUDE_VERSION := 2.1.197
+# The Claude Code that tests drive. Versions lie side by side: make tools CLAUDE_VERSION=2.1.197, then
+# make test RALPHY_TEST_CLAUDE=2.1.197
+CLAUDE_VERSION := 2.1.330
+CLAUDE := .cache/claude-$(CLAUDE_VERSION)
 # program:package
 PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
 AGENT ?= rehearsal
@@ -56,12 +58,12 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "not installed:$$missing: the tests that need it will be skipped." >&2; fi
-	$(Q)if test -e $(CLAUDE)/.$(CLAUDE_VERSION); then :; \
+	$(Q)if test -e $(CLAUDE)/.installed; then :; \
 	elif ! command -v npm >/dev/null; then \
 		echo 'npm is not on PATH: the tests that drive the real claude will be skipped.' >&2; \
 	else \
 		mkdir -p $(CLAUDE) && npm install --silent --no-audit --no-fund --prefix $(CLAUDE) @anthropic-ai/claude-code@$(CLAUDE_VERSION) \
-		&& touch $(CLAUDE)/.$(CLAUDE_VERSION); \
+		&& touch $(CLAUDE)/.installed; \
 	fi
 
 test: $(STAMP) ## run all tests

@@ -32,7 +32,7 @@ def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
 
 def project(ground: Ground) -> Iterator[Finding]:
     """What is to be said of a repository: who commits, who works, what is checked, where it goes."""
-    for look in (_identity, _agent, _sandbox, _checks, _remote, _pull_requests):
+    for look in (_identity, _agent, _variables, _sandbox, _checks, _remote, _pull_requests):
         yield look(ground)
 
 
@@ -104,6 +104,7 @@ def _identity(g: Ground) -> Finding:
 
 def _agent(g: Ground) -> Finding:
     from ralphy.adapters.sandbox import program_at
+    from ralphy.core.claude_versions import INSTALL, NAMES, why_untested
 
     if g.config is None:
         return fail("agent", "not looked for: the settings cannot be read", "ralphy validate")
@@ -122,7 +123,21 @@ def _agent(g: Ground) -> Finding:
     if os.geteuid() == 0 and g.env.get("IS_SANDBOX") != "1" and text.endswith("(Claude Code)"):
         return fail("agent", "claude refuses to work unattended as root", "run as a user, or in a container of its "
                      "own: export IS_SANDBOX=1")  # fmt: skip
-    return ok("agent", f"{text} ({path})")
+    if why := why_untested(text):
+        return warn("agent", f"{why} ({path})", f"if a run misbehaves: {INSTALL}")
+    tested = f"; tested with {NAMES}" if text.endswith("(Claude Code)") else ""
+    return ok("agent", f"{text} ({path}){tested}")
+
+
+def _variables(g: Ground) -> Finding:
+    """Variables that steer Claude Code by hand, and that no unattended run gets."""
+    from ralphy.core.agent_variables import held_back
+
+    names = held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
+    if not names:
+        return ok("variables", "agents get every variable that is set for Claude Code")
+    said = f"set, but not passed on to agents: {', '.join(names)}"
+    return warn("variables", said, f"if agents need it, add it to agent.env: [{names[0]}]")
 
 
 def _sandbox(g: Ground) -> Finding:

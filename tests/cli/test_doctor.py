@@ -158,6 +158,38 @@ def test_claude_as_root_outside_of_a_sandbox_is_a_failure(
     assert "IS_SANDBOX=1" in found["agent"]["fix"]
 
 
+@pytest.mark.parametrize(
+    ("version", "state", "part"),
+    [
+        ("2.1.330", "ok", "tested with 2.1.197, 2.1.330"),
+        ("2.1.100", "warn", "older than the tested versions (2.1.197, 2.1.330)"),
+        ("2.2.0", "warn", "newer than the tested versions (2.1.197, 2.1.330)"),
+    ],
+)
+def test_a_version_of_claude_code_that_was_not_tested_is_a_warning(
+    version: str, state: str, part: str, git_repo: Path, claude: Path, bin_first: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    program(bin_first, "claude", f'echo "{version} (Claude Code)"')
+    code, found = ask(git_repo, capsys)
+    assert (code, found["agent"]["state"]) == (0, state)
+    assert part in found["agent"]["said"] and version in found["agent"]["said"]
+    assert bool(found["agent"]["fix"]) == (state == "warn")
+
+
+def test_variables_that_steer_claude_code_and_are_not_passed_on_are_named_without_their_values(
+    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(git_repo, capsys)[1]["variables"]["state"] == "ok"
+    monkeypatch.setenv("CLAUDE_CODE_RETRY_WATCHDOG", "secretive")
+    monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", "3")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    monkeypatch.setenv("RALPHY_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES")
+    found = ask(git_repo, capsys)[1]["variables"]
+    assert (found["state"], found["said"]) == ("warn", "set, but not passed on to agents: CLAUDE_CODE_RETRY_WATCHDOG")
+    assert "agent.env: [CLAUDE_CODE_RETRY_WATCHDOG]" in found["fix"]
+
+
 def test_another_tool_of_the_same_name_is_a_warning(
     git_repo: Path, bin_first: Path, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

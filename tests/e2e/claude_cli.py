@@ -8,14 +8,17 @@ import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ralphy.core.claude_versions import TESTED
+
 # Read when tests are collected: every test itself starts without any RALPHY_* variable.
 _NAMED = os.environ.get("RALPHY_TEST_CLAUDE", "")
-_INSTALLED = Path(__file__).resolve().parents[2] / ".cache" / "claude" / "node_modules" / ".bin" / "claude"
+_CACHE = Path(__file__).resolve().parents[2] / ".cache"
 
 TOOLS = "Bash,Read,Edit,Write,Glob,Grep"
 # The flags that every agent run of Ralphy has, but for its session and its system prompt.
@@ -34,9 +37,6 @@ FRAME = (
     "user",
     "--strict-mcp-config",
 )
-# The flags alone leave, beside the tools, a memory below HOME that would outlive a run, and instructions on
-# making commits and pull requests: neither is an agent's business here, and both are most of the bytes.
-LEAN = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1"}
 # What the CLI needs before it prints anything at all.
 PLAIN = FRAME[:7]
 
@@ -58,17 +58,55 @@ class Run:
         return self.of("result")[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What differs between the tested versions and is no business of Ralphy's.
+
+    `lean_share` is the most that the first request of a run may take of what it takes by default, `more_tools` are
+    sent beside those that were asked for, `memory` begins the part of the prompt on the CLI's own memory, and
+    `budget_usd` is more than one scripted answer of the double costs and less than two.
+    """
+
+    sonnet: str
+    lean_share: float
+    more_tools: frozenset[str]
+    memory: str
+    budget_usd: float
+    rules_count_for_write: bool
+
+
+EXPECTED = {
+    "2.1.197": Expected("claude-sonnet-5", 1 / 3, frozenset(), "# auto memory", 0.015, False),
+    "2.1.330": Expected("claude-sonnet-5-5", 0.35, frozenset({"DeferredToolPlaceholder"}), "# Memory", 0.01, True),
+}
+
+
 def program() -> Path:
-    """The CLI that RALPHY_TEST_CLAUDE names, else the one installed below .cache/."""
-    return Path(_NAMED) if _NAMED else _INSTALLED
+    """The CLI that RALPHY_TEST_CLAUDE names (a path, or a version below .cache/), else the newest tested one there."""
+    if os.sep in _NAMED:
+        return Path(_NAMED)
+    folders = [f"claude-{version}" for version in ((_NAMED,) if _NAMED else reversed(TESTED))]
+    found = [_CACHE / name / "node_modules" / ".bin" / "claude" for name in (*folders, "claude")]
+    return next((path for path in found if path.exists()), found[0])
+
+
+@cache
+def version() -> str:
+    """What the CLI calls itself: `2.1.330`."""
+    said = subprocess.run([program(), "--version"], capture_output=True, encoding="utf-8", check=True).stdout
+    return said.split()[0]
+
+
+def expected() -> Expected:
+    """The row of this version; of a version that was never tested, that of the newest."""
+    return EXPECTED.get(version(), EXPECTED[TESTED[-1]])
 
 
 def why_missing() -> str | None:
     """Why no test can drive the CLI, in words for a skip; None when it is there."""
     if os.access(program(), os.X_OK):
         return None
-    asked = "RALPHY_TEST_CLAUDE names no program" if _NAMED else "it is not below .cache/claude"
-    return f"the Claude Code CLI is not there: {asked}"
+    return f"the Claude Code CLI is not there: {program()} is no program (make tools installs it)"
 
 
 real_claude = [

@@ -14,7 +14,8 @@ import pytest
 
 from ralphy.adapters.proc_table import RUN_MARKER
 from tests.conftest import is_gone, why_no_sandbox
-from tests.e2e.claude_cli import real_claude, with_subscription
+from tests.doubles.messages_api import Asked
+from tests.e2e.claude_cli import expected, real_claude, with_subscription
 from tests.e2e.greetings import GREET, GREETING, STORIES, TEST_GREET
 from tests.e2e.project import BRANCH, Project, with_claude
 from tests.e2e.scripted import Scripted, bash, edit, read, report, write
@@ -29,6 +30,11 @@ BUDGET = 13
 def usage_limit(resets_in_s: int) -> dict[str, Any]:
     unified = {"status": "rejected", "reset": f"@+{resets_in_s}", "representative-claim": "five_hour"}
     return {"status": 429, "headers": {f"anthropic-ratelimit-unified-{k}": v for k, v in unified.items()}}
+
+
+def begins_a_run(asked: Asked) -> bool:
+    """Whether the model has said nothing yet. How many messages come before its first differs between versions."""
+    return not any(message["role"] == "assistant" for message in (asked.body or {})["messages"])
 
 
 def subscribed(project: Project) -> Project:
@@ -58,7 +64,7 @@ def test_a_usage_limit_is_waited_out_and_costs_no_attempt(resets_in_s: int, git_
         project = subscribed(with_claude(git_repo, private_home, api.url))
         project.plan(STORIES[0])
         called = project.loop("--max-iterations", "2")
-        first, second = (asked.at for asked in api.messages() if asked.messages == 1)
+        first, second = (asked.at for asked in api.messages() if begins_a_run(asked))
 
     assert called.code == BUDGET
     assert "waiting until" in called.said and "the usage limit (five_hour) is reached" in called.said
@@ -137,7 +143,8 @@ def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, pr
 @pytest.mark.fault("N2")
 def test_an_overloaded_provider_is_tried_again_without_an_attempt(git_repo: Path, private_home: Path) -> None:
     with Scripted({"US-001": [{"status": 529}] * 3 + GREETING}) as api:
-        project = with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1")
+        project = with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1",
+                              RALPHY_AGENT_ENV="CLAUDE_CODE_MAX_RETRIES")  # fmt: skip
         project.plan(STORIES[0])
         called = project.loop("--max-iterations", "2")
 
@@ -150,14 +157,16 @@ def test_an_overloaded_provider_is_tried_again_without_an_attempt(git_repo: Path
 def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, private_home: Path) -> None:
     # The events need a little time between them, or the CLI sees the end before it has seen the call.
     after_the_call = {"blocks": ["Working.", write("greet.py", GREET)], "drop_after": 7, "event_delay": 0.05}
-    script = [after_the_call, [write("tests/test_greet.py", TEST_GREET)], report()]
+    # Newer versions run the call only if they had taken all of it in, and else ask the model to go on.
+    script = [after_the_call, [write("greet.py", GREET), write("tests/test_greet.py", TEST_GREET)], report()]
     with Scripted({"US-001": script}) as api:
         project = with_claude(git_repo, private_home, api.url)
         project.plan(STORIES[0])
         called = project.loop(*ONE_RUN)
 
     assert called.code == BUDGET
-    assert '"error":"server_error"' in project.kept("stream.ndjson")[0].read_text()
+    said = project.kept("stream.ndjson")[0].read_text()
+    assert any(sign in said for sign in ('"error":"server_error"', "cut off mid-stream", '"api_retry"'))
     assert project.ends() == [("US-001", "succeeded")]
 
 
@@ -202,9 +211,9 @@ def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: 
     with Scripted({"US-001": script}) as api:
         project = with_claude(git_repo, private_home, api.url)
         project.plan(STORIES[0])
-        called = project.loop("--max-cost", "0.015")
+        called = project.loop("--max-cost", str(expected().budget_usd))
         assert called.code == BUDGET
-        assert "the budget of $0.015 is used up ($0.02)" in called.said
+        assert f"the budget of ${expected().budget_usd} is used up ($0.0" in called.said
         assert len(api.messages()) == 2
 
         assert project.loop(*ONE_RUN).code == BUDGET

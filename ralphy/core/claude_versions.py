@@ -1,0 +1,32 @@
+"""Which versions of Claude Code were tested, and what to say about any other."""
+
+from __future__ import annotations
+
+import re
+
+# Oldest first. CI drives the last one (CLAUDE_VERSION in the Makefile); captured streams of each are test data.
+TESTED = ("2.1.197", "2.1.330")
+NAMES = ", ".join(TESTED)
+INSTALL = f"npm install -g @anthropic-ai/claude-code@{TESTED[-1]}"
+
+_SAID = re.compile(r"(\d+)\.(\d+)\.(\d+)\b.*\(Claude Code\)")
+
+
+def why_untested(said: str) -> str:
+    """A warning about the version in what `claude --version` printed.
+
+    It is "" for a tested version, and for any other program: that one's version says nothing here.
+    """
+    found = _SAID.match(said)
+    if not found:
+        return ""
+    version = _numbers(".".join(found.groups()))
+    tested = [_numbers(name) for name in TESTED]
+    if version in tested:
+        return ""
+    how = "older than" if version < tested[0] else "newer than" if version > tested[-1] else "not one of"
+    return f"{'.'.join(found.groups())} is {how} the tested versions ({NAMES}): it may behave differently"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
