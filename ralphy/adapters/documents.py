@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ralphy.core.dependencies import with_own_spelling
 from ralphy.core.errors import EnvironmentProblem, InvalidInput, NotFound, RalphyError
 from ralphy.core.jsontext import MAX_BYTES, decode, escaped, locate_all, parse, shown
 from ralphy.core.prd_rules import Problem, problems
@@ -57,14 +58,16 @@ def read_prd(
 
 
 def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL_BASES) -> Document:
-    """The document that these bytes of a prd.json say; raises InvalidInput with up to ten problems."""
+    """The document that these bytes of a prd.json say, dependencies in Ralphy's own spelling.
+
+    Raises InvalidInput with up to ten problems.
+    """
     document = parse(data, where)
     fits = _fits("prd")(document)
     found = problems(document, base_branches)
     if found or not fits:
         raise _refusal(found if fits else _misfits(document, "prd", found), data, where)
-    checked: Document = document
-    return checked
+    return with_own_spelling(document)
 
 
 def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = ()) -> list[Document]:
@@ -79,7 +82,8 @@ def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = 
     found = problems({"userStories": stories}, known_ids=known_ids)
     if found or not fits:
         raise _refusal(found if fits else _misfits(draft, "stories", found), data, where)
-    return [] if stories is None else stories
+    checked: list[Document] = with_own_spelling(draft)["userStories"]
+    return checked
 
 
 def _planned(draft: Any) -> Any:

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ralphy.core.criteria import LISTS, why_unreadable
+from ralphy.core.dependencies import OWN, SPELLINGS, disagrees, listed
 from ralphy.core.jsontext import escaped, shown
 
 Path = tuple[str | int, ...]
@@ -46,9 +47,9 @@ def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: C
     """
     if not isinstance(document, dict):
         return []
-    listed = document.get("userStories")
-    listed = listed if isinstance(listed, list) else []
-    stories = [(n, story) for n, story in enumerate(listed) if isinstance(story, dict)]
+    given = document.get("userStories")
+    given = given if isinstance(given, list) else []
+    stories = [(n, story) for n, story in enumerate(given) if isinstance(story, dict)]
     named = [(n, s["id"], s) for n, s in stories if isinstance(s.get("id"), str)]
     return [
         *_branch(document.get("branchName"), base_branches),
@@ -94,14 +95,11 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
     graph: dict[str, list[str]] = {}
     looks_ahead = False  # a circle has to: most files need no search for one
     for index, story_id, story in named:
-        listed = story.get("dependsOn")
-        if not listed or not isinstance(listed, list):
+        if not any(story.get(name) for name in SPELLINGS):
             continue
         inside = graph.setdefault(story_id, [])
-        for n, other in enumerate(listed):
-            path = ("userStories", index, "dependsOn", n)
-            if not isinstance(other, str):
-                continue
+        for field, n, other in listed(story):
+            path = ("userStories", index, field, n)
             if other == story_id:
                 yield Problem(path, "is the story itself", "remove it")
             elif other in places:
@@ -110,8 +108,15 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
             elif other not in known_ids:
                 near = spelled.get(other.strip().lower())
                 yield Problem(path, f"is {shown(other)}, no such story", _like(near))
+        if name := disagrees(story):
+            ids = {field: _ids_of(story[field]) for field in (name, OWN)}
+            yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep {OWN} alone")
     if looks_ahead:
         yield from _circles(graph, named)
+
+
+def _ids_of(listed: Iterable[Any]) -> str:
+    return escaped(", ".join(str(one)[:64] for one in listed))[:200] or "empty"
 
 
 def _like(known: str | None) -> str:
@@ -154,8 +159,8 @@ def _unreadable(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Probl
     """Criteria and tasks that would reach an agent without a word."""
     for index, story in stories:
         for name in LISTS:
-            listed = story.get(name)
-            for n, item in enumerate(listed if isinstance(listed, list) else ()):
+            items = story.get(name)
+            for n, item in enumerate(items if isinstance(items, list) else ()):
                 if why := why_unreadable(item):
                     yield Problem(("userStories", index, name, n), why, "write a sentence there, or remove it")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ralphy.adapters.files import read_text
+from ralphy.adapters.files import read_regular, read_text
 from ralphy.adapters.questions import asked, without
 from ralphy.core import decision as d
 from ralphy.core import stories
@@ -127,11 +127,17 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     prd = stories.canonical(s.prd)
     if s.tree.base != fixed_base(w.repository, w.config):  # HEAD will not tell it any more
         prd = prd.with_workflow(base=s.tree.base)
-    if prd is not s.prd or not s.has_prd_file:
-        w.store.save(_with_branch(w, prd))
+    _save_canonical(w, prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd))
     tree, paths = _stage(w, s)
     switch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", tree, paths)
     w.say(f"the work is on branch {s.tree.feature_branch}")
+
+
+def _save_canonical(w: Workspace, prd: Prd) -> None:
+    """Write prd.json as Ralphy writes it, unless these bytes are there; a folder without one gets none by this."""
+    data, there = dump(prd.raw), read_regular(w.feature.file("prd.json"))
+    if there != data and (there is not None or prd.stories):
+        w.store.put(prd, data)
 
 
 def _with_branch(w: Workspace, prd: Prd) -> Prd:
@@ -140,9 +146,7 @@ def _with_branch(w: Workspace, prd: Prd) -> Prd:
 
 def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
     """Commit what a person changed in the feature folder, prd.json in its canonical form."""
-    canonical = stories.canonical(s.prd)
-    if dump(canonical.raw) != (dump(s.prd.raw) if canonical is s.prd else b""):
-        w.store.save(canonical)
+    _save_canonical(w, stories.canonical(s.prd))
     tree, paths = _stage(w, s)
     if tree == w.objects.tree_of(s.tree.head):
         w.checkout.clean_at = "" if s.tree.dirty else s.tree.head

@@ -23,6 +23,16 @@ def test_a_story_waits_for_its_dependencies_whatever_its_priority(tmp_path: Path
     assert project.loop().runs[:2] == ["B", "A"]
 
 
+def test_another_tools_dependencies_count_and_become_dependson(tmp_path: Path) -> None:
+    project = build(tmp_path, story("A", priority=1, dependencies=["B"]), story("B", priority=9))
+
+    assert project.loop().runs[:2] == ["B", "A"]
+
+    assert (project.story("A")["dependsOn"], project.story("A").get("dependencies")) == (["B"], None)
+    first = project.git("log", "--reverse", "--format=%H", f"main..{project.branch}").split()[0]
+    assert '"dependencies"' not in project.git("show", f"{first}:docs/features/login/prd.json")
+
+
 def test_a_completed_story_is_not_done_again(tmp_path: Path) -> None:
     project = build(tmp_path, story("A", passes=True), story("B"))
 
