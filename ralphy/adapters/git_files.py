@@ -221,7 +221,13 @@ def personal_paths(env: Mapping[str, str]) -> list[str]:
     names = [f"{home}/.gitconfig", *(f"{xdg}/git/{name}" for name in ("config", "attributes", "ignore"))]
     if env.get("GIT_CONFIG_GLOBAL"):
         names.append(env["GIT_CONFIG_GLOBAL"])
-    return list(dict.fromkeys([*names, *(os.path.realpath(name) for name in names if Path(name).is_symlink())]))
+    return with_targets(names)
+
+
+def with_targets(paths: Iterable[str]) -> list[str]:
+    """Paths, and where those lead that are links."""
+    found = list(paths)
+    return list(dict.fromkeys([*found, *(os.path.realpath(path) for path in found if Path(path).is_symlink())]))
 
 
 def encoded(record: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ def mend_dead(start: Path) -> None:
 
     What is there is copied beside the record first. Does nothing while a Ralphy works in the checkout.
     """
-    found = _git_dirs(start)
+    found = git_dirs(start)
     if found is None:
         return
     git_dir, common_dir = found
@@ -107,7 +107,7 @@ def _is_of_the_last_run(journal: Path, digest: str) -> bool:
     return bool(runs) and digest.encode() in runs[-1]
 
 
-def _git_dirs(start: Path) -> tuple[Path, Path] | None:
+def git_dirs(start: Path) -> tuple[Path, Path] | None:
     """(git directory, common directory) of the checkout around a folder, found without git."""
     for folder in (start.resolve(), *start.resolve().parents):
         at = folder / ".git"

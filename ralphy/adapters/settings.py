@@ -1,14 +1,15 @@
 """The configuration that is in force: defaults, files, environment and flags, merged setting by setting.
 
 Every level is flattened to dotted names first, so that merging is one `update`, and every value keeps the
-name of the place it came from.
+name of the place it came from. What would loosen a setting that guards the person is sorted out before
+(`ralphy.core.tightening`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ralphy.adapters.bounded import read_bounded
 from ralphy.adapters.config_fields import MODEL, Field, UnfitError, accept, all_fields, parse_words
 from ralphy.core.config import Check, Config
 from ralphy.core.errors import InvalidInput
+from ralphy.core.tightening import AMOUNTS, PROGRAMS, is_looser
 
 if TYPE_CHECKING:
     from ralphy.adapters.stack import StackReport
@@ -29,11 +31,17 @@ _ASSIGNMENT = re.compile(r"\w+=")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …"""
+    """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …
+
+    `loosening` are the settings of the repository's file that guard less than the defaults; of those, the ones in
+    `untrusted` (name -> what is said of it) came from elsewhere and have no effect until a person accepts them.
+    """
 
     config: Config
     warnings: tuple[str, ...]
     sources: Mapping[str, str]
+    loosening: Mapping[str, object] = field(default_factory=dict)
+    untrusted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +70,84 @@ def load(
     `flags` (dotted name → value; None is "not given"). `home` stands for $HOME when that is not to be asked.
     Raises InvalidInput, which names the file and line, the variable or the flag.
     """
-    known = all_fields()
-    layers = [
-        *(_file_layer(path, _shown(path, repo), known) for path in _paths(repo, feature_dir, env, home)),
-        _env_layer(env, known),
-        _flag_layer(flags, known),
-    ]
-    merged = {name: _Value(field.default, "default") for name, field in known.items()}
-    for layer in layers:
-        merged.update(layer.values)
+    known, defaults = all_fields(), {name: _Value(field.default, "default") for name, field in all_fields().items()}
+    user, project, feature = (
+        _file_layer(path, _shown(path, repo), known) if path else _Layer({})
+        for path in (user_file(env, home), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
+    )
+    layers = [user, project, feature, _env_layer(env, known), _flag_layer(flags, known)]
     warnings = [text for layer in layers for text in layer.warnings]
+    merged = {**defaults, **user.values}
+    loosening = {name: found.value for name, found in project.values.items()
+                 if name not in AMOUNTS and is_looser(name, found.value, defaults[name].value)}  # fmt: skip
+    untrusted = _from_elsewhere(repo, loosening, project, env, home, known)
+    warnings += _merge_project(merged, project, untrusted)
+    warnings += _merge_feature(merged, feature)
+    for layer in layers[3:]:
+        merged.update(layer.values)
     warnings += _replace_unknown_models(merged, known)
     config = _build(merged)
     warnings += _doubts(config)
     sources = {name: found.source for name, found in merged.items()}
-    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources))
+    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
+
+
+def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
+    """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
+    for name, found in layer.values.items():
+        floor = merged[name]
+        is_set = floor.source != "default" and name not in PROGRAMS
+        if is_set and is_looser(name, found.value, floor.value):
+            yield (
+                f"{found.source}: {name}: {_said(found.value)} has no effect: {floor.source} says"
+                f" {_said(floor.value)}, and a repository can only tighten your own settings"
+            )
+        elif name in untrusted:
+            yield f"{untrusted[name]} came with the repository; it has no effect until you accept it: ralphy trust"
+        else:
+            merged[name] = found
+
+
+def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
+    """Take a feature's settings over, but for those that are looser than what is in force without it."""
+    for name, found in layer.values.items():
+        floor = merged[name]
+        is_floor = floor.source != "default" or name not in AMOUNTS
+        if is_floor and is_looser(name, found.value, floor.value):
+            yield (
+                f"{found.source}: {name}: {_said(found.value)} has no effect: a feature can only tighten what is in"
+                f" force ({_said(floor.value)}, {floor.source}); set it in .ralphy/config.yaml"
+            )
+        else:
+            merged[name] = found
+
+
+def _from_elsewhere(
+    repo: Path, loosening: Mapping[str, object], layer: _Layer, env: Mapping[str, str], home: Path | None,
+    known: Mapping[str, Field],
+) -> Mapping[str, str]:  # fmt: skip
+    """The repository's own loosening settings that nobody here wrote or accepted, each with what is said of it."""
+    if not loosening:
+        return {}
+    from ralphy.adapters.config_file import read_values
+    from ralphy.adapters.settings_trust import PATH, untrusted
+
+    def read(data: bytes) -> Mapping[str, object]:
+        return {name: value for name, (value, _) in read_values(data, PATH, known).values.items()}
+
+    names = untrusted(repo, loosening, {**env, "HOME": str(home)} if home else env, read)
+    found = {name: layer.values[name] for name in layer.values if name in names}
+    return {name: f"{value.source}: {name}: {_said(value.value)}"
+            for name, value in found.items()}  # fmt: skip
+
+
+def _said(value: object) -> str:
+    """A value as it is named in a message."""
+    from ralphy.adapters.yamltext import short
+
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))[:80] or "nothing"
+    return "no limit" if value is None else str(value)[:80] if isinstance(value, str) else short(value)
 
 
 def explain(settings: Settings) -> list[tuple[str, object, str]]:
@@ -93,17 +164,17 @@ def with_stack(config: Config, stack: StackReport | None) -> tuple[Check, ...]:
     return stack.checks if stack else ()
 
 
-def _paths(repo: Path, feature_dir: Path | None, env: Mapping[str, str], home: Path | None) -> Iterable[Path]:
-    """The configuration files that may exist, weakest first."""
+def user_file(env: Mapping[str, str], home: Path | None = None) -> Path | None:
+    """The person's own settings, for all repositories; None without a home."""
     user_home = str(home) if home else env.get("HOME", "")
     xdg = env.get("XDG_CONFIG_HOME", "")
     if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification
-        yield Path(xdg, "ralphy", "config.yaml")
-    elif user_home:
-        yield Path(user_home, ".config", "ralphy", "config.yaml")
-    yield repo / ".ralphy" / "config.yaml"
-    if feature_dir is not None and feature_dir != repo:
-        yield feature_dir / ".ralphy" / "config.yaml"
+        return Path(xdg, "ralphy", "config.yaml")
+    return Path(user_home, ".config", "ralphy", "config.yaml") if user_home else None
+
+
+def _feature_file(repo: Path, feature_dir: Path | None) -> Path | None:
+    return feature_dir / ".ralphy" / "config.yaml" if feature_dir is not None and feature_dir != repo else None
 
 
 def _shown(path: Path, repo: Path) -> str:

@@ -69,6 +69,21 @@ class Invocation:
             self.output.note(f"warning: {warning}")
         return found
 
+    def require_trusted(self, repository: Repository) -> None:
+        """Note the repository's settings as the person's own, or end where they are not (exit code 4).
+
+        Raises Conflict with what came from elsewhere, loosens what guards the person, and was never accepted.
+        """
+        from ralphy.adapters.settings import load
+        from ralphy.adapters.settings_trust import accept
+
+        found = load(repository.root, None, env=os.environ)
+        if found.untrusted:
+            listed = "\n  ".join(found.untrusted.values())
+            raise Conflict(f"settings that came with this repository loosen what guards you:\n  {listed}",
+                           hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
+        accept(repository.root, found.loosening, os.environ)
+
     def feature(self, repository: Repository, name: str | None) -> Feature:
         from ralphy.adapters.feature import find
         from ralphy.adapters.settings import load

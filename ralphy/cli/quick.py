@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # What decide looks at beside the files that a view names: the branches, and an operation that is not finished.
 _BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setup.json")
+_ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`adapters.settings_trust`)
 _OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
 
@@ -96,7 +97,12 @@ def surroundings(place: status_view.Place, branch: str) -> list[Any]:
     git_dir, common = place.git_dir, place.common_dir
     changed = [os.path.join(place.root, row[3:]) for row in os.fsdecode(status).split("\0")[:1000]]
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    paths = [place.root, os.path.join(home, "ralphy", "config.yaml"), *changed]
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    paths = [
+        place.root,
+        *(os.path.join(*at) for at in ((home, "ralphy", "config.yaml"), (state, *_ACCEPTED))),
+        *changed,
+    ]
     paths += [os.path.join(common, name) for name in (*_BRANCHES, f"refs/heads/{branch}")]
     paths += [os.path.join(git_dir, name) for name in _OPERATIONS]
     paths.append(os.path.join(os.path.dirname(_lock(place)), f"intent-{place.name}.json"))

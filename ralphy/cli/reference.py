@@ -31,6 +31,14 @@ Every setting is optional. The first place that sets one wins, setting by settin
 5. `$XDG_CONFIG_HOME/ralphy/config.yaml` (or `~/.config/ralphy/config.yaml`)
 6. the defaults below
 
+Some settings guard you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`,
+`setup`.
+A feature can tighten them and never loosen them. The repository can never loosen what your own file (5) says; where
+that says nothing, loosening settings count if they were written on this machine, or if you accepted them with
+`ralphy trust` ([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can
+only be lowered from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file where the repository is
+yours.
+
 A key that is not listed here is an error (exit code 3) that names the file and the line, and suggests the
 nearest one. The files are plain YAML 1.2: no anchors, aliases or tags, no key twice, at most 256 KB.
 """

@@ -167,6 +167,7 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
             from ralphy.cli.look import explain
 
             return explain(call, workspace)
+        call.require_trusted(workspace.repository)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
 
 
@@ -230,7 +231,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     call.flags.update(_flags(limits))
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
-
+    call.require_trusted(repository)
     checkout, came = Checkout.of(repository), Came()
 
     def opened(feature: Any) -> Any:

@@ -1,5 +1,6 @@
 """Git's state around a run: what an agent did to configuration, hooks, refs and stash is put back and kept.
 
+So are the settings of Ralphy itself, the person's own among them.
 It is remembered before the run, in `git-state.json` too, and the journal's line of the run names the digest of that
 file. After the run nothing of git's is asked before the files that steer it are as they were. A person may work in
 the repository meanwhile: what git's log of a ref does not call the agent's stands (see `forgery`), and where that
@@ -23,6 +24,8 @@ from ralphy.adapters.git_files import OPEN, GitFiles
 from ralphy.adapters.hook_files import unseen_hooks
 from ralphy.adapters.lock import holder
 from ralphy.adapters.ref_files import can_be_head
+from ralphy.adapters.settings import user_file
+from ralphy.adapters.settings_trust import deciding_files
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
@@ -54,7 +57,9 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     personal = git_files.personal_paths(w.env)
     own = git_files.repository_paths(r.root, r.git_dir, r.common_dir)
     hooks, folders = _hooks_in_the_tree(w)
-    files.take([*own, *_included(w, own, personal), *hooks], personal, [f"{r.common_dir}/hooks", *folders])
+    deciding = deciding_files(r.root, w.env, user_file(w.env))
+    settings = git_files.with_targets([*deciding, str(w.feature.private / "config.yaml")])
+    files.take([*own, *_included(w, own, personal), *hooks, *settings], personal, [f"{r.common_dir}/hooks", *folders])
     _agree_with_others(w, files)
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
     moving = judged_with_the_run(w, branch)

@@ -1,0 +1,32 @@
+"""trust: accept settings that came with a repository and guard the person less than the defaults do."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import ExitCode
+
+
+@click.command("trust")
+@with_options
+def trust(call: Invocation) -> int:
+    """Accept the settings in .ralphy/config.yaml that came with the repository.
+
+    Ralphy ignores settings that somebody else committed and that loosen what guards you (safety, gates, verify,
+    agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A setting
+    that changes later has to be accepted again.
+    """
+    from ralphy.adapters.settings import load
+    from ralphy.adapters.settings_trust import accept
+
+    root = call.repository().root
+    found = load(root, None, env=os.environ)
+    accept(root, found.loosening, os.environ)
+    accepted = list(found.untrusted.values())
+    lines = [f"accepted {said}" for said in accepted] or ["no settings wait to be accepted"]
+    value = {"schema": "ralphy/trust@1", "ok": True, "accepted": sorted(found.untrusted)}
+    call.output.data("\n".join(lines), value)
+    return ExitCode.DONE

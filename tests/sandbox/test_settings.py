@@ -1,0 +1,103 @@
+"""Settings that loosen what guards a person: from a hostile repository, a feature, an agent or a check."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters import settings
+from tests.engine.building import AGENT, Project, build, story, works
+
+OWN = "safety: {level: strict}\n"
+
+
+def user_file(project: Project) -> Path:
+    return Path(project.env["XDG_CONFIG_HOME"]) / "ralphy" / "config.yaml"
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def leaves(canary: Path) -> list[str]:
+    """A command that leaves a file where only a program outside of a sandbox can."""
+    return [sys.executable, "-c", f"open({str(canary)!r}, 'w').write('was here')"]
+
+
+@pytest.fixture
+def cloned(tmp_path: Path) -> Project:
+    """A clone of a repository whose settings let its own program be the agent, without a sandbox, gates open."""
+    theirs = build(tmp_path / "theirs", story("US-001"))
+    theirs.configure(
+        safety={"level": "minimal"}, gates={"spec": "auto", "qa": "auto"},
+        agent={"command": leaves(tmp_path / "canary")}, setup=f"{sys.executable} -c pass",
+    )  # fmt: skip
+    theirs.git("add", "--all")
+    theirs.git("commit", "--quiet", "-m", "feat: harmless")
+    theirs.git("clone", "--quiet", str(theirs.repo), str(tmp_path / "mine"))
+    return replace(theirs, repo=tmp_path / "mine")
+
+
+@pytest.mark.attempt(60)
+def test_settings_that_came_with_a_repository_are_refused_and_nothing_of_it_runs(
+    cloned: Project, tmp_path: Path
+) -> None:
+    code, said = cloned.call("loop", "login")
+    assert code == 4
+    assert not (tmp_path / "canary").exists()
+    for name in ("safety.level: minimal", "gates.qa: auto", "agent.command:", "setup:"):
+        assert name in said
+    assert "to accept these settings: ralphy trust" in said
+
+
+@pytest.mark.attempt(60)
+def test_once_accepted_they_count_until_they_change(cloned: Project, tmp_path: Path) -> None:
+    assert cloned.call("trust")[0] == 0
+    cloned.call("loop", "login")
+    assert (tmp_path / "canary").exists()
+    theirs = replace(cloned, repo=tmp_path / "theirs" / "repo")
+    theirs.configure(safety={"level": "minimal"}, agent={"command": ["other"]})
+    cloned.git("switch", "--quiet", "main")
+    cloned.git("pull", "--quiet", "origin", "main")
+    code, said = cloned.call("loop", "login")
+    assert code == 4
+    assert "agent.command: other" in said
+    assert "safety.level" not in said  # that one is as it was accepted
+
+
+@pytest.mark.attempt(60)
+def test_a_repository_never_loosens_what_a_persons_own_settings_say(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
+    put(user_file(project), OWN)
+    project.env.pop("RALPHY_SAFETY_SANDBOX")
+    found = settings.load(project.repo, project.folder, env=project.env)
+    assert found.config.safety.level == "strict"
+    assert any("safety.level: minimal has no effect" in warning for warning in found.warnings)
+
+
+@pytest.mark.attempt(16)
+def test_a_feature_only_tightens_what_the_repository_says(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), gates={"spec": "human", "qa": "auto"})
+    loose = {"safety": {"level": "minimal"}, "agent": {"command": ["evil"]}, "gates": {"spec": "auto", "qa": "human"}}
+    put(project.folder / ".ralphy" / "config.yaml", json.dumps(loose))
+    found = settings.load(project.repo, project.folder, env=project.env)
+    assert (found.config.safety.level, found.config.agent.command) == ("moderate", tuple(AGENT))
+    assert (found.config.gates.spec, found.config.gates.qa) == ("human", "human")
+    assert len([warning for warning in found.warnings if "has no effect: a feature can only" in warning]) == 3
+
+
+@pytest.mark.attempt(37)
+def test_a_persons_own_settings_that_an_agent_writes_are_put_back_and_said(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    put(user_file(project), "limits: {max_attempts: 2}\n")
+    loosen = f"open({str(user_file(project))!r}, 'w').write('gates: {{spec: auto, qa: auto}}')"
+    project.play(stories={"US-001": [works(run=[[sys.executable, "-c", loosen]])]})
+    ended = project.loop()
+    assert user_file(project).read_text(encoding="utf-8") == "limits: {max_attempts: 2}\n"
+    assert "config/ralphy/config.yaml" in ended.text
+    assert project.statuses() == {"US-001": "completed"}
