@@ -43,6 +43,8 @@ _PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
 _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
 _FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
 
+_OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other checkouts
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -213,8 +215,11 @@ def _without_power() -> Iterator[str]:
 
 def _trusted(place: Place) -> Iterator[str]:
     """Read-only: Git's settings and hooks, Ralphy's state, the feature folder but for the outbox."""
-    for folder in dict.fromkeys((place.common_dir, place.git_dir)):
-        yield from ("--bind", str(folder), str(folder))
+    yield from ("--bind", str(place.common_dir), str(place.common_dir))
+    for name in _OTHERS:
+        yield from _read_only(place.common_dir / name)
+    if place.git_dir != place.common_dir:
+        yield from ("--bind", str(place.git_dir), str(place.git_dir))
     for folder in dict.fromkeys((place.common_dir, place.git_dir)):
         for name in _FIXED:
             yield from _read_only(folder / name)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ralphy.adapters.git_modules import gitlinks, head_of_module
 from ralphy.adapters.objects import TREE, Entry
 from ralphy.adapters.odd_files import run_wary
 from ralphy.core.errors import Conflict
 from ralphy.core.substance import FileChange, why_unsafe
+from ralphy.engine import submodules
 from ralphy.engine.changes import (
-    GITLINK,
     changed_paths,
     entries_of,
     ignored_before,
@@ -54,17 +55,28 @@ def prepare_index(w: Workspace, head: str) -> None:
     """
     if w.checkout.index_at == head:
         return
-    rows = w.repository.run("ls-files", "-v", "-z").decode("utf-8", "surrogateescape").split("\0")
+    rows = w.repository.run("ls-files", "-v", "--stage", "-z").decode("utf-8", "surrogateescape").split("\0")
     if any(row[:2] in ("S ", "s ") for row in rows):
         raise Conflict("this is a sparse checkout", hint="git sparse-checkout disable, or use a worktree of its own")
     load_index(w, head)
-    bits = {row[2:] for row in rows if row[:1].islower()}
-    changed = w.repository.run("diff-files", "--name-only", "-z", index=w.index) if bits else b""
+    _require_modules(w)
+    bits = {row.partition("\t")[2] for row in rows if row[:1].islower()}
+    compare = ("diff-files", "--ignore-submodules=all", "--name-only", "-z")
+    changed = w.repository.run(*compare, index=w.index) if bits else b""
     hidden = sorted(bits & set(changed.decode("utf-8", "surrogateescape").split("\0")))
     if hidden:
         w.checkout.index_at = ""
         raise Conflict(f"changes are hidden by index bits: {', '.join(hidden[:5])}",
                        hint="git update-index --no-assume-unchanged --no-skip-worktree FILE; then commit")  # fmt: skip
+
+
+def _require_modules(w: Workspace) -> None:
+    """Raises Conflict for a submodule that stands on another commit than the one that is recorded."""
+    for path, oid in w.checkout.modules.items():
+        now = head_of_module(w.repository.root / path)
+        if now not in ("", oid):
+            raise Conflict(f"the submodule {shown(path)} is at {now[:10]}, and {oid[:10]} is committed",
+                           hint=f"git submodule update {shown(path)}, or commit where it is")  # fmt: skip
 
 
 def load_index(w: Workspace, head: str) -> None:
@@ -75,6 +87,7 @@ def load_index(w: Workspace, head: str) -> None:
     w.repository.run("read-tree", head, index=w.index)
     run_wary(w.repository, "update-index", "-q", "--refresh", index=w.index)
     w.checkout.index_at = head
+    w.checkout.modules = gitlinks(w.repository, w.index)
 
 
 def write_candidate(w: Workspace, green: str) -> Candidate:
@@ -86,7 +99,7 @@ def write_candidate(w: Workspace, green: str) -> Candidate:
     tampered = restore_control(w, green, changed)
     code = [p for p in changed if not is_control(w, p) and not w.is_other_feature(p) and p not in exposed]
     nested = set_nested_aside(w, code)
-    modules = [path for path in code if (known := w.objects.at(green, path)) and known.mode == GITLINK]
+    modules = submodules.changed(w, green)
     refused = f"{shown(nested[0])} is a nested repository" if nested else ""
     refused = refused or (f"git no longer ignores {shown(exposed[0])}, which was there before" if exposed else "")
     refused = refused or (f"{shown(modules[0])} is a submodule: what is in it is not committed here" if modules else "")
@@ -121,6 +134,7 @@ def drift(w: Workspace, candidate: Candidate) -> tuple[str, ...]:
     now = [p for p in changed_paths(w) if not is_control(w, p) and not w.is_other_feature(p)]
     persons = set(ignored_before(w, now))
     extra = [path for path in now if path not in known and path not in persons]
+    extra += submodules.changed(w, green)
     made = [path for path in extra if not path.endswith("/") and w.objects.at(green, path) is None]
     for path in made:
         set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))

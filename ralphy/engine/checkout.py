@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ralphy.adapters.proxy import AllowProxy, Host
 
 Rows = tuple[tuple[str, str], ...]
-STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=none",
+STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=all",
           "--no-renames")  # fmt: skip
 
 
@@ -32,6 +32,7 @@ STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching",
 class Checkout:
     """`index_at` is the commit that Ralphy's own index holds; `clean_at` the commit from which nothing differs;
     `rows` what git said last of changed and ignored files; `ignored` the ignored files before a run.
+    `modules` are the submodules with the commits that Ralphy's index records, `modules_noted` what they held.
     `git_files` are the files that steer git, `all_refs` reads the refs, `git_record` is the digest of what was noted
     of both on the disk; `said` is what is said once for all features,
     `proxies` the ways out of closed sandboxes."""
@@ -49,6 +50,9 @@ class Checkout:
     clean_at: str = ""
     rows: Rows | None = None
     ignored: frozenset[str] | None = None
+    modules: dict[str, str] = field(default_factory=dict)
+    modules_noted: dict[str, list[str]] = field(default_factory=dict)
+    module_files: dict[str, tuple[tuple[int, ...] | None, bytes]] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     _identity: str = ""

@@ -21,6 +21,7 @@ from ralphy.adapters import git, git_files, untouched
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import OPEN, GitFiles
+from ralphy.adapters.git_modules import steering_paths
 from ralphy.adapters.hook_files import unseen_hooks
 from ralphy.adapters.lock import holder
 from ralphy.adapters.ref_files import can_be_head
@@ -59,7 +60,9 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     hooks, folders = _hooks_in_the_tree(w)
     deciding = deciding_files(r.root, w.env, user_file(w.env))
     settings = git_files.with_targets([*deciding, str(w.feature.private / "config.yaml")])
-    files.take([*own, *_included(w, own, personal), *hooks, *settings], personal, [f"{r.common_dir}/hooks", *folders])
+    inner, closed = steering_paths(r, w.checkout.modules)
+    closed = [f"{r.common_dir}/hooks", *folders, *closed]
+    files.take([*own, *_included(w, own, personal), *hooks, *inner, *settings], personal, closed)
     _agree_with_others(w, files)
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
     moving = judged_with_the_run(w, branch)

@@ -111,7 +111,7 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
     try:
         w.repository.run("read-tree", tree, index=index)
         w.repository.run("update-index", "-q", "--refresh", "--really-refresh", index=index)
-        differs = w.repository.run("diff-files", "--name-only", "-z", index=index)
+        differs = w.repository.run("diff-files", "--ignore-submodules=all", "--name-only", "-z", index=index)
         if differs:  # control files: no business of a hook's
             w.repository.run("update-index", "-z", "--assume-unchanged", "--stdin", stdin=differs, index=index)
         env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}

@@ -16,6 +16,7 @@ from ralphy.adapters.questions import answers
 from ralphy.core.errors import Conflict, InvalidInput
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.core.stories import canonical
+from ralphy.engine import submodules
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
 from ralphy.engine.land import read_intent
@@ -134,7 +135,7 @@ def changed_files(w: Workspace, head: str, *, is_on_branch: bool) -> tuple[tuple
     set_up = w.set_up_files()
     code = tuple(p for p in paths if not p.startswith(own) and p not in set_up and not w.is_other_feature(p))
     edited = tuple(p for p in paths if (p.startswith(own) and not is_private(w, p)) or p in set_up)
-    return code, edited
+    return (*code, *submodules.changed(w, w.objects.tree_of(head))), edited
 
 
 def own_rows(w: Workspace) -> Rows:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ralphy.adapters.files import read_regular, replace_file
+from ralphy.engine import submodules
 from ralphy.engine.changes import (
     GITLINK,
     changed_paths,
@@ -47,7 +48,11 @@ def clear_away(w: Workspace, candidate: Candidate) -> bool:
             remove_file(w, path)
     check_out(w, candidate.green, [path for path, before, _ in changes if before])
     _put_own_back(w, candidate.green)
-    return not any(not is_control(w, path) and not w.is_other_feature(path) for path in changed_paths(w))
+    left = [path for path in changed_paths(w) if not is_control(w, path) and not w.is_other_feature(path)]
+    if submodules.changed(w, candidate.green):  # nothing of Ralphy's puts that back
+        w.checkout.clean_at = ""
+        return False
+    return not left
 
 
 def kept_commit(w: Workspace, tree: str, parent: str, message: str) -> str:

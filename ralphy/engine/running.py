@@ -21,7 +21,7 @@ from ralphy.core.report import Claim, read
 from ralphy.core.spans import span
 from ralphy.core.steps import active_limit_s
 from ralphy.core.watchdog import Thresholds
-from ralphy.engine import git_state
+from ralphy.engine import git_state, submodules
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
@@ -71,6 +71,7 @@ def agent_run(
     request = _request(w, decision, snapshot, run, outbox)
     with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox, feedback)
+        submodules.note(w)
         before, noted = git_state.take(w, snapshot.tree.branch)
         _note(w, decision, snapshot, run, noted)
         git_state.begin(w, before)
