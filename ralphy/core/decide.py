@@ -196,6 +196,8 @@ def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decisio
 def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     """The run, unless the ground, the baseline or a budget stands against it."""
     if run.story is None:
+        if asked := _question(s, run.step):
+            return asked
         attempts = s.history.of(run.step, None).attempts
         if attempts > MENDS:
             last = s.history.of(run.step, None).last_failure
@@ -206,6 +208,16 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     is_way_out = run.step == "split" and s.history.breaker.subjects == (run.story,)
     stuck = None if is_way_out else circuit(s, story)
     return ground(s) or stuck or baseline(s) or budget(s, config, run) or run
+
+
+def _question(s: Snapshot, step: str) -> d.Decision | None:
+    """The step's agent asked something: an answer is taken to its next run, and without one nothing is paid."""
+    if any(answer.step == step for answer in s.answers):
+        return d.TakeAnswer(f"QUESTIONS.md has an answer for the {step} step", step=step)
+    if step not in s.unanswered_steps:
+        return None
+    return d.Wait(f"the {step} agent asks a question: answer it in QUESTIONS.md, or `ralphy redo {step}` runs it again "
+                  "without an answer")  # fmt: skip
 
 
 def _qa(s: Snapshot, config: Config) -> d.Decision | None:

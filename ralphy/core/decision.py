@@ -121,9 +121,10 @@ class GiveUp(Decision):
 
 @dataclass(frozen=True, slots=True)
 class TakeAnswer(Decision):
-    """A person answered a story's question in QUESTIONS.md."""
+    """A person answered a question in QUESTIONS.md: a story's, or a step's."""
 
     story: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ EXIT_MEANINGS = {
     ExitCode.INVALID: "invalid input or usage: prd.json, config.yaml or the command line",
     ExitCode.CONFLICT: "conflict: another Ralphy, a dirty tree, a red baseline, a merge in progress",
     ExitCode.ENVIRONMENT: "environment: claude, git, gh, the sandbox or the disk",
-    ExitCode.WAITING: "waiting for a person at a gate",
+    ExitCode.WAITING: "waiting for a person: at a gate, or for an answer in QUESTIONS.md",
     ExitCode.STORIES_OPEN: "ended with failed or blocked stories",
     ExitCode.BREAKER_OPEN: "the circuit breaker is open: repeated runs made no progress",
     ExitCode.BUDGET: "budget, iterations or time reached",

@@ -23,7 +23,8 @@ Entry = Mapping[str, Any]
 class StoryHistory:
     """Since the story's last completion, redo, reset or split. `tree` is the kept attempt a heal goes on from.
 
-    `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context.
+    `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
+    `asks` that the last run ended with a question.
     """
 
     attempts: int = 0
@@ -35,6 +36,7 @@ class StoryHistory:
     last_mode: str = ""
     heals: bool = False
     feedback: str = ""
+    asks: bool = False
     is_known: bool = False
     too_large: int = 0
 
@@ -229,6 +231,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.last_failure = str(entry.get("failure", ""))
         counts.tree = str(entry.get("tree", ""))
         counts.heals = bool(entry.get("heals"))
+        counts.asks = outcome is Outcome.NEEDS_INPUT
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
         history.retry_at, history.retry_reason = 0.0, ""
         history.waits_in_a_row = history.resets_in_a_row = 0
@@ -248,8 +251,12 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
 def _reset(history: History, entry: Entry) -> None:
     story, step = entry.get("story"), entry.get("step")
     history.breaker.forgive(str(story or step))
-    if story:
-        history.stories[str(story)] = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
+    fresh_counts = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
+    if step and fresh_counts.feedback:  # an answer: the step goes on, and its rounds and time are those it has used
+        table, key = _place_of(history, str(step), str(story) if story else None)
+        table[key] = fresh_counts
+    elif story:
+        history.stories[str(story)] = fresh_counts
         history.steps.pop(f"split {story}", None)
     elif step:
         history.steps[str(step)] = StoryHistory()

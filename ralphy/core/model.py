@@ -195,10 +195,12 @@ class QaReport:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A person's answer in QUESTIONS.md to a story's question."""
+    """A person's answer in QUESTIONS.md to the question of a story, or of a step (then `story` is "")."""
 
     story: str
     text: str
+    question: str = field(default="", compare=False)
+    step: str = ""
 
     @property
     def is_yes(self) -> bool:
@@ -285,6 +287,7 @@ class Snapshot:
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
     markers: Mapping[str, Marker] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
+    unanswered_steps: frozenset[str] = frozenset()
     baseline: Baseline | None = None
     qa: QaReport | None = None
     unfinished: str = ""

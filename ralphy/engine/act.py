@@ -7,7 +7,7 @@ from typing import Any
 
 from ralphy.core import decision as d
 from ralphy.core.model import Snapshot
-from ralphy.engine import gate
+from ralphy.engine import answering, gate
 from ralphy.engine.attempt import run_story
 from ralphy.engine.authoring import run_step
 from ralphy.engine.baseline import take_baseline
@@ -41,7 +41,7 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.AcceptRed: gate.accept_red,
     d.RunAgent: _run_agent,
     d.GiveUp: gate.give_up,
-    d.TakeAnswer: gate.take_answer,
+    d.TakeAnswer: answering.take_answer,
     d.AddFixes: gate.add_fixes,
     d.Publish: publish,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import without
+from ralphy.adapters.questions import step_key, without
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Snapshot, Status
 from ralphy.core.steps import BY_NAME
@@ -35,16 +35,16 @@ def redo_step(w: Workspace, step: str) -> str:
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step)
     moved = set_aside(w, w.feature.file(output))
-    files = {output: None} if s.tree.is_on_branch and moved else {}
-    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files)
+    files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
+    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **_unasked(w, [step_key(step)]))
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
 
 
-def _unasked(w: Workspace, stories: Sequence[str]) -> dict[str, bytes | None]:
-    """QUESTIONS.md without what was asked about these stories; nothing if nothing was."""
+def _unasked(w: Workspace, keys: Sequence[str]) -> dict[str, bytes | None]:
+    """QUESTIONS.md without what was asked about these stories and steps; nothing if nothing was."""
     before = after = read_text(w.feature.file("QUESTIONS.md"))
-    for story in stories:
-        after = without(after, story)
+    for key in keys:
+        after = without(after, key)
     return {"QUESTIONS.md": after.encode()} if after != before else {}
 
 

@@ -26,13 +26,14 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot
 from ralphy.core.split import split
 from ralphy.core.steps import BY_NAME
+from ralphy.engine.asking import ask
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import kept_commit, put_set_up_back, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
-from ralphy.engine.scan import secrets_in_document
+from ralphy.engine.scan import redacted, secrets_in_document
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 
@@ -52,11 +53,13 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Run the step's agent once and move in what it made, or note why not."""
     prepare_index(w, snapshot.tree.head)
     note_ignored(w)
-    remarks = revision(snapshot, decision.step)
-    with agent_run(w, decision, snapshot, remarks.text if remarks else "") as ran:
+    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot)) as ran:
         put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
-        why, digest = _why_not(ran)
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
+        if ran.claim.asks and ran.result.outcome.costs_an_attempt:
+            ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
+            return
+        why, digest = _why_not(ran)
         try:
             made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
             if made:
@@ -68,6 +71,14 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         else:
             _move_in(w, decision, snapshot, made, end)
             w.say(made.subject or f"{BY_NAME[decision.step].output} is there")
+
+
+def _what_people_said(d: RunAgent, s: Snapshot) -> str:
+    """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
+    remarks = revision(s, d.step)
+    sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
+    answers = [s.history.of(d.step, d.story).feedback, s.history.of("story", d.story).feedback if d.story else ""]
+    return "\n\n".join(part for part in (*answers, sent_back) if part)
 
 
 def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ralphy.adapters.files import read_regular, read_text
+from ralphy.adapters.files import read_regular, read_text, replace_file
 from ralphy.adapters.questions import asked, without
 from ralphy.core import decision as d
 from ralphy.core import stories
@@ -44,6 +44,9 @@ def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **mo
         commit_files(w, s, event, subject, {"prd.json": dump(prd.raw), **more})
     else:
         ensure_folder_files(w)
+        for name, data in more.items():
+            if data is not None:
+                replace_file(w.feature.file(name), data)
         w.store.save(prd)
 
 

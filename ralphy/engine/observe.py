@@ -12,7 +12,7 @@ from ralphy.adapters.documents import check_prd
 from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, read_marker
 from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
-from ralphy.adapters.questions import answers
+from ralphy.adapters.questions import answers, unanswered_steps
 from ralphy.core.errors import Conflict, InvalidInput
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.core.stories import canonical
@@ -35,6 +35,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     prd = committed_prd(w) if unfinished else w.store.load()
     artifacts = _artifacts(w)
     tree = _tree(w, prd, unfinished)
+    questions = read_text(w.feature.file("QUESTIONS.md")) if "QUESTIONS.md" in artifacts else ""
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
@@ -44,7 +45,8 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         has_prd_file=w.store.exists,
         artifacts=artifacts,
         markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
-        answers=answers(read_text(w.feature.file("QUESTIONS.md"))) if "QUESTIONS.md" in artifacts else (),
+        answers=answers(questions),
+        unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
         qa=_qa(w, artifacts) if review and not unfinished else None,
         unfinished=unfinished,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.questions import answers, asked, without
+from ralphy.adapters.questions import answers, asked, step_key, unanswered_steps, without
 from ralphy.core.model import Answer
 
 ONE = asked("", "US-001", "Sign in", "OAuth or passwords?\nI see both.")
@@ -20,7 +20,7 @@ def answered(text: str, story: str, said: str) -> str:
 
 def test_a_question_stands_in_a_section_of_its_own() -> None:
     assert ONE == (
-        "# Questions\n\nWrite behind `Answer:` and save; the story is taken up again.\n\n"
+        "# Questions\n\nWrite after `Answer:` and save; the story or step then resumes.\n\n"
         "## US-001: Sign in\n\n> OAuth or passwords?\n> I see both.\n\nAnswer:\n"
     )
     assert answers(ONE) == ()
@@ -33,6 +33,16 @@ def test_an_answer_is_read_story_by_story() -> None:
         Answer("US-001", "OAuth"),
         Answer("US-002", "there"),
     )
+
+
+def test_the_question_of_a_step_is_no_storys_even_one_of_that_name() -> None:
+    both = asked(asked("", "spec", "A story", "Which?"), step_key("spec"), "SPEC.md", "Who is it\nfor?")
+    assert unanswered_steps(both) == {"spec"} and answers(both) == ()
+    text = answered(both, "spec step", "everybody")
+    (answer,) = answers(text)
+    assert (answer.story, answer.step, answer.text, answer.question) == ("", "spec", "everybody", "Who is it\nfor?")
+    assert unanswered_steps(text) == frozenset()
+    assert "## spec: A story" in without(text, step_key("spec"))
 
 
 def test_a_question_asked_again_replaces_the_first() -> None:

@@ -352,3 +352,16 @@ def test_control_characters_of_a_title_never_reach_the_terminal(made: Make) -> N
     _, out, _ = call("status")
     assert "\x1b" not in out
     assert "\\x1b]0;x\\x07" in out
+
+
+def test_the_question_of_a_step_shows_in_why_and_status(made: Make) -> None:
+    project, call = made()
+    project.play(spec=[{"question": "One shop or many?"}])
+
+    code, _, err = call("loop")
+
+    assert code == 10 and "docs/features/login/QUESTIONS.md" in err
+    assert "the spec agent asks a question: answer it in QUESTIONS.md" in call("why")[1]
+    value = call.json("status")[1]
+    assert (value["status"], value["phase"]) == ("waiting", "SPECIFICATION")
+    assert "the spec agent asks a question" in value["next"]
