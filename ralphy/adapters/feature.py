@@ -19,6 +19,7 @@ NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
 ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
 NOT_COMMITTED = ("TASKS.md", *MARKERS)
+_DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
 _MARKER_BYTES = 64 * 1024
 _TICK_NS = 20_000_000
 
@@ -46,13 +47,11 @@ class Feature:
         return f"stories/{story_id}.md"
 
 
-def find(root: Path, features_dir: str, wanted: str | None, cwd: Path) -> Feature:
-    """The feature called `wanted`, or at that path; without a name, the only one there is.
+def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
+    """The feature called `wanted`, or at that path.
 
     Raises NotFound (naming what there is) and InvalidInput for names that are no names.
     """
-    if wanted is None:
-        return _only(root, features_dir)
     folder = root / features_dir / wanted
     if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
         if not folder.is_dir():
@@ -77,16 +76,6 @@ def _hint(root: Path, features_dir: str) -> str:
     return f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"'
 
 
-def _only(root: Path, features_dir: str) -> Feature:
-    found = list(listed(root, features_dir))
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise NotFound(f"there is no feature in {features_dir}/", hint=_hint(root, features_dir))
-    names = ", ".join(feature.name for feature in found[:10])
-    raise InvalidInput(f"there are {len(found)} features: say which one", hint=names)
-
-
 def _feature(root: Path, folder: Path) -> Feature:
     real, top = folder.resolve(), root.resolve()
     if not real.is_relative_to(top):
@@ -109,8 +98,13 @@ def listed(root: Path, features_dir: str) -> Iterator[Feature]:
         return
     for name in names:
         folder = root / features_dir / name
-        if NAME.fullmatch(name) and any((folder / file).exists() for file in ("PRD.md", "SPEC.md", "prd.json")):
+        if NAME.fullmatch(name) and any((folder / file).exists() for file in _DOCUMENTS):
             yield _feature(root, folder)
+
+
+def has_documents(feature: Feature) -> bool:
+    """Is there anything of the feature in its folder? Ignored files stay there after a switch to another branch."""
+    return any(feature.file(name).exists() for name in _DOCUMENTS)
 
 
 @dataclass(slots=True)

@@ -184,6 +184,12 @@ def resolve(repository: Repository, ref: str) -> str:
     return followed(repository.common_dir, ref)
 
 
+def has_checked_out(repository: Repository, branch: str) -> bool:
+    """Does a checkout of this repository, the main one or a linked worktree, stand on the branch?"""
+    heads = [repository.common_dir / "HEAD", *(repository.common_dir / "worktrees").glob("*/HEAD")]
+    return any(ref_text(head) == f"{SYMBOLIC}refs/heads/{branch}" for head in heads)
+
+
 def operation_in_progress(repository: Repository) -> str:
     """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")

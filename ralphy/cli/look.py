@@ -13,6 +13,7 @@ from ralphy.cli.output import error_body
 from ralphy.core.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
+    from ralphy.engine.features import Found
     from ralphy.engine.workspace import Workspace
 
 _WELCOME = """\
@@ -32,23 +33,21 @@ _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 @with_options
 def why(call: Invocation, feature: str | None) -> int:
     """Say the next decision and its reason in one sentence; nothing is touched."""
-    with call.workspace(feature) as workspace:
-        return explain(call, workspace)
+    found, workspace = _opened(call, feature)
+    with workspace:
+        return explain(call, workspace, found)
 
 
-def explain(call: Invocation, workspace: Workspace) -> int:
-    """The decision that a run would begin with."""
+def explain(call: Invocation, workspace: Workspace, found: Found | None = None) -> int:
+    """The decision that a run would begin with, on the branch where the feature was `found`."""
     from ralphy.cli.moments import moment
-    from ralphy.core.decide import decide
     from ralphy.core.decision import Rest
     from ralphy.core.forecast import what_is_left
-    from ralphy.engine.observe import observe
-    from ralphy.engine.status import ahead_of, iso
+    from ralphy.engine.status import ahead_of, decided, iso
     from ralphy.engine.view import phase_of
 
-    snapshot = observe(workspace)
-    decision = decide(snapshot, workspace.config)
-    kind, reason, until = type(decision).__name__, decision.reason, getattr(decision, "until", None)
+    snapshot, decision, reason = decided(workspace, found)
+    kind, until = type(decision).__name__, getattr(decision, "until", None)
     working = _working_on(workspace)
     if working and snapshot.unfinished:
         kind, until = "RunAgent", None
@@ -106,7 +105,7 @@ def bare(call: Invocation) -> int:
             sys.stderr.write(f"{context.parent.get_help()}\n\n")
         raise click.UsageError("no command was given")
     try:
-        if _features(call):
+        if call.features(call.repository()):
             return _status_all(call)
     except NotFound:
         pass  # not in a repository
@@ -134,21 +133,15 @@ def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
     return quick.with_work(value)
 
 
-def _features(call: Invocation) -> list[str]:
-    from ralphy.adapters.feature import listed
-
-    repository = call.repository()
-    return [f.name for f in listed(repository.root, call.settings(repository).config.project.features_dir)]
-
-
 def _status_all(call: Invocation) -> int:
     """A feature that cannot be looked at hides no other: its error is its line, and the exit code."""
     values, code = [], ExitCode.DONE
-    for name in _features(call):
+    for found in call.features(call.repository()):
         try:
-            values.append(standing(call, name))
+            values.append(standing(call, found.feature.name))
         except RalphyError as error:
-            values.append({"feature": name, "error": error_body(error.exit_code, str(error), error.hint)})
+            body = error_body(error.exit_code, str(error), error.hint)
+            values.append({"feature": found.feature.name, "error": body})
             code = code or error.exit_code
     text = "\n".join(_line(value) for value in values) or "no features"
     call.output.data(text, {"schema": "ralphy/status-all@1", "ok": code == ExitCode.DONE, "features": values})
@@ -159,7 +152,7 @@ def _line(v: dict[str, Any]) -> str:
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
     until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""
-    return f"{v['feature']:<24} {v['phase']:<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
+    return f"{v['feature']:<24} {quick.phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
 
 
 def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
@@ -167,14 +160,29 @@ def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
     from ralphy.adapters import status_view
     from ralphy.engine.status import status_of
 
-    with call.workspace(feature) as w:
+    found, w = _opened(call, feature)
+    with w:
         place = status_view.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
-        branch = str(w.store.load().raw.get("branchName") or w.feature_branch)
-        seen, around = place.seen(), quick.surroundings(place, branch)
+        base = found.base if found else ""
+        branch = found.branch if found else str(w.store.load().raw.get("branchName") or w.feature_branch)
+        seen, around = place.seen(), quick.surroundings(place, branch, base)
         story = (w.history.open_run or {}).get("story")
-        value = {**status_of(w), "working_on": _working_on(w), "working_story": story}
-        status_view.save(place, {**value, "surroundings": around, "breaker_open": _open_span(w, value)}, seen)
+        value = {**status_of(w, found), "working_on": _working_on(w), "working_story": story}
+        truth = {"surroundings": around, "breaker_open": _open_span(w, value), "is_only": feature is None}
+        status_view.save(place, {**value, **truth}, seen)
     return {**value, "running": quick.running_in(place)}
+
+
+def _opened(call: Invocation, name: str | None) -> tuple[Found | None, Workspace]:
+    """The feature wherever it is, and its workspace; no Found for a folder outside of the features'."""
+    from ralphy.engine.checkout import Checkout
+
+    repository = call.repository()
+    found = call.only(repository) if name is None else call.found(repository, name)
+    feature = found.feature if found and found.at else call.feature(repository, name)
+    if found and found.feature.path != feature.path:
+        found = None
+    return found, call.open(Checkout.of(repository), feature)
 
 
 def _open_span(w: Workspace, value: dict[str, Any]) -> list[float] | None:

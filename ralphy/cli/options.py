@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.output import Output
-from ralphy.core.errors import Conflict, NotFound
+from ralphy.core.errors import Conflict, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ralphy.core.config import Check, Config
     from ralphy.core.model import Snapshot
     from ralphy.engine.checkout import Checkout
+    from ralphy.engine.features import Found
     from ralphy.engine.workspace import Workspace
 
 # Options that stand on every command -> how many words they take after themselves.
@@ -46,6 +47,7 @@ class Invocation:
     flags: dict[str, object] = field(default_factory=dict)
     _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
+    _features: list[Found] | None = None
 
     @property
     def directory(self) -> Path:
@@ -85,19 +87,51 @@ class Invocation:
         accept(repository.root, found.loosening, os.environ)
 
     def feature(self, repository: Repository, name: str | None) -> Feature:
-        from ralphy.adapters.feature import find
+        """The feature called `name`; without a name, the only one that is open. Raises Conflict if it is elsewhere."""
+        from ralphy.adapters.feature import find, has_documents
+
+        if name is None:
+            return _if_here(self.only(repository))
+        try:
+            feature = find(repository.root, self._features_dir(repository), name, self.directory)
+        except NotFound:
+            if found := self.found(repository, name):
+                raise _elsewhere(found) from None
+            raise
+        if not has_documents(feature) and (found := self.found(repository, feature.name)):
+            return _if_here(found)
+        return feature
+
+    def found(self, repository: Repository, name: str) -> Found | None:
+        """The feature of that name and its life, wherever it is."""
+        return next((found for found in self.features(repository) if found.feature.name == name), None)
+
+    def only(self, repository: Repository) -> Found:
+        """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
+        from ralphy.engine.features import only_open
+
+        return only_open(self.features(repository), repository, self._features_dir(repository))
+
+    def features(self, repository: Repository) -> list[Found]:
+        """All features of the repository; looked up once."""
+        from ralphy.adapters.settings import load
+        from ralphy.engine.checkout import Checkout
+        from ralphy.engine.features import features_of
+
+        if self._features is None:
+            config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
+            checkout = Checkout.of(repository)
+            try:
+                self._features = features_of(checkout, config)
+            finally:
+                checkout.close()
+        return self._features
+
+    def _features_dir(self, repository: Repository) -> str:
         from ralphy.adapters.settings import load
 
-        config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
-        try:
-            return find(repository.root, config.project.features_dir, name, self.directory)
-        except NotFound as error:
-            branches = _branches_of(repository, config.git.branch_prefix, name)
-            if name and branches:
-                error.hint = f"it is on {branches[0]}: git switch {branches[0]}"
-            elif branches:
-                error.hint += f"; or go on with what is on a branch: git switch {branches[0]}"
-            raise
+        found = load(repository.root, None, env=os.environ, flags=self.flags, home=None)
+        return found.config.project.features_dir
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""
@@ -219,15 +253,22 @@ def leading(args: list[str]) -> int:
     return min(count, len(args))
 
 
-def _branches_of(repository: Repository, prefix: str, name: str | None) -> list[str]:
-    """The branches of the feature, or of all: a folder that is not in this checkout may be on its branch alone."""
-    from ralphy.adapters.git import GitError
+def _if_here(found: Found) -> Feature:
+    """The feature, if its documents are in this checkout."""
+    from ralphy.adapters.feature import has_documents
 
-    try:
-        found = repository.text("for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/{prefix}*")
-    except GitError:
-        return []
-    return [branch for branch in found.splitlines() if name is None or branch == f"{prefix}{name}"]
+    if found.at and not has_documents(found.feature):
+        raise _elsewhere(found)
+    return found.feature
+
+
+def _elsewhere(found: Found) -> RalphyError:
+    """Why a feature that is not in the checkout cannot be worked on here."""
+    name = found.feature.name
+    if found.has_branch:
+        return Conflict(f"{name} is on branch {found.branch}, which is not checked out",
+                        hint=f"git switch {found.branch}")  # fmt: skip
+    return Conflict(f"{name} is merged into {found.base}, and not in this checkout", hint=f"git switch {found.base}")
 
 
 def _nearest(word: str, names: list[str]) -> str:

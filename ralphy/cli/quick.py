@@ -76,7 +76,9 @@ def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     """The view of an earlier look, if everything is as it was then."""
     place = _place(where, feature)
     value = status_view.load(place) if place and not _is_left_open(place) else None
-    if not value or not place or value.pop("surroundings", None) != surroundings(place, value["branch"]):
+    if not value or not place or (value.pop("is_only", False) is False and feature is None):
+        return None
+    if value.pop("surroundings", None) != surroundings(place, value["branch"], value.get("base", "")):
         return None
     until, open_span = value["waiting_until"], value.pop("breaker_open", None)
     is_over = until is not None and until <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -91,7 +93,7 @@ def _is_left_open(place: status_view.Place) -> bool:
     return os.path.lexists(mark) and not running_in(place)
 
 
-def surroundings(place: status_view.Place, branch: str) -> list[Any]:
+def surroundings(place: status_view.Place, branch: str, base: str) -> list[Any]:
     """What else a view is true of: changed files, branches, unfinished operations, configuration outside."""
     status = _git_status(place.root)
     git_dir, common = place.git_dir, place.common_dir
@@ -103,7 +105,9 @@ def surroundings(place: status_view.Place, branch: str) -> list[Any]:
         *(os.path.join(*at) for at in ((home, "ralphy", "config.yaml"), (state, *_ACCEPTED))),
         *changed,
     ]
-    paths += [os.path.join(common, name) for name in (*_BRANCHES, f"refs/heads/{branch}")]
+    refs = (f"refs/heads/{branch}", f"refs/heads/{base}", f"refs/remotes/origin/{base}")
+    paths += [os.path.join(common, name) for name in (*_BRANCHES, *refs)]
+    paths.append(os.path.dirname(os.path.join(common, refs[0])))  # a branch that came or went may be a feature
     paths += [os.path.join(git_dir, name) for name in _OPERATIONS]
     paths.append(os.path.join(os.path.dirname(_lock(place)), f"intent-{place.name}.json"))
     settings = sorted([name, value] for name, value in os.environ.items() if name.startswith("RALPHY_"))
@@ -179,7 +183,7 @@ def _lock(place: status_view.Place) -> str:
 
 def status_text(v: dict[str, Any]) -> str:
     """The same for people."""
-    lines = [f"{v['feature']}: {v['phase']}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
+    lines = [f"{v['feature']}: {phase(v)}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
@@ -203,6 +207,11 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]
     return "\n".join(lines)
+
+
+def phase(v: dict[str, Any]) -> str:
+    """The phase as people read it."""
+    return "CLOSED" if v.get("life") == "merged" else str(v["phase"])
 
 
 def shown(iso: str) -> str:

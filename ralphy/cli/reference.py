@@ -56,9 +56,9 @@ _CLI_INTRO = """\
 
     ralphy COMMAND [FEATURE] [options]
 
-FEATURE is a folder of `docs/features/`, or the path of any folder with a prd.json; it may be left out when there is
-just one. STORY is the id of a story, or feature/id. Data goes to stdout; progress, questions and errors go to stderr.
-Without a terminal nothing ever asks.
+FEATURE is a folder of `docs/features/`, or the path of any folder with a prd.json; it may be left out when just one
+feature is open. STORY is the id of a story, or feature/id. Data goes to stdout; progress, questions and errors go to
+stderr. Without a terminal nothing ever asks.
 
 With `--json` every command prints one object (`logs`, `loop`, `start` and `watch`: an object a line) that names its
 `schema`; an error is such an object too, on stdout:

@@ -160,6 +160,10 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 
 def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     call.flags.update(_flags(limits))
+    if feature is None and (ended := _nothing_open(call)):
+        value = {"schema": "ralphy/loop@1", "ok": True, "reason": ended}
+        call.output.data(ended, value)
+        return ExitCode.DONE
     with call.workspace(feature) as workspace:
         until = _clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, last_step=last_step, accepts_red=limits["accept_red"])
@@ -169,6 +173,19 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
             return explain(call, workspace)
         call.require_trusted(workspace.repository)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
+
+
+def _nothing_open(call: Invocation) -> str:
+    """What to say where every feature is finished and none of them is the one checked out; "" in any other case."""
+    from ralphy.adapters.git import head_of
+
+    repository = call.repository()
+    features = call.features(repository)
+    here = head_of(repository)[0]
+    if not features or any(found.life.is_open or found.branch == here for found in features):
+        return ""
+    said = ", ".join(f"{found.feature.name} is {found.life.value}" for found in features[:10])
+    return f"nothing to do: {said}"
 
 
 def _clock_time(text: str | None, now: float) -> float | None:

@@ -14,6 +14,7 @@ from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
 from ralphy.core.ground import baseline, budget, circuit, ground, no_room, pause
 from ralphy.core.history import StoryHistory
+from ralphy.core.life import Life
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
 from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
@@ -57,8 +58,17 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Stop("a STOP file asks to end here")
 
 
+def _closed(s: Snapshot, _: Config) -> d.Decision | None:
+    """A merged feature is finished, whether its branch was kept or deleted."""
+    if s.life is not Life.MERGED or (s.tree.is_on_branch and s.tree.edited):
+        return None
+    return d.Done(f"{s.feature} is merged into {s.tree.base} and closed")
+
+
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
-    if s.tree.has_branch_elsewhere and not s.prd.stories and not s.tree.other_feature:
+    if s.tree.has_branch_elsewhere and not s.prd.stories:
+        if s.tree.other_feature:
+            return _one_at_a_time(s)
         return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
@@ -129,13 +139,17 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
     if tree.busy:  # a rebase leaves HEAD detached
         return ground(s)
     if tree.other_feature:
-        return d.Wait(f"this checkout is on the branch of feature {tree.other_feature}; one feature at a time is "
-                      f"worked on in a checkout. When it is finished: git switch {tree.base or 'BASE'}")  # fmt: skip
+        return _one_at_a_time(s)
     if tree.has_branch_elsewhere:
         return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
     if not tree.branch:
         return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)
     return ground(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
+
+
+def _one_at_a_time(s: Snapshot) -> d.Wait:
+    return d.Wait(f"this checkout is on the branch of feature {s.tree.other_feature}; one feature at a time is "
+                  f"worked on in a checkout. When it is finished: git switch {s.tree.base or 'BASE'}")  # fmt: skip
 
 
 def _answers(s: Snapshot, _: Config) -> d.Decision | None:
@@ -270,6 +284,7 @@ def _end_reason(s: Snapshot) -> str:
 _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
+    _closed,
     _inputs,
     _adoption,
     _pause,

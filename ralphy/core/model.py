@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ralphy.core.history import History
+from ralphy.core.life import Life
 
 Document = dict[str, Any]
 
@@ -213,7 +214,8 @@ class Tree:
 
     `dirty` lists changed code files, `edited` those of the feature folder; `busy` names a merge or rebase
     in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached;
-    `pushed` is the commit that the remote was last seen to have on the feature's branch.
+    `pushed` is the commit that the remote was last seen to have on the feature's branch; `behind` is the tip of the
+    feature's branch where it is not checked out and holds nothing that HEAD does not.
     """
 
     head: str
@@ -227,6 +229,7 @@ class Tree:
     has_branch_elsewhere: bool = False
     pushed: str = ""
     other_feature: str = ""
+    behind: str = ""
 
     @property
     def is_on_branch(self) -> bool:
@@ -293,6 +296,7 @@ class Snapshot:
     unfinished: str = ""
     free_mb: float = math.inf
     session: Session = field(default_factory=Session)
+    life: Life = Life.OPEN
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from ralphy.adapters import git
 from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import GitFiles
+from ralphy.adapters.merged import is_ancestor
 from ralphy.adapters.objects import Objects
 from ralphy.adapters.odd_files import run_wary
 from ralphy.adapters.ref_state import RefState
 from ralphy.adapters.warm_git import BlobWriter, RefMover
+from ralphy.core.model import Prd
 
 if TYPE_CHECKING:
     from ralphy.adapters.process import Supervisor
@@ -35,7 +37,8 @@ class Checkout:
     `modules` are the submodules with the commits that Ralphy's index records, `modules_noted` what they held.
     `git_files` are the files that steer git, `all_refs` reads the refs, `git_record` is the digest of what was noted
     of both on the disk; `said` is what is said once for all features,
-    `proxies` the ways out of closed sandboxes."""
+    `proxies` the ways out of closed sandboxes. `prds` has prd.json by its blob, `merged` whether one commit's work is
+    in another: neither ever changes."""
 
     repository: Repository
     objects: Objects
@@ -55,6 +58,9 @@ class Checkout:
     module_files: dict[str, tuple[tuple[int, ...] | None, bytes]] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
+    prds: dict[str, Prd | None] = field(default_factory=dict)
+    merged: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     _identity: str = ""
     _file_mode: bool | None = None
     _supervisor: Supervisor | None = None
@@ -78,6 +84,12 @@ class Checkout:
     def look_anew(self) -> None:
         """Forget what was seen: time has passed, and a person may have done anything."""
         self.clean_at, self.rows, self.ignored = "", None, None
+
+    def has_ancestor(self, commit: str, of: str) -> bool:
+        """Can `commit` be reached from `of`? Asked once."""
+        if (commit, of) not in self._ancestors:
+            self._ancestors[(commit, of)] = is_ancestor(self.repository, commit, of)
+        return self._ancestors[(commit, of)]
 
     def changed(self, features_dir: str) -> Rows:
         """(two-letter code, path) of everything that git status names outside of `features_dir`, "!!" for ignored."""

@@ -254,7 +254,7 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
     w.milestone("branch_intent_recorded")
     refresh = _start_index(w, paths, {})
     try:
-        w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, ""),))
+        w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
     except BaseException as error:
         _give_up(w, refresh, error)
         raise

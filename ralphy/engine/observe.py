@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ralphy.adapters import git
@@ -14,11 +15,13 @@ from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers, unanswered_steps
 from ralphy.core.errors import Conflict, InvalidInput
+from ralphy.core.life import Life, is_done, is_rejected, life_of
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.core.stories import canonical
 from ralphy.engine import submodules
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
+from ralphy.engine.features import base_of, places_of, prd_at
 from ralphy.engine.land import read_intent
 from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
@@ -52,7 +55,18 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         unfinished=unfinished,
         free_mb=free_mb(places(w)),
         session=w.session,
+        life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
     )
+
+
+def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact]) -> Life:
+    rejected = is_rejected(prd, lambda name: artifacts[name].digest if name in artifacts else "")
+    if tree.is_on_branch and not is_done(prd):
+        return Life.REJECTED if rejected else Life.IN_WORK
+    here = prd if w.store.exists else None
+    base = base_of(w.checkout, w.config, str(prd.workflow.get("base") or ""))
+    found = places_of(w.checkout, w.config, w.feature.path, tree.feature_branch, here, base)
+    return life_of(replace(found, is_rejected=rejected))
 
 
 def _artifacts(w: Workspace) -> dict[str, Artifact]:
@@ -99,8 +113,10 @@ def _tree(w: Workspace, prd: Prd, unfinished: str) -> Tree:
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     dirty, edited = changed_files(w, head, is_on_branch=branch == mine)
-    prefix = w.config.git.branch_prefix
-    others = branch.removeprefix(prefix) if branch.startswith(prefix) and branch != mine else ""
+    tip = git.resolve(w.repository, f"refs/heads/{mine}") if branch != mine else ""
+    is_behind = bool(tip and branch) and not git.has_checked_out(w.repository, mine) and (
+        w.checkout.has_ancestor(tip, head)
+    )  # fmt: skip
     return Tree(
         head=head,
         branch=branch,
@@ -111,9 +127,47 @@ def _tree(w: Workspace, prd: Prd, unfinished: str) -> Tree:
         edited=edited,
         busy=git.operation_in_progress(w.repository),
         pushed=_pushed(w, prd, mine),
-        has_branch_elsewhere=branch != mine and bool(git.resolve(w.repository, f"refs/heads/{mine}")),
-        other_feature=others,
+        has_branch_elsewhere=bool(tip) and not is_behind,
+        other_feature=_other_feature(w, branch, head, base) if branch != mine else "",
+        behind=tip if is_behind else "",
     )
+
+
+def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
+    """The feature as a commit has it: as if its branch were checked out, and nothing edited. Markers lie nowhere."""
+    prd = prd_at(w.checkout, commit, w.feature.path) or Prd.of({"userStories": []})
+    w.branch = str(prd.raw.get("branchName") or "")
+    base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
+    code = w.code_of(w.objects.tree_of(commit))
+    mine = w.feature_branch
+    tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=_pushed(w, prd, mine))
+    found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in ARTIFACTS}
+    report = found["QA_REPORT.md"]
+    return Snapshot(
+        feature=w.feature.name,
+        now=w.clock(),
+        prd=prd,
+        tree=tree,
+        history=w.history,
+        artifacts={name: Artifact(w.digests.of(data), 0) for name, data in found.items() if data and data.strip()},
+        baseline=_baseline(w, tree),
+        qa=parse_qa_report(report.decode("utf-8", "replace"), w.feature.in_repository("QA_REPORT.md"))
+        if report
+        else None,
+        free_mb=free_mb(places(w)),
+        session=w.session,
+        life=life,
+    )
+
+
+def _other_feature(w: Workspace, branch: str, head: str, base: str) -> str:
+    """The feature whose branch is checked out, unless all of its work is in the base: then it holds up nobody."""
+    prefix = w.config.git.branch_prefix
+    if not branch.startswith(prefix):
+        return ""
+    tip = git.resolve(w.repository, f"refs/heads/{base}") if base else ""
+    has_begun = prd_at(w.checkout, head, f"{w.config.project.features_dir}/{branch.removeprefix(prefix)}") is not None
+    return "" if tip and has_begun and w.checkout.has_ancestor(head, tip) else branch.removeprefix(prefix)
 
 
 def _pushed(w: Workspace, prd: Prd, branch: str) -> str:

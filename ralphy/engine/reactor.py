@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.adapters import git
+from ralphy.adapters.documents import USUAL_BASES
 from ralphy.adapters.feature import Feature, listed
 from ralphy.adapters.files import signature
 from ralphy.adapters.lock import Lock
@@ -31,6 +32,7 @@ from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace import Workspace
 
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
+_PLACES = ("heads", "remotes/origin")  # a merge into the base closes a feature, and may free the checkout for another
 _WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
 Ask = Callable[[Wait], None]
 Take = Callable[[str], bool]
@@ -177,7 +179,9 @@ class Watching:
         self._open: dict[str, tuple[Workspace, Report]] = {}
         self._seen: dict[str, int] = {}
         self._rests: dict[str, Rest | str] = {}
-        self._head: tuple[int, ...] | None = None
+        self._head: tuple[tuple[int, ...] | None, ...] | None = None
+        refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
+        self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
 
     def held(self) -> Iterator[Path]:
         """The folders of the features that wait at a gate."""
@@ -208,7 +212,7 @@ class Watching:
     def look(self, names: set[str] | None) -> None:
         """Reconcile what has changed: the named features, or all when nothing is named."""
         self._checkout.look_anew()
-        head = signature(self._repository.git_dir / "HEAD")
+        head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
         self._forget_what_is_gone()
         for feature in self._candidates(None if everything else names):

@@ -11,7 +11,8 @@ from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
 from ralphy.core.stories import shown_status, warnings_of
-from ralphy.engine.observe import observe
+from ralphy.engine.features import Found
+from ralphy.engine.observe import observe, observe_at
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 
@@ -19,10 +20,19 @@ SCHEMA = "ralphy/status@1"
 _STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)
 
 
-def status_of(w: Workspace) -> dict[str, Any]:
+def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
     """What `ralphy status --json` prints; nothing is touched."""
-    snapshot = observe(w)
-    return described(snapshot, decide(snapshot, w.config))
+    snapshot, decision, reason = decided(w, found)
+    return {**described(snapshot, decision), "next": reason}
+
+
+def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
+    """What comes next, and why: where the feature was `found`, if its newest state is not in the checkout."""
+    snapshot = observe_at(w, found.at, found.life) if found and found.at else observe(w)
+    decision = decide(snapshot, w.config)
+    if not found or not found.at or isinstance(decision, d.Done):
+        return snapshot, decision, decision.reason
+    return snapshot, decision, f"{decision.reason} (on {found.branch}: git switch {found.branch})"
 
 
 def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
@@ -32,6 +42,8 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "schema": SCHEMA,
         "ok": True,
         "feature": s.feature,
+        "life": s.life.value,
+        "base": s.tree.base,
         "phase": phase_of(decision, s),
         "status": _word(decision),
         "started_at": iso(history.started_at),

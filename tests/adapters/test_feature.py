@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "repo"
 
 
-def found(root: Path, wanted: str | None, cwd: Path | None = None) -> Feature:
+def found(root: Path, wanted: str, cwd: Path | None = None) -> Feature:
     return find(root, FEATURES, wanted, cwd or root)
 
 
@@ -61,17 +61,6 @@ def test_the_features_folder_goes_before_a_folder_of_the_same_name(root: Path) -
     (root / "login").mkdir()
     assert found(root, "login").path == "docs/features/login"
     assert found(root, "./login").path == "login"
-
-
-def test_without_a_name_the_only_feature_is_meant(root: Path) -> None:
-    with pytest.raises(InvalidInput, match="2 features") as caught:
-        found(root, None)
-    assert caught.value.hint == "login, search"
-    (root / FEATURES / "search" / "PRD.md").unlink()
-    assert found(root, None).name == "login"
-    (root / FEATURES / "login" / "PRD.md").unlink()
-    with pytest.raises(NotFound, match="no feature in docs/features/"):
-        found(root, None)
 
 
 @pytest.mark.parametrize(

@@ -266,8 +266,13 @@ def test_a_feature_that_is_on_its_branch_alone_is_found_there(made: Make) -> Non
     call("loop")
     project.git("switch", "--quiet", "main")
     shutil.rmtree(project.folder, ignore_errors=True)
-    assert call("status", "login")[2].splitlines()[1] == "  hint: it is on ralph/login: git switch ralph/login"
-    assert call("status")[2].splitlines()[1].endswith("; or go on with what is on a branch: git switch ralph/login")
+    for words in (("loop", "login"), ("loop",), ("approve", "login")):
+        code, _, err = call(*words)
+        assert (code, err.splitlines()) == (4, [
+            "ralphy: login is on branch ralph/login, which is not checked out",
+            "  hint: git switch ralph/login",
+        ]), words  # fmt: skip
+    assert call.json("status", "login")[1]["tasks_completed"] == 2
 
 
 def test_the_usage_of_the_bare_command_is_one_line_without_gaps(made: Make) -> None:
@@ -305,7 +310,7 @@ def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: M
 
 def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, call = made(*TWO)
-    monkeypatch.setattr("ralphy.engine.observe.observe", lambda _: 1 / 0)
+    monkeypatch.setattr("ralphy.engine.status.observe", lambda _: 1 / 0)
     code, _, err = call("why")
     assert (code, err.splitlines()[0]) == (1, "ralphy: unexpected: ZeroDivisionError: division by zero")
     assert "Traceback" not in err

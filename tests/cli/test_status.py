@@ -306,7 +306,8 @@ def test_a_worktree_has_its_own_view(made: Make, tmp_path: Path) -> None:
     project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"), "main")
     elsewhere = Call(tmp_path / "tree", call.capfd)
     (tmp_path / "tree" / FOLDER).mkdir(parents=True)
-    (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps({"userStories": list(TWO)}))
+    prd = {"branchName": "ralph/another", "userStories": list(TWO)}
+    (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps(prd))
     assert elsewhere.json("status")[1]["tasks_completed"] == 0
     assert elsewhere.json("status")[1]["tasks_completed"] == 0
     assert call.json("status")[1]["tasks_completed"] == 1

@@ -11,6 +11,7 @@ from ralphy.core import decision as d
 from ralphy.core.config import Config, Gates, Limits, Models, Timeouts
 from ralphy.core.decide import decide
 from ralphy.core.errors import ExitCode
+from ralphy.core.life import Life
 from ralphy.core.model import Baseline, Prd, Snapshot
 from tests.core.building import (
     FEATURE,
@@ -108,6 +109,16 @@ RULES: dict[str, Situation] = {
     "the folder is on the branch that is not checked out": (
         unspecified(tree=on_main(has_branch_elsewhere=True)), d.Halt, "git switch ralph/login",
         {"exit_code": ExitCode.CONFLICT},
+    ),
+    "while another feature has the checkout, the work is waited for on its branch": (
+        unspecified("PRD.md", tree=on_main(has_branch_elsewhere=True, other_feature="shop")), d.Wait,
+        "one feature at a time", {},
+    ),
+    "a merged feature is closed, whatever is in its folder": (
+        unspecified("PRD.md", tree=on_main(), life=Life.MERGED), d.Done, "login is merged into main and closed", {},
+    ),
+    "what a person edits in a merged feature on its branch is adopted first": (
+        snapshot(tree=tree(edited=("docs/features/login/PRD.md",)), life=Life.MERGED), d.Adopt, "PRD.md", {},
     ),
     # a merge, and edits by hand
     "a merge on the branch stops everything": (

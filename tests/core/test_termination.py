@@ -17,6 +17,7 @@ from ralphy.core.config import Config, Gates, Limits
 from ralphy.core.decide import decide
 from ralphy.core.errors import EXIT_MEANINGS
 from ralphy.core.history import History
+from ralphy.core.life import Life
 from ralphy.core.model import (
     Answer,
     Artifact,
@@ -132,6 +133,7 @@ trees = st.builds(
     busy=few(["", "", "a merge"]),
     has_branch_elsewhere=st.booleans(),
     other_feature=few(["", "", "other"]),
+    behind=few(["", "tip"]),
 )
 reports = st.none() | st.builds(
     QaReport, few(["pass", "fail"]), st.lists(st.builds(Finding, few(["major", "minor"]), st.just("x"))).map(tuple)
@@ -164,6 +166,7 @@ snapshots = st.builds(
     qa=reports,
     unfinished=few(["", "", "", "a run ended without a word"]),
     session=sessions,
+    life=st.sampled_from(Life),
 )
 configs = st.builds(
     Config,

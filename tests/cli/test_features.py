@@ -1,0 +1,167 @@
+"""The life of features as people meet it: several of them, finished, merged, squashed, on branches and on main."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Call, Heard, Make
+from tests.engine.building import PATIENCE_S, Project, story, works
+
+AUTO = {"spec": "auto", "qa": "auto"}
+ONE = story("US-001")
+
+
+def begin(project: Project, name: str, *stories: dict[str, Any]) -> Project:
+    """Another feature of the same repository, with a hand-written prd.json."""
+    other = Project(project.repo, f"docs/features/{name}", project.scenario, project.env)
+    other.plan(*(stories or (ONE,)))
+    return other
+
+
+def merge(project: Project, how: str) -> None:
+    """Take the finished feature's branch into main, as people and forges do, and stand on main."""
+    project.git("switch", "--quiet", "main")
+    if how.startswith("squash"):
+        project.git("merge", "--quiet", "--squash", project.branch)
+        project.git("commit", "--quiet", "-m", "feat: login (#1)")
+    else:
+        project.git("merge", "--quiet", "--no-ff", "-m", "Merge login", project.branch)
+    if "deleted" in how:
+        project.git("branch", "-D", project.branch)
+
+
+@pytest.fixture
+def finished(made: Make) -> tuple[Project, Call]:
+    """The feature login, ended on its branch, which is checked out."""
+    project, call = made(ONE, gates=AUTO)
+    project.play(stories={"*": [{"write": {"src/{{feature}}.py": "DONE = 1\n"}}]})
+    assert call("loop")[0] == 0
+    return project, call
+
+
+def lives(call: Call) -> dict[str, str]:
+    return {value["feature"]: value["life"] for value in call.json("status", "--all")[1]["features"]}
+
+
+@pytest.mark.parametrize("how", ["merge, deleted", "squash"])
+def test_a_merged_feature_is_closed_and_the_next_one_needs_no_name(finished: tuple[Project, Call], how: str) -> None:
+    project, call = finished
+    assert lives(call) == {"login": "published"}
+    merge(project, how)
+    assert lives(call) == {"login": "merged"}
+    assert call("status", "--all")[1].split()[:3] == ["login", "CLOSED", "1/1"]
+    before = project.git("for-each-ref", "refs/heads")
+    code, out, _ = call("loop")
+    assert (code, out) == (0, "nothing to do: login is merged\n")
+    assert project.git("for-each-ref", "refs/heads") == before
+    begin(project, "settings")
+    assert call("loop")[0] == 0
+    assert project.git("branch", "--show-current") == "ralph/settings"
+    assert lives(call) == {"login": "merged", "settings": "published"}
+
+
+def test_watch_leaves_a_merged_feature_alone_and_goes_on_with_the_next(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    merge(project, "merge, deleted")
+    assert call("why", "login")[1] == "ends: login is merged into main and closed\n"
+    assert call("loop", "login")[0] == 0
+    begin(project, "settings")
+    with project.start("watch") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("login: login is merged into main and closed")
+        heard.until("settings: all stories are verified")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    assert project.git("branch", "--list", project.branch) == ""
+    assert "start of ralph/login" not in project.git("log", "--format=%s", "main..ralph/settings")
+
+
+def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    landed = project.commit_of("US-001")
+    merge(project, "merge")
+    project.git("revert", "--no-edit", landed)
+    assert lives(call) == {"login": "open"}
+    assert call("loop")[0] == 0
+    assert project.git("branch", "--show-current") == project.branch
+    assert (project.repo / "src" / "login.py").exists()
+
+
+def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    merge(project, "merge, deleted")
+    prd = project.prd()
+    project.write("prd.json", json.dumps({**prd, "userStories": [*prd["userStories"], story("US-002")]}))
+    project.play(stories={"*": [works()]})
+    assert lives(call) == {"login": "open"}
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
+
+
+def test_from_main_status_shows_what_is_on_branches(made: Make) -> None:
+    project, call = made(ONE)
+    assert call("loop")[0] == 10
+    project.git("switch", "--quiet", "main")
+    for words in (("status", "login"), ("status",)):
+        value = call.json(*words)[1]
+        assert (value["phase"], value["life"], value["tasks_completed"]) == ("AWAITING_QA_VALIDATION", "in_work", 1)
+        assert value["next"].endswith("(on ralph/login: git switch ralph/login)")
+    assert call("status", "--all")[1].startswith("login                    AWAITING_QA_VALIDATION     1/1")
+    code, _, err = call("loop")
+    assert (code, err.splitlines()[-1]) == (4, "  hint: git switch ralph/login")
+    assert call("loop", "login")[0] == call("approve", "login")[0] == 4
+
+
+def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(made: Make) -> None:
+    project, call = made(ONE)
+    assert call("loop")[0] == 10
+    project.git("switch", "--quiet", "main")
+    begin(project, "settings")
+    assert lives(call) == {"login": "in_work", "settings": "open"}
+    code, _, err = call("loop")
+    assert code == 3
+    assert err.splitlines() == [
+        "ralphy: 2 features are open: login, settings",
+        "  hint: name one: ralphy loop login (make loop FEATURE=login)",
+    ]
+    assert call("status")[0] == 3
+
+
+def test_a_finished_feature_that_is_not_merged_yet_needs_no_name_beside_it(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    project.git("switch", "--quiet", "main")
+    begin(project, "settings")
+    assert call.json("status")[1]["feature"] == "settings"
+    assert lives(call) == {"login": "published", "settings": "open"}
+
+
+def test_a_rejected_feature_is_not_open(made: Make) -> None:
+    project, call = made(gates={"spec": "human", "qa": "human"})
+    assert call("loop")[0] == 10
+    (project.folder / "REJECTED").touch()
+    assert call("loop")[0] == 11
+    assert lives(call) == {"login": "rejected"}
+    begin(project, "settings")
+    assert call("loop")[0] == 10
+    assert project.git("branch", "--show-current") == "ralph/settings"
+
+
+def test_a_branch_in_another_worktree_is_not_moved(made: Make, tmp_path: Path) -> None:
+    project, call = made(ONE)
+    project.git("worktree", "add", "--quiet", "-b", project.branch, str(tmp_path / "other"))
+    tip = project.git("rev-parse", project.branch)
+    assert call("loop")[0] == 4
+    assert project.git("rev-parse", project.branch) == tip
+
+
+@pytest.mark.xfail(strict=True, reason="lanes: a finished feature holds the checkout until a person switches branches")
+def test_two_features_in_one_night(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    begin(project, "settings")
+    assert call("loop")[0] == 0
+    assert lives(call) == {"login": "published", "settings": "published"}
