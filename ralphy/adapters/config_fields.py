@@ -104,6 +104,8 @@ RULES: Mapping[str, Rule] = {
     "verify.skipped_tests": _FINDING,
     "verify.emptied_tests": _FINDING,
     "verify.fewer_assertions": _FINDING,
+    "verify.unskipped_tests": _FINDING,
+    "verify.reworded_tests": _FINDING,
     "verify.runner_config": _FINDING,
     "verify.edited_checks": _FINDING,
     "safety.secret_scan": Rule('"auto", "block", "warn" or "off"', choices=("auto", "block", "warn", "off")),

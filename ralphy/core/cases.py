@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from ralphy.core import silencers
 from ralphy.core.asserting import FUNCTION, Function, Helpers, assertions, ends, names_in
+from ralphy.core.silencers import Aliases
 from ralphy.core.vacuous import last_name
 
 
@@ -19,7 +21,9 @@ class Case:
     """A test as it is written. `asserts` are its effective assertions, normalised; `shapes` the same without values.
 
     `calls` names what it calls, `body` is the whole of it, `is_skipped` says that its own text takes it out, `may_fail`
-    that it is expected to fail, whatever happens.
+    that it is expected to fail, whatever happens. `silencers` are what may keep it from running or from counting (also
+    an import that may be missing), `awake` is the test without those in its own body, if there are any, and `wording`
+    what a silenced test asserts, as a person reads it.
     """
 
     path: str
@@ -30,6 +34,9 @@ class Case:
     calls: frozenset[str] = frozenset()
     is_skipped: bool = False
     may_fail: bool = False
+    silencers: frozenset[str] = frozenset()
+    awake: Case | None = None
+    wording: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:
@@ -46,16 +53,18 @@ class _Marks:
 
     is_skipped: bool = False
     may_fail: bool = False
+    silencers: frozenset[str] = frozenset()
+    aliases: Aliases = field(default_factory=dict)
 
     def within(self, node: Function | ast.ClassDef) -> _Marks:
         return self.joined(node.decorator_list)
 
     def joined(self, marks: Sequence[ast.expr]) -> _Marks:
-        is_skipped = self.is_skipped or any(names_in(mark) & _SKIP_MARKS for mark in marks)
-        return _Marks(is_skipped, self.may_fail or any(map(_excuses, marks)))
+        is_skipped = self.is_skipped or any(names_in(mark) & silencers.MARKS for mark in marks)
+        return replace(self, is_skipped=is_skipped, may_fail=self.may_fail or any(map(_excuses, marks)),
+                       silencers=self.silencers.union(silencers.of_marks(marks, self.aliases)))  # fmt: skip
 
 
-_SKIP_MARKS = frozenset(("skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure"))
 _VALUES = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Subscript, ast.UnaryOp)
 _EXCUSES = frozenset(("xfail", "expectedFailure"))
 _HELD_BACK = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -79,7 +88,9 @@ def python_cases(path: str, tree: ast.Module, shared: Helpers) -> Iterator[Case]
     """The functions and methods of a module that look like tests."""
     helpers = {**shared, **functions_of([tree])}
     try:
-        yield from _cases(path, tree.body, "", helpers, _around(_Marks(), tree.body))
+        yield from _cases(
+            path, tree.body, "", helpers, _around(_Marks(aliases=silencers.aliases_of(tree.body)), tree.body)
+        )
     except RecursionError:
         return
 
@@ -111,10 +122,18 @@ def is_named_test(node: Function) -> bool:
 
 def _case(path: str, node: Function, name: str, helpers: Helpers, marks: _Marks) -> Case:
     found = list(assertions(node, helpers))
-    calls = frozenset(last_name(call) for call in ast.walk(node) if isinstance(call, ast.Call)) - {""}
+    parts = [*node.body, node.args, *(mark for mark in node.decorator_list if last_name(mark) not in silencers.MARKS)]
+    calls = frozenset(last_name(n) for part in parts for n in ast.walk(part) if isinstance(n, ast.Call)) - {""}
     body = "\n".join(ast.dump(statement) for statement in node.body if not _is_text(statement))
     asserts, shapes = tuple(map(ast.dump, found)), tuple(map(_shape, found))
-    return Case(path, name, body, asserts, shapes, calls, marks.is_skipped, marks.may_fail)
+    case = Case(path, name, body, asserts, shapes, calls, marks.is_skipped, marks.may_fail)
+    silent = marks.silencers.union(silencers.of_body(node.body))
+    if not silent:
+        return case
+    bare = silencers.awake(node)
+    awake = _case(path, bare, name, helpers, _Marks()) if bare else None
+    asked = list(assertions(bare, helpers)) if bare else found
+    return replace(case, silencers=silent, awake=awake, wording=tuple(map(ast.unparse, asked)))
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -138,10 +157,10 @@ def _around(marks: _Marks, body: Sequence[ast.stmt]) -> _Marks:
                 several = node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else [node.value]
                 marks = marks.joined(several)
             if "__test__" in targets and isinstance(node.value, ast.Constant) and not node.value.value:
-                marks = _Marks(True, marks.may_fail)
+                marks = replace(marks, is_skipped=True, silencers=marks.silencers | {"__test__"})
         elif ends(node):
-            marks = _Marks(True, marks.may_fail)
-    return marks
+            marks = replace(marks, is_skipped=True)
+    return replace(marks, silencers=marks.silencers.union(silencers.of_body(body)))
 
 
 def _shape(node: ast.AST) -> str:

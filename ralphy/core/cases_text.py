@@ -12,13 +12,17 @@ from ralphy.core.reached_text import reached
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`test` finds where a test begins, its name as `name`; `skip` what takes one out, `skip_all` a whole file."""
+    """`test` finds where a test begins, its name as `name`; `skip` what takes one out, `skip_all` a whole file.
+
+    `silencer` finds all that may take one out, also where a condition says when.
+    """
 
     endings: tuple[str, ...]
     test: re.Pattern[str]
     asserts: re.Pattern[str]
     skip: re.Pattern[str]
     skip_all: re.Pattern[str]
+    silencer: re.Pattern[str]
 
 
 _VACUOUS = re.compile(
@@ -46,6 +50,9 @@ LANGUAGES = (
                    r"|\bskip: ?true"),
         re.compile(r"^[ \t]*(?:xdescribe|(?:describe|suite)\.skip)\b"
                    r"|^[ \t]*(?:(?:it|test|describe)\.only|f(?:it|describe))\b", re.M),
+        re.compile(r"^[ \t]*(?:x(?:it|test|specify)|(?:it|test|specify)\.(?:skip|todo|fixme|fails|failing)\w*)"
+                   r"|\b(?:it|test|specify)\.(?:skipIf|runIf|if)\([^()\n]*\)"
+                   r"|\b(?:skip|todo)\s*:\s*(?:[\w.!]+|['\"`])|\b(?:t|ctx|context|this)\.(?:skip|todo)\("),
     ),
     Language(
         (".go",),
@@ -53,6 +60,7 @@ LANGUAGES = (
         re.compile(r"\bt\.(?:Error|Fatal|Fail)\w*\(|\b(?:assert|require|is|qt)\.\w+\("),
         re.compile(r"\bt\.Skip(?:Now|f)?\("),
         re.compile(r"^//go:build\b.*\bignore\b|^// \+build ignore", re.M),
+        re.compile(r"(?:\bif [^\n{]*\{\s*)?\bt\.Skip(?:Now|f)?\("),
     ),
     Language(
         (".rs",),
@@ -60,6 +68,7 @@ LANGUAGES = (
         re.compile(r"\b(?:debug_)?assert\w*!|\bpanic!|\.unwrap\(\)|\bmatches!"),
         re.compile(r"#\[ignore\b"),
         re.compile(r"^#!\[cfg\(any\(\)\)\]", re.M),
+        re.compile(r"#\[(?:cfg_attr\([^\]]*)?\bignore\b"),
     ),
 )  # fmt: skip
 
@@ -76,10 +85,11 @@ def text_cases(path: str, text: str) -> Iterator[Case]:
         return
     plain = _COMMENT.sub(_kept, text)
     begins = list(language.test.finditer(plain))
-    is_out = bool(language.skip_all.search(plain))
+    is_out = language.skip_all.search(plain)
+    around = frozenset([_one_line(is_out[0])] if is_out else ())
     ends = [*(found.start() for found in begins[1:]), len(plain)]
     for found, end in zip(begins, ends, strict=False):
-        yield _case(language, path, found["name"], plain[found.start() : end], is_out=is_out)
+        yield _case(language, path, found["name"], plain[found.start() : end], around)
 
 
 def _kept(comment: re.Match[str]) -> str:
@@ -87,16 +97,22 @@ def _kept(comment: re.Match[str]) -> str:
     return comment[0] if "//go:build" in comment[0] or "+build" in comment[0] else ""
 
 
-def _case(language: Language, path: str, name: str, body: str, *, is_out: bool) -> Case:
+def _case(language: Language, path: str, name: str, body: str, around: frozenset[str]) -> Case:
     live = reached(body).splitlines()
     lines = [" ".join(line.split()) for line in live if language.asserts.search(_VALUE.sub("_", line))]
     asserts = tuple(_from_assertion(language, line) for line in lines if not _VACUOUS.search(line))
     head = body.partition("{")[2]
     calls = frozenset(_CALL.findall(head)) - _WORDS
     shapes = tuple(_VALUE.sub("_", line) for line in asserts)
-    is_skipped = is_out or bool(language.skip.search(body))
-    may_fail = bool(_EXCUSED.match(body))
-    return Case(path, name, " ".join(head.split()), asserts, shapes, calls, is_skipped, may_fail)
+    is_skipped = bool(around or language.skip.search(body))
+    silencers = around.union(map(_one_line, language.silencer.findall(body)))
+    wording = asserts if silencers else ()
+    return Case(path, name, " ".join(head.split()), asserts, shapes, calls, is_skipped, bool(_EXCUSED.match(body)),
+                silencers, wording=wording)  # fmt: skip
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _from_assertion(language: Language, line: str) -> str:

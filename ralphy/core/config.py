@@ -141,6 +141,8 @@ class Verify:
     skipped_tests: str = "reject"
     emptied_tests: str = "reject"
     fewer_assertions: str = "flag"
+    unskipped_tests: str = "reject"
+    reworded_tests: str = "flag"
     runner_config: str = "reject"
     edited_checks: str = "flag"
 

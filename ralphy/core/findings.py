@@ -17,6 +17,8 @@ class Kind(Enum):
     SKIPPED = "skipped_tests"
     EMPTIED = "emptied_tests"
     FEWER = "fewer_assertions"
+    UNSKIPPED = "unskipped_tests"
+    REWORDED = "reworded_tests"
     RUNNER = "runner_config"
     EDITED = "edited_checks"
 
@@ -27,9 +29,12 @@ _SAID = {
     Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
     Kind.EMPTIED: ("tests assert nothing any more", "restore what they assert"),
     Kind.FEWER: ("tests assert less than before", "restore what they assert"),
+    Kind.UNSKIPPED: ("tests that were skipped run now, but fail as they were written",
+                     "restore what they expect, and make the code do it"),
+    Kind.REWORDED: ("tests that are skipped expect something else now", "restore what they expect"),
     Kind.RUNNER: ("what the test runner does was changed", "take that back"),
     Kind.EDITED: ("what a check runs was edited", "take that back"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

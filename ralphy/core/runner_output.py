@@ -79,8 +79,8 @@ RUNNERS = (
         re.compile(r"^(?:ℹ|#) (?:pass|fail|skipped|todo) \d+$", re.M),
         _patterns(passed=r"pass (\d+)", failed=r"fail (\d+)", skipped=r"(?:skipped|todo) (\d+)"),
         _patterns(passed=rf"^ *(?:✔|ok \d+ -) (?!.* # (?:SKIP|TODO))(.+?){_TIME}$",
-                  failed=rf"^ *(?:✖|not ok \d+ -) (?!failing tests:)(.+?){_TIME}$",
-                  skipped=rf"^ *(?:﹣|ok \d+ -) (.+?){_TIME} # (?:SKIP|TODO).*$"),
+                  failed=rf"^ *(?:✖|not ok \d+ -) (?!failing tests:|.* # (?:SKIP|TODO))(.+?){_TIME}$",
+                  skipped=rf"^ *(?:﹣|✔|✖|⚠|(?:not )?ok \d+ -) (.+?){_TIME} # (?:SKIP|TODO).*$"),
         is_summed=True,
     ),
     Runner(

@@ -10,6 +10,8 @@ from ralphy.core.cases import Case
 from ralphy.core.listing import FAILED, PASSED, Listing
 
 RAN = (PASSED, FAILED)
+# Entries of a runner that stand for several tests: what they stood for is known by the text of the tests.
+_FOR_SEVERAL = frozenset(("setUpModule", "setUpClass"))
 _GO_SUBTEST = re.compile(r"(?:Test|Fuzz|Example)\w*/")
 
 
@@ -45,6 +47,11 @@ class Key:
         return next((self.name[len(m) :] for m in modules if f"{self.name}.".startswith(f"{m}.")), self.name)
 
     @property
+    def is_for_several(self) -> bool:
+        """Is it a whole module or class that was skipped, and no test?"""
+        return bool(self.path) and (not self.own_name or self.short in _FOR_SEVERAL or "ModuleSkipped" in self.name)
+
+    @property
     def short(self) -> str:
         return self.name.rsplit(".", 1)[-1] if self.path else last_part(self.name)
 
@@ -64,6 +71,7 @@ class Runs:
     out: Counter[Key] = field(default_factory=Counter)
     names: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
     short: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
+    paths: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, listing: Listing) -> Runs:
@@ -74,8 +82,24 @@ class Runs:
             runs.names[key].append(test)
         for key in runs.names:
             runs.short[key.short].append(key)
+            runs.paths.add(key.path)
         return runs
+
+    def total(self, key: Key) -> int:
+        """How often a test is listed, whether it ran or not."""
+        return self.ran[key] + self.out[key]
 
     def times(self, case: Case) -> int:
         """How often a written test ran."""
         return sum(self.ran[key] for key in self.short.get(case.short, ()) if key.means(case))
+
+    def has_file(self, path: str) -> bool:
+        """Is any test of a file of the repository listed? The runner may stand in a folder of its own."""
+        return path in self.paths or any(place and path.endswith(f"/{place}") for place in self.paths)
+
+    def is_listed(self, case: Case) -> bool:
+        """Is a written test listed, by its name or with the whole of its module or class?"""
+        return any(key.means(case) or (key.is_for_several and key.is_at(case.path)) for key in self._about(case))
+
+    def _about(self, case: Case) -> list[Key]:
+        return [*self.short.get(case.short, ()), *(key for key in self.out if key.is_for_several)]

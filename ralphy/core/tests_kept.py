@@ -1,4 +1,5 @@
-"""Are the tests still all there? What ran before must still run and pass, under its name or another one.
+"""Are the tests still all there? What ran before must still run and pass, under its name or another one; what was
+skipped or expected to fail must still exist (`SkippedTests`).
 
 Two sources: the listings of the runner before and after (`Listing`), and the tests as they are written in the changed
 files (`Case`). With listings their word counts, and the text only tells a renamed, moved or merged test from a
@@ -16,6 +17,7 @@ from ralphy.core.findings import Finding, Kind
 from ralphy.core.homes import Homes, Sources, holds, resembles, weakness
 from ralphy.core.listing import Listing, merged
 from ralphy.core.runs import RAN, Key, Runs, last_part
+from ralphy.core.tests_skipped import SkippedTests
 from ralphy.core.written import Written
 
 # Of Python, what a runner collects by itself: a helper beside the tests may have any name.
@@ -29,8 +31,10 @@ def compare(before: Listing | None, after: Listing | None, sources: Sources, rem
         ran, runs = Runs.of(before), Runs.of(after)
         found = [*_by_name(before, after, sources, removes), *_weakened(sources, removes, ran)]
         found += [*_excused(sources, removes, ran, runs), *_unwritten(sources, removes, ran, runs)]
-        return [*found, *_by_text(beyond, removes), *_weakened(beyond, removes, None)]
+        found += [*_by_text(beyond, removes), *_weakened(beyond, removes, None)]
+        return list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, ran, runs), removes)]))
     found = [*_by_text(sources, removes), *_weakened(sources, removes, None)]
+    found = list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, None, None), removes)]))
     if before and after and not found:
         found = list(_by_count(before, after, sources, removes))
     return found
@@ -53,6 +57,10 @@ def compare_each(
         else:
             found += _by_count(was, now, sources, removes)
     return list(dict.fromkeys(found))
+
+
+def _skipped(tests: SkippedTests, removes: Sequence[str]) -> Iterator[Finding]:
+    return (found for case, found in tests.findings() if not may_go(case.shown, removes))
 
 
 def _only(listing: Listing, places: frozenset[str]) -> Listing:
@@ -92,32 +100,55 @@ def may_go(test: str, removes: Iterable[str]) -> bool:
 def _by_name(
     before: Listing, after: Listing, sources: Sources, removes: Sequence[str], everywhere: Runs | None = None
 ) -> Iterator[Finding]:
-    """What ran before and does not now; `everywhere` is what runs in any check, if `after` is one of several."""
+    """What was listed before and is not now, or ran and does not; `everywhere` is what runs in any check, if `after` is
+    one of several."""
     old, new = Runs.of(before), Runs.of(after)
     homes = Homes(sources, old, everywhere or new)
-    for key, times in old.ran.items():
+    for key in old.names:
         names = [name for name in old.names[key] if not may_go(name, removes)]
-        if not names or new.ran[key] >= times:
+        has_run_less, is_fewer = new.ran[key] < old.ran[key], new.total(key) < old.total(key)
+        if not names or not (has_run_less or is_fewer):
             continue
-        if new.out[key] > old.out[key]:
+        if has_run_less and new.out[key] > old.out[key]:
             out = next(name for name in new.names[key] if after.tests[name] not in RAN)
             reason = after.reasons.get(out, "")
             yield Finding(Kind.SKIPPED, f"{out} ({reason})" if reason else out)
-        elif new.ran[key]:
-            yield from _fewer_cases(key, times, new, [name for name in names if name not in after.tests])
-        elif not key.path and not homes.is_written(key):
-            # Its name is made while it runs: known again by number alone.
-            yield from (Finding(Kind.REMOVED, name) for name in names if after.ran < before.ran)
-        elif homes.is_unchanged(key):
-            yield Finding(Kind.RUNNER, f"{names[0]} is there and is not run any more")
-        elif not homes.has(key, times):
-            yield from (Finding(Kind.REMOVED, name) for name in names)
+        elif new.ran[key] or (new.out[key] and not old.ran[key]):
+            gone = [name for name in names if name not in after.tests]
+            yield from _fewer_cases(key, old.total(key), new, gone)
+        elif old.ran[key]:
+            yield from _ran_no_more(key, names, homes, old.ran[key], are_fewer=after.ran < before.ran)
+        else:
+            are_fewer = after.collected < before.collected
+            yield from _listed_no_more(key, names, homes, everywhere or new, are_fewer=are_fewer)
+
+
+def _ran_no_more(key: Key, names: Sequence[str], homes: Homes, times: int, *, are_fewer: bool) -> Iterator[Finding]:
+    if not key.path and not homes.is_written(key):
+        # Its name is made while it runs: known again by number alone.
+        yield from (Finding(Kind.REMOVED, name) for name in names if are_fewer)
+    elif homes.is_unchanged(key):
+        yield Finding(Kind.RUNNER, f"{names[0]} is there and is not run any more")
+    elif not homes.has(key, times):
+        yield from (Finding(Kind.REMOVED, name) for name in names)
+
+
+def _listed_no_more(key: Key, names: Sequence[str], homes: Homes, new: Runs, *, are_fewer: bool) -> Iterator[Finding]:
+    """A test that was skipped or expected to fail. What is written in the changed files is known by its text."""
+    if homes.is_written(key) or (key.is_for_several and (key.path in new.paths or not homes.is_unchanged(key))):
+        return
+    if not key.path:
+        yield from (Finding(Kind.REMOVED, name) for name in names if are_fewer)
+    elif homes.is_unchanged(key):
+        yield Finding(Kind.RUNNER, f"{names[0]} was skipped, and is not even collected any more")
+    else:
+        yield from (Finding(Kind.REMOVED, name) for name in names)
 
 
 def _fewer_cases(key: Key, times: int, new: Runs, gone: Sequence[str]) -> Iterator[Finding]:
     if not gone:
         return
-    what = f"{gone[0]}: {new.ran[key]} of {times} cases of this test are left"
+    what = f"{gone[0]}: {new.total(key)} of {times} cases of this test are left"
     is_plain = bool(key.path) and any("[" not in name for name in new.names[key])  # the cases may be a loop now
     yield Finding(Kind.FEWER if is_plain else Kind.REMOVED, what)
 
@@ -187,8 +218,12 @@ def _unwritten(sources: Sources, removes: Sequence[str], ran: Runs, runs: Runs) 
 
 def _by_count(before: Listing, after: Listing, sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
     """Where the runner tells only how many tests there are."""
-    fewer = before.ran - after.ran
-    if fewer <= 0 or removes:
+    if removes:
+        return
+    if before.ran <= after.ran:
+        if after.collected < before.collected:
+            what = f"{after.collected} tests are there, {before.collected} before; {before.ran} of them ran"
+            yield Finding(Kind.REMOVED, what)
         return
     what = f"{after.ran} tests ran, {before.ran} before"
     if after.collected - after.ran > before.collected - before.ran:

@@ -54,6 +54,12 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     return _judged(w, found, _evidence(old, new) if results else {})
 
 
+def with_old(w: Workspace, kept: Kept, found: Sequence[Finding]) -> Kept:
+    """The same with what the old versions of the tests say."""
+    more = _judged(w, found, kept.evidence)
+    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), kept.evidence)
+
+
 def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) -> frozenset[str]:
     """The files of tests that several checks name, each from a folder of its own: in each it may be another one."""
     times = Counter(place for listing in before.values() for place in {Key.of(test).path for test in listing.tests})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ralphy.adapters.command import Command
@@ -29,11 +29,12 @@ Told = tuple[Listing | None, str]
 
 
 def run_with_old(
-    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry | None], words: Sequence[str]
-) -> Told | None:
+    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry | None], words: Sequence[str],
+    rewritten: Callable[[str, bytes], bytes],
+) -> Told | None:  # fmt: skip
     """What these words tell of the tests, run in the copy, and what they print; None if they cannot be run there.
 
-    `old` are the files as they were; None for one that was not there.
+    `old` are the files as they were, None for one that was not there; `rewritten` says what is taken of each.
     """
     try:
         with Reports(repository_token(w.repository)) as reports:
@@ -43,7 +44,7 @@ def run_with_old(
             for path, entry in old.items():
                 place = _cleared(folder, path)
                 if entry:
-                    _put(w, place, entry)
+                    _put(place, entry, rewritten(path, w.objects.read(entry.oid) or b""))
             env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
             there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
             inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]
@@ -68,7 +69,7 @@ def _lay_out(w: Workspace, tree: str, folder: Path) -> bool:
         left -= 1
         if not left:
             return False
-        _put(w, folder / path, entry)
+        _put(folder / path, entry, w.objects.read(entry.oid) or b"")
     for name in _DEPENDENCIES:
         if (w.repository.root / name).is_dir() and not os.path.lexists(folder / name):
             (folder / name).symlink_to(w.repository.root / name)
@@ -87,8 +88,7 @@ def _cleared(folder: Path, name: str) -> Path:
     return folder / last
 
 
-def _put(w: Workspace, path: Path, entry: Entry) -> None:
-    data = w.objects.read(entry.oid) or b""
+def _put(path: Path, entry: Entry, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if entry.mode == "120000":
         path.symlink_to(os.fsdecode(data))

@@ -1,5 +1,7 @@
 """The old versions of edited tests, run against the new code: what fails there is shown, and rejects nothing.
 
+But for tests that were skipped until now, and run since the story: these must pass as they were written.
+
 An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Where
 a check calls pytest itself, only the files that were edited are run; any other check is run as it stands, once more.
 So is every check where something beside the tests was edited: a conftest, a helper, a snapshot, data. All happens in a
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters.objects import Entry
@@ -17,12 +20,13 @@ from ralphy.core.cases import Case
 from ralphy.core.config import Check
 from ralphy.core.edited_tests import is_edited, is_same, only_offers, theirs
 from ralphy.core.failing import failing_tests
-from ralphy.core.findings import listed_names
+from ralphy.core.findings import Finding, Kind, listed_names
 from ralphy.core.homes import Sources
-from ralphy.core.listing import FAILED, PASSED, Listing
+from ralphy.core.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
 from ralphy.core.runs import Key
 from ralphy.core.substance import is_test
 from ralphy.core.tests_kept import may_go
+from ralphy.core.unsilenced import unsilenced
 from ralphy.engine.baseline import known_tests
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown
@@ -32,31 +36,68 @@ from ralphy.engine.workspace import Workspace
 from ralphy.engine.written_tests import sources
 
 _MOST_EDITED = 50
+_OUT = (SKIPPED, XFAILED)
 _WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
 
 
-def old_tests_fail(w: Workspace, candidate: Candidate, removes: Sequence[str]) -> Iterator[str]:
-    """A sentence for each edited or moved file whose old tests, which passed, fail against the candidate's code;
-    `removes` names tests that may go."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of the old tests: `before` and `now` are what the check told of the tests, `removes` may go."""
+
+    check: Check
+    before: Listing
+    now: Listing
+    removes: Sequence[str]
+
+    def was_woken(self, test: str) -> bool:
+        """Did a test not run before, and does it pass now?"""
+        key, was = Key.of(test), self.before.tests.get(test)
+        whole = any(Key.of(t).is_for_several and Key.of(t).path == key.path for t in self.before.tests)
+        if may_go(test, self.removes) or not (was in _OUT or (was is None and whole)):
+            return False
+        is_moved = test not in self.now.tests and any(
+            Key.of(name).short == key.short for name, said in self.now.tests.items() if said == PASSED
+        )
+        return is_moved or self.now.tests.get(test) == PASSED
+
+
+_Said = str | Finding
+
+
+def old_tests_fail(
+    w: Workspace, candidate: Candidate, removes: Sequence[str], now: Mapping[str, Listing]
+) -> Iterator[_Said]:
+    """A sentence for each edited or moved file whose old tests, which passed, fail against the candidate's code, and a
+    finding for each test that was skipped, runs `now`, and fails as it was; `removes` names tests that may go."""
     known = known_tests(w, w.code_of(candidate.green)) or {}
     for check in w.checks:
         before = known.get(check.name)
+        asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes)
         if _pytest_at(argv(check)):
-            yield from _by_pytest(w, candidate, check, before, removes) if before else ()
+            yield from _by_pytest(w, candidate, asked) if before else ()
         elif before or any("test" in word for word in argv(check)):
-            yield from _by_the_check(w, candidate, check, before or Listing(), removes)
+            yield from _by_the_check(w, candidate, asked)
 
 
-def _by_pytest(
-    w: Workspace, candidate: Candidate, check: Check, before: Listing, removes: Sequence[str]
-) -> Iterator[str]:
+def _as_it_was(_: str, data: bytes) -> bytes:
+    """Where no test is named, those that were skipped cannot be told from others: they stay so."""
+    return data
+
+
+def _woken(asked: _Asked, red: Sequence[str]) -> Iterator[Finding]:
+    return (Finding(Kind.UNSKIPPED, test) for test in red if asked.was_woken(test))
+
+
+def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
+    check, before, removes = asked.check, asked.before, asked.removes
     written = sources(w, candidate, before)
     edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
     if not edited and not beside:
         return
     words = argv(check) if beside else [*_options(argv(check), w.repository.root), *map(shown, sorted(edited))]
-    told = run_with_old(w, candidate, check, {**beside, **edited}, words)
+    told = run_with_old(w, candidate, check, {**beside, **edited}, words, unsilenced)
     after = (told and told[0]) or Listing()
+    yield from _woken(asked, [test for test, outcome in after.tests.items() if outcome == FAILED])
     red = [test for test, outcome in after.tests.items()
            if outcome == FAILED and before.tests.get(test) == PASSED and not may_go(test, removes)]  # fmt: skip
     for path in sorted(edited):
@@ -104,21 +145,24 @@ def _options(words: Sequence[str], root: Path) -> Iterator[str]:
             yield word
 
 
-def _by_the_check(
-    w: Workspace, candidate: Candidate, check: Check, before: Listing, removes: Sequence[str]
-) -> Iterator[str]:
+def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
     """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
+    check, before, removes = asked.check, asked.before, asked.removes
     written = sources(w, candidate, before)
     edited, beside = _edited_files(w, candidate, written), _beside(w, candidate, written)
     if not edited and not beside:
         return
     w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
-    told = run_with_old(w, candidate, check, {**beside, **edited}, argv(check))
+    told = run_with_old(
+        w, candidate, check, {**beside, **edited}, argv(check), unsilenced if before.tests else _as_it_was
+    )
     if told is None:
         return
     listing, output = told
     red = [*([test for test, outcome in listing.tests.items() if outcome == FAILED] if listing else ()),
            *failing_tests(output)]  # fmt: skip
+    yield from _woken(asked, red)
+    red = [test for test in red if before.tests.get(test) not in _OUT]
     new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]
     kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
     for path, names in theirs(new, kept).items():

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ralphy.core.agent import AgentResult, Outcome
+from ralphy.core.findings import Finding
 from ralphy.core.model import Story
 from ralphy.core.prompt_budget import digest_failure
 from ralphy.core.report import Claim
 from ralphy.core.substance import why_no_work
-from ralphy.engine.baseline import record_baseline, without_tests, written_by_checks
+from ralphy.engine.baseline import listed, record_baseline, without_tests, written_by_checks
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
-from ralphy.engine.identity import removes_of, tests_kept
+from ralphy.engine.identity import removes_of, tests_kept, with_old
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
 from ralphy.engine.side_effects import undo
@@ -107,7 +108,11 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    shown = (*kept.warnings, *secrets, *old_tests_fail(w, candidate, removes_of(story)), *hooked.warnings)
+    old = list(old_tests_fail(w, candidate, removes_of(story), listed(checks)))
+    kept = with_old(w, kept, [found for found in old if isinstance(found, Finding)])
+    if kept.rejected:
+        return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
+    shown = (*kept.warnings, *secrets, *(said for said in old if isinstance(said, str)), *hooked.warnings)
     warnings = (*_warnings(result, claim, candidate, results), *shown)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 

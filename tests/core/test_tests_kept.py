@@ -130,11 +130,12 @@ def test_a_known_failure_must_still_be_there() -> None:
     assert kinds(found) == [Kind.REMOVED]
 
 
-def test_a_skipped_test_may_go() -> None:
-    assert (
-        compare(Listing.of({"test.py::a": "skipped", "test.py::b": "passed"}), listing("test.py::b"), Sources(), ())
-        == []
-    )
+@pytest.mark.parametrize("outcome", ["skipped", "xfailed"])
+def test_a_test_that_did_not_run_must_still_be_there(outcome: str) -> None:
+    before, after = Listing.of({"test.py::a": outcome, "test.py::b": "passed"}), listing("test.py::b")
+    assert kinds(compare(before, after, Sources(), ())) == [Kind.RUNNER]
+    assert kinds(compare(before, after, Sources(changed=frozenset(["test.py"])), ())) == [Kind.REMOVED]
+    assert compare(before, after, Sources(), ["test.py::a"]) == []
 
 
 def test_a_removed_test_is_not_found_again_in_one_that_is_skipped() -> None:
