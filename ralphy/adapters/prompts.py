@@ -43,7 +43,7 @@ WORDS = {
     "language": 40,
     "test_command": 160,
     "branch_name": 120,
-    "resume_instruction": 200,
+    "resume_instruction": 300,
     "base": 120,
     "feature": 100,
     "feature_dir": 400,

@@ -13,7 +13,10 @@ from typing import Any, Protocol
 
 
 class Outcome(Enum):
-    """How an agent run or an attempt ended. LIMITED and TRANSIENT use up no attempt."""
+    """How an agent run or an attempt ended; `costs_an_attempt` says which endings are the agent's to answer for.
+
+    DIED is the death of Ralphy or of the machine while the agent worked, CRASHED the agent's own.
+    """
 
     SUCCEEDED = "succeeded"
     REJECTED = "rejected"
@@ -26,13 +29,14 @@ class Outcome(Enum):
     FATAL = "fatal"
     TOO_LARGE = "too_large"
     STOPPED = "stopped"
+    DIED = "died"
 
     @property
     def costs_an_attempt(self) -> bool:
         return self not in _FREE
 
 
-_FREE = {Outcome.LIMITED, Outcome.TRANSIENT, Outcome.FATAL, Outcome.STOPPED}
+_FREE = {Outcome.LIMITED, Outcome.TRANSIENT, Outcome.FATAL, Outcome.STOPPED, Outcome.DIED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import gate_decision, is_prd_newer, word_on
 from ralphy.core.ground import baseline, budget, circuit, ground, no_room, pause
-from ralphy.core.history import StoryHistory
+from ralphy.core.history import MOST_DEATHS, MOST_IDLE_DEATHS, RESUME, StoryHistory
 from ralphy.core.life import Life
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
@@ -173,6 +173,8 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     most = config.limits.max_cost_per_story_usd
     if most is not None and past.cost_usd >= most:
         return d.GiveUp(f"{story.id} has used its ${most} (${past.cost_usd:.2f})", story.id)
+    if dead := _too_many_deaths(past, story.id):
+        return d.GiveUp(f"{dead}: it is set aside", story.id, dead)
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     if used >= config.limits.max_attempts:
         return _escalated(s, config, story, f"{story.id} has used its {used} attempts")
@@ -184,12 +186,15 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
 
 def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int) -> d.RunAgent:
     """A story's next run, one step up: its kept work healed or a fresh start, the next model, a smaller prompt."""
-    mode = "heal" if past.heals and past.tree else "fresh"
+    mode = "fresh" if not past.tree else RESUME if past.cut_off else "heal" if past.heals else "fresh"
     model = model_for(config, "story", attempt, str(story.raw.get("model") or ""))
     after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
     how = [f"attempt {attempt}/{config.limits.max_attempts}"]
-    if attempt > 1:
+    if mode == RESUME:
+        how.append("resuming the run that was cut off")
+    elif attempt > 1:
         how.append("fixing previous work" if mode == "heal" else "a fresh start")
+    if attempt > 1:
         how.append(f"model {model}")
     if past.too_large:
         how.append("a smaller prompt")
@@ -197,9 +202,22 @@ def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int
     return d.RunAgent(why, "story", story.id, attempt, mode, model)
 
 
+def _too_many_deaths(past: StoryHistory, of: str) -> str:
+    """Why no further run is started that Ralphy may die in; "" if there is no reason.
+
+    The total bounds a story whose agent ends Ralphy each time and touches a file before.
+    """
+    if past.idle_deaths >= MOST_IDLE_DEATHS:
+        return f"Ralphy died {past.idle_deaths} times in a row in {of} without any progress"
+    return f"Ralphy died {past.deaths} times in {of}" if past.deaths >= MOST_DEATHS else ""
+
+
 def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decision:
     """A story that cannot be done as it is: it is split if it may be, else a person is asked."""
-    runs = s.history.of("split", story.id).attempts
+    past = s.history.of("split", story.id)
+    if dead := _too_many_deaths(past, f"the split of {story.id}"):
+        return d.GiveUp(f"{why}; {dead}", story.id)
+    runs = past.attempts
     if runs >= SPLIT_RUNS or not may_be_split(s.prd, story, config.limits.max_splits):
         return d.GiveUp(why, story.id)
     model = model_for(config, "split", 1, str(story.raw.get("model") or ""))
@@ -212,11 +230,13 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     if run.story is None:
         if asked := _question(s, run.step):
             return asked
-        attempts = s.history.of(run.step, None).attempts
+        past = s.history.of(run.step, None)
+        attempts = past.attempts
         if attempts > MENDS:
-            last = s.history.of(run.step, None).last_failure
-            return d.Halt(f"the {run.step} agent failed {attempts} times, last: {last}; `ralphy redo {run.step}`",
-                          ExitCode.STORIES_OPEN)  # fmt: skip
+            return d.Halt(f"the {run.step} agent failed {attempts} times, last: {past.last_failure}; "
+                          f"`ralphy redo {run.step}`", ExitCode.STORIES_OPEN)  # fmt: skip
+        if dead := _too_many_deaths(past, f"the {run.step} step"):
+            return d.Halt(f"{dead}; to try it again: `ralphy redo {run.step}`", ExitCode.STORIES_OPEN)
         run = d.RunAgent(run.reason, run.step, None, attempts + 1, "fresh", model_for(config, run.step))
     story = s.prd.story(run.story) if run.story else None
     is_way_out = run.step == "split" and s.history.breaker.subjects == (run.story,)

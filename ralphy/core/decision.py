@@ -103,7 +103,7 @@ class AcceptRed(Decision):
 
 @dataclass(frozen=True, slots=True)
 class RunAgent(Decision):
-    """A fresh invocation for a step, or for one story's attempt; mode is fresh or heal."""
+    """A fresh invocation for a step, or for one story's attempt; mode is fresh, heal or resume."""
 
     step: str = ""
     story: str | None = None
@@ -114,9 +114,10 @@ class RunAgent(Decision):
 
 @dataclass(frozen=True, slots=True)
 class GiveUp(Decision):
-    """A story has used its attempts: `failed`, with its last error."""
+    """A story is set aside: `failed`, with `error` or else its last one."""
 
     story: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """What happened so far: a fold over the journal's lines, one line at a time.
 
-Attempts, costs, waits and baselines all come from here; prd.json's `attempts` stands in where the journal
-was wiped. A run without an end is a crash and counts as an attempt; a reset is a line like any other.
+Attempts, costs, waits and baselines all come from here; prd.json's `attempts` and the kept attempts' refs stand in
+where the journal was wiped. A run without an end is the death of Ralphy or of the machine: it costs no attempt, and
+the next run resumes from the work that was kept. A reset is a line like any other.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from typing import Any
 
 from ralphy.core.agent import Outcome
 from ralphy.core.breaker import Breaker
-from ralphy.core.loose import moment_of
+from ralphy.core.loose import moment_of, text_of
 
 Entry = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class StoryHistory:
-    """Since the story's last completion, redo, reset or split. `tree` is the kept attempt a heal goes on from.
+    """Since the story's last completion, redo, reset or split.
+
+    `tree` is the kept attempt that the next run starts from: to heal it (`heals`), or to resume it because its run was
+    cut off (`cut_off` says by what). For a step that writes a document, `tree` is the run whose outbox is handed on.
 
     `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
     `asks` that the last run ended with a question.
+    `deaths` counts the runs in which Ralphy or the machine died, `idle_deaths` those in a row that added nothing to
+    the `works` (tree ids) that were there before.
     """
 
     attempts: int = 0
@@ -35,6 +41,10 @@ class StoryHistory:
     tree: str = ""
     last_mode: str = ""
     heals: bool = False
+    cut_off: str = ""
+    deaths: int = 0
+    idle_deaths: int = 0
+    works: tuple[str, ...] = ()
     feedback: str = ""
     asks: bool = False
     is_known: bool = False
@@ -50,6 +60,13 @@ class Pace:
     cost_usd: float
 
 
+# The mode of a run that goes on with an attempt that was cut off.
+RESUME = "resume"
+
+# Deaths of Ralphy in one story (or step) before a person is asked: in a row without progress, and in all.
+MOST_IDLE_DEATHS = 3
+MOST_DEATHS = 20
+
 _HOUR_S = 3600.0
 _MOST_PACES = 200
 
@@ -60,13 +77,16 @@ class History:
     last word on its `limit` are those of the whole project.
 
     `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
-    Without it, all runs count as its own, and so do lines that name none.
+    Without it, all runs count as its own, and so do lines that name none. `kept` is the last line about a run's kept
+    work: who dies while it is cleared away still knows it.
+    `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     """
 
     feature: str
     stories: dict[str, StoryHistory] = field(default_factory=dict)
     steps: dict[str, StoryHistory] = field(default_factory=dict)
     open_run: Entry | None = None
+    kept: Entry = field(default_factory=dict)
     iterations: int = 0
     cost_usd: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict)
@@ -91,6 +111,7 @@ class History:
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
+    noted: dict[str, StoryHistory] | None = None
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -124,12 +145,17 @@ class History:
     def of(self, step: str, story: str | None) -> StoryHistory:
         """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
         table, key = _place_of(self, step, story)
-        return table.get(key) or StoryHistory()
+        noted = (self.noted or {}).get(key) if table is self.stories and not self.is_reset else None
+        return table.get(key) or noted or StoryHistory()
 
     def attempts_of(self, story: str, noted: int) -> int:
         """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal."""
         past = self.of("story", story)
         return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
+
+    def kept_of(self, run: str) -> str:
+        """The commit that holds what a run without an end had made; "" if that is still in the checkout alone."""
+        return text_of(self.kept.get("commit")) if self.kept.get("run") == run else ""
 
 
 def _place_of(history: History, step: str, story: str | None) -> tuple[dict[str, StoryHistory], str]:
@@ -149,7 +175,7 @@ def _run(history: History, entry: Entry) -> None:
     place = _place(history, entry)
     before = history.elsewhere.get(place) if place else history.open_run
     if before is not None:
-        _end(history, {"run": before.get("run"), "outcome": Outcome.CRASHED.value})
+        _end(history, {"run": before.get("run"), "outcome": Outcome.DIED.value})
     if place:
         history.elsewhere[place] = entry
     else:
@@ -158,7 +184,9 @@ def _run(history: History, entry: Entry) -> None:
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
     counts.runs += 1
-    counts.last_mode = str(entry.get("mode", ""))
+    counts.deaths = max(counts.deaths, int(_number(entry.get("deaths"))))  # goes on after a wiped journal
+    if entry.get("mode") != RESUME:  # it goes on with the attempt that was cut off, whatever that one's mode was
+        counts.last_mode = str(entry.get("mode", ""))
 
 
 def _place(history: History, run: Entry) -> str:
@@ -230,15 +258,18 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.attempts = max(counts.attempts + 1, attempt)
         counts.last_failure = str(entry.get("failure", ""))
         counts.tree = str(entry.get("tree", ""))
-        counts.heals = bool(entry.get("heals"))
+        counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
+        counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
         history.retry_at, history.retry_reason = 0.0, ""
         history.waits_in_a_row = history.resets_in_a_row = 0
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
-    elif outcome is Outcome.STOPPED and entry.get("heals"):
-        counts.tree, counts.heals, counts.last_failure = str(entry.get("tree", "")), True, str(entry.get("failure", ""))
+    elif outcome in (Outcome.STOPPED, Outcome.DIED):
+        _cut_off(counts, entry)
+        if outcome is Outcome.DIED:
+            _count_death(counts, text_of(entry.get("work")))
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
         history.retry_at = moment_of(entry.get("retry_at")) or 0.0
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
@@ -246,6 +277,19 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         is_reset = entry.get("until_reset") is True
         history.waits_in_a_row += not is_reset
         history.resets_in_a_row += is_reset
+
+
+def _cut_off(counts: StoryHistory, entry: Entry) -> None:
+    """The next run resumes from what this one had made; where that is nothing, from where this one started."""
+    if entry.get("heals") and entry.get("tree"):
+        counts.tree, counts.cut_off = str(entry.get("tree")), text_of(entry.get("detail")) or "it was stopped"
+
+
+def _count_death(counts: StoryHistory, work: str) -> None:
+    """Only work that was never there before is progress: alternating between two states is none."""
+    counts.deaths += 1
+    counts.idle_deaths = 0 if work and work not in counts.works else counts.idle_deaths + 1
+    counts.works = (*counts.works, work)[-MOST_DEATHS:]
 
 
 def _reset(history: History, entry: Entry) -> None:
@@ -270,9 +314,14 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
+        fresh.kept, fresh.noted = history.kept, history.noted
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
+
+
+def _kept(history: History, entry: Entry) -> None:
+    history.kept = entry
 
 
 def _reset_circuit(history: History, _: Entry) -> None:
@@ -294,5 +343,5 @@ def _number(value: Any) -> float:
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
-_FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate,
+_FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate, "kept": _kept,
           "accept_red": _accept_red}  # fmt: skip

@@ -36,7 +36,10 @@ _ERROR_BYTES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Everything that is known when an attempt has been judged; `was_cut_off` says that Ralphy died in it."""
+    """Everything that is known when an attempt has been judged.
+
+    `was_cut_off` says that Ralphy died in it, or was stopped; `kept` is the commit that holds its work already.
+    """
 
     story: Story
     number: int
@@ -47,6 +50,7 @@ class Attempt:
     verdict: Verdict
     agent_tip: str
     was_cut_off: bool = False
+    kept: str = ""
 
 
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
@@ -59,8 +63,8 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     past = snapshot.history.of("story", story.id)
 
     def get_ready() -> None:
-        if decision.mode == "heal":
-            lay_out(w, _kept_work_on(w, green, past.tree), green)
+        if decision.mode != "fresh":
+            lay_out(w, kept_work_on(w, green, past.tree), green)
         w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready) as ran:
@@ -91,7 +95,7 @@ def settle(w: Workspace, attempt: Attempt) -> None:
     _keep_attempt(w, replace(attempt, verdict=said))
 
 
-def _kept_work_on(w: Workspace, green: str, attempt: str) -> str:
+def kept_work_on(w: Workspace, green: str, attempt: str) -> str:
     """The last green tree with what a kept attempt had changed, but for what was committed otherwise since then."""
     base = w.objects.tree_of(f"{attempt}^")
     since = {path for path, _, _ in w.objects.changes(base, green)}
@@ -143,17 +147,21 @@ def _land_story(w: Workspace, a: Attempt) -> None:
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
-    kept = _kept_commit(w, a) if a.candidate.tree != a.candidate.green else ""
+    kept = a.kept or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
     refs, where = [*_agent_refs(w, a)], ""
-    if kept:
+    if kept and not a.kept:
         number = next_number(w, a.story.id, a.number)
         refs.append((_ref(w, a, f"attempt-{number}"), kept, ""))
         where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
     goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
     end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
+    if a.was_cut_off:
+        end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
     if refs:
         w.checkout.refs.move(refs)
         w.milestone("attempt_kept")
+    if kept:
+        w.record("kept", run=a.ran.run, commit=kept)
     is_clear = clear_away(w, a.candidate)
     w.milestone("rolled_back")
     if not v.outcome.costs_an_attempt:

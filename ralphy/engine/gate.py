@@ -186,11 +186,13 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     past = s.history.of("story", story.id)
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     execution = {**story.execution, "attempts": used}
-    execution["last_error"] = story.execution.get("last_error") or past.last_failure or "unknown"
+    last = story.execution.get("last_error") or past.last_failure or "unknown"
+    execution["last_error"] = decision.error or last
     prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
-    question = _what_now(w, s, story, decision.reason, str(execution["last_error"]))
+    question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
     text = asked(read_text(w.feature.file("QUESTIONS.md")), story.id, story.title, question)
-    commit_files(w, s, f"failed {story.id}", f"{story.id} failed after {used} attempts",
+    what = "is set aside" if decision.error else f"failed after {used} attempts"
+    commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
                  {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
     w.say(f"{story.id} has failed: {str(execution['last_error'])[:300]}")
     w.say(f"what to do about it is asked in {w.feature.in_repository('QUESTIONS.md')}")
@@ -201,7 +203,7 @@ def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) 
     pieces = ", ".join(f"{piece.id} ({piece.status.value})" for piece in pieces_of(s.prd, story.id))
     unsplit = s.history.of("split", story.id).last_failure
     lines = [
-        f"{reason[:300]}. The last failure: {error[:600]}",
+        f"{reason[:300]}." + (f" The last failure: {error[:600]}" if error else ""),
         f"It was split before: {pieces}." if pieces else "",
         f"It could not be split: {unsplit[:300]}" if unsplit else "",
         "What should be done? Whatever you answer reopens it: the next attempt is told your words "

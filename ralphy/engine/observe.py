@@ -22,6 +22,7 @@ from ralphy.engine import submodules
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
 from ralphy.engine.features import base_of, places_of, prd_at
+from ralphy.engine.kept_refs import note_kept
 from ralphy.engine.land import read_intent
 from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
@@ -36,6 +37,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
     prd = committed_prd(w) if unfinished else w.store.load()
+    note_kept(w, prd)
     artifacts = _artifacts(w)
     tree = _tree(w, prd, unfinished)
     questions = read_text(w.feature.file("QUESTIONS.md")) if "QUESTIONS.md" in artifacts else ""

@@ -13,6 +13,7 @@ from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
 from ralphy.core.review_brief import stories_for_review
 from ralphy.core.split import MOST_PIECES
+from ralphy.engine.outbox import UNFINISHED
 from ralphy.engine.workspace import Workspace
 
 
@@ -62,13 +63,15 @@ def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str,
 
 
 def _resume(run: RunAgent, s: Snapshot) -> str:
-    """What a later attempt should know from the start."""
-    if run.attempt == 1:
-        return ""
-    said = f"This is attempt {run.attempt}; earlier ones did not count."
-    if s.history.of(run.step, run.story).too_large:
-        said += " The last one's context overflowed: read in small parts, print little, keep outputs short."
-    return said
+    """What a later attempt should know from the start, and a run that goes on with one that was cut off."""
+    past = s.history.of(run.step, run.story)
+    said = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
+    if past.too_large:
+        said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
+    if past.cut_off and past.tree:
+        where = "in the tree" if run.step == "story" else f"in {UNFINISHED}/ in the outbox"
+        said.append(f"The last run was cut off: {past.cut_off}. What it left is {where}: check it, and go on from it.")
+    return " ".join(said)
 
 
 def _spec(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
@@ -87,7 +90,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
     progress = read_text(w.feature.file("progress.txt"))
     return {
         "story": story.raw,
-        "heal": run.mode == "heal",
+        "heal": run.mode != "fresh",
         "spec_section": pick_spec_section(read_text(w.feature.file("SPEC.md")), story.id, parent or None),
         "failure": s.history.of("story", story.id).last_failure or str(story.execution.get("last_error") or ""),
         "progress": pick_progress(progress, [story.id, *story.depends_on]),

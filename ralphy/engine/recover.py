@@ -1,7 +1,8 @@
 """Recover: what a Ralphy that died left behind is finished if it was recorded, else cleared away and kept.
 
 First nothing of the dead run may live; then the recorded intent is completed if its commit is there;
-then an open run is closed as crashed: its tree goes under a ref, the checkout back to green.
+then an open run is closed: its tree goes under a ref, the checkout back to green. The death of Ralphy or of the
+machine costs no attempt, and the next run resumes from what was kept.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ralphy.adapters import git
 from ralphy.adapters.documents import check_prd
@@ -22,25 +24,26 @@ from ralphy.core.model import Prd, Status
 from ralphy.core.report import Claim
 from ralphy.core.stories import canonical
 from ralphy.engine import forgery, git_state
-from ralphy.engine.attempt import Attempt, settle
+from ralphy.engine.attempt import Attempt, kept_work_on, settle
 from ralphy.engine.authoring import put_back
-from ralphy.engine.candidate import load_index, write_candidate
+from ralphy.engine.candidate import Candidate, load_index, write_candidate
 from ralphy.engine.changes import note_ignored
 from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
+from ralphy.engine.outbox import digest_of
 from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
 from ralphy.engine.scan import redact_run
-from ralphy.engine.spent import with_known_cost
+from ralphy.engine.spent import has_spoken, with_known_cost
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
 
-CRASHED = AgentResult(Outcome.CRASHED, detail="Ralphy or the machine ended while the agent worked")
+DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
 STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
 
 
-def recover(w: Workspace, result: AgentResult = CRASHED) -> None:
+def recover(w: Workspace, result: AgentResult = DIED) -> None:
     """Bring the feature back to a state to go on from; does nothing if nothing is open.
 
     Raises Conflict if the feature is being worked on in another checkout.
@@ -108,12 +111,33 @@ def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> 
     note_ignored(w)
     candidate = write_candidate(w, w.objects.tree_of(base))
     ran = Ran(str(run["run"]), result, Claim(), Path(w.feature.private / "outbox" / str(run["run"])), ())
-    verdict = Verdict(result.outcome, forged or result.detail, result.detail)
+    kept = w.history.kept_of(ran.run)
+    kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""
+    goes_on = not forged and (bool(kept) or not _is_half_laid_out(w, run, candidate))
+    verdict = Verdict(result.outcome, forged or result.detail, result.detail, goes_on=goes_on)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, tip,
-                      was_cut_off=True))  # fmt: skip
-    if result.outcome is Outcome.CRASHED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
+                      was_cut_off=True, kept=kept))  # fmt: skip
+    if result.outcome is Outcome.DIED and any(name.endswith(".ralphy/config.yaml") for name in candidate.tampered):
         raise Conflict("the dead run had changed .ralphy/config.yaml; it is put back as it was committed",
                        hint="start again: only then are these settings the ones in force")  # fmt: skip
+
+
+def _is_half_laid_out(w: Workspace, run: Entry, candidate: Candidate) -> bool:
+    """Did the run die before its agent, while the kept work was being laid out? Then the kept work is still the whole.
+
+    What is there is a part of that work, and the agent has not said a word.
+    """
+    kept = w.history.of("story", str(run.get("story"))).tree
+    if run.get("mode") == "fresh" or not kept or has_spoken(w, str(run.get("run"))):
+        return False
+    return _is_part_of(w, candidate, kept_work_on(w, candidate.green, kept))
+
+
+def _is_part_of(w: Workspace, candidate: Candidate, tree: str) -> bool:
+    """Is all that the candidate changes changed in the same way in a tree?"""
+    whole = {path: new for path, _, new in w.objects.changes(candidate.green, tree)}
+    there = w.objects.changes(candidate.green, candidate.tree)
+    return all(path in whole and whole[path] == new for path, _, new in there)
 
 
 def _set_prd_aside(w: Workspace, base: str, story_id: str) -> Prd:
@@ -137,11 +161,12 @@ def _close_step(w: Workspace, run: Entry, result: AgentResult, base: str) -> Non
     if branch == w.feature_branch:
         put_control_back(w, w.objects.tree_of(base))
         w.install_index()
-    _note_end(w, run, result)
+    made = digest_of(w, str(run["run"]))
+    _note_end(w, run, result, tree=str(run["run"]) if made else None, heals=bool(made) or None, work=made or None)
 
 
-def _note_end(w: Workspace, run: Entry, result: AgentResult) -> None:
-    line = end_line(str(run["run"]), result, result.outcome, detail=result.detail, failure=result.detail)
+def _note_end(w: Workspace, run: Entry, result: AgentResult, **more: Any) -> None:
+    line = end_line(str(run["run"]), result, result.outcome, detail=result.detail, failure=result.detail, **more)
     w.record("end", **line)
 
 
@@ -163,7 +188,7 @@ def _mend_index(w: Workspace) -> None:
 def recover_left(w: Workspace) -> None:
     """The same for what was left open: a run that the full disk cut short is not counted, one that died is."""
     cut = w.session.cut_short
-    recover(w, replace(STOPPED, detail=cut) if cut else CRASHED)
+    recover(w, replace(STOPPED, detail=cut) if cut else DIED)
     w.session = replace(w.session, cut_short="")
 
 

@@ -26,6 +26,7 @@ from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, drop_locks, require_branch
 from ralphy.engine.housekeeping import old_runs
+from ralphy.engine.outbox import hand_on
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
@@ -68,6 +69,8 @@ def agent_run(
     run = w.new_run_id()
     outbox = private_folder(w.feature.private / "outbox") / run
     outbox.mkdir(exist_ok=True)
+    if decision.step != "story":
+        hand_on(w, snapshot.history.of(decision.step, decision.story).tree, outbox)
     request = _request(w, decision, snapshot, run, outbox)
     with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox, feedback)
@@ -100,7 +103,7 @@ def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, An
     """The journal's line of a run that begins."""
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
              sandbox=walls(w).name, green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
-             **git, set_up=_uncommitted(w, s))  # fmt: skip
+             **git, set_up=_uncommitted(w, s), deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
 
 
 def _uncommitted(w: Workspace, s: Snapshot) -> list[str] | None:

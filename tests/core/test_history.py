@@ -143,10 +143,43 @@ def test_an_open_run_counts_once_it_is_closed() -> None:
     assert (closed.open_run, closed.of("story", "US-001").attempts) == (None, 1)
 
 
-def test_a_run_that_begins_closes_an_open_one_as_a_crash() -> None:
+def test_a_run_that_begins_closes_an_open_one_which_costs_no_attempt() -> None:
     found = history(a_run(run="r1"), a_run(run="r2"))
-    assert found.of("story", "US-001").attempts == 1
+    past = found.of("story", "US-001")
+    assert (past.attempts, past.deaths, past.idle_deaths) == (0, 1, 1)
     assert found.open_run == a_run(run="r2")
+
+
+def test_deaths_cost_no_attempt_and_the_last_kept_work_is_resumed() -> None:
+    ends: list[dict[str, Any]] = [{"tree": "t1", "work": "w1", "heals": True, "detail": "died"}, {}]
+    past = history(*attempts("rejected"), *attempts_with(*ends)).of("story", "US-001")
+    assert (past.attempts, past.tree, past.cut_off) == (1, "t1", "died")
+    assert (past.deaths, past.idle_deaths) == (2, 1)
+
+
+def test_going_back_and_forth_between_two_works_is_no_progress() -> None:
+    ends = [{"tree": name, "work": name, "heals": True} for name in ("a", "b", "a", "b", "a")]
+    assert history(*attempts_with(*ends)).of("story", "US-001").idle_deaths == 3
+
+
+def test_an_attempt_that_counts_ends_a_row_of_deaths_and_its_own_work_is_no_news() -> None:
+    rejected = [a_run(run="x"), an_end("rejected", run="x", tree="t", heals=True, changed="w")]
+    past = history(*attempts_with({}, {}), *rejected).of("story", "US-001")
+    assert (past.idle_deaths, past.deaths, past.cut_off) == (0, 2, "")
+    again = history(*rejected, *attempts_with({"tree": "t2", "work": "w", "heals": True}))
+    assert again.of("story", "US-001").idle_deaths == 1
+
+
+def test_a_resumed_run_goes_on_with_the_mode_of_the_one_that_was_cut_off() -> None:
+    cut_off = [a_run(mode="fresh"), an_end("died", tree="t", heals=True, detail="d")]
+    found = history(*cut_off, a_run(run="r2", mode="resume"))
+    assert found.of("story", "US-001").last_mode == "fresh"
+
+
+def attempts_with(*ends: dict[str, Any]) -> list[dict[str, Any]]:
+    """Runs in which Ralphy died, with these words of what they left."""
+    return [line for n, end in enumerate(ends)
+            for line in (a_run(run=f"dead-{n}"), an_end("died", run=f"dead-{n}", **end))]  # fmt: skip
 
 
 def test_an_end_counts_once() -> None:

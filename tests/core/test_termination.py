@@ -16,7 +16,7 @@ from ralphy.core.config import Breaker as Rules
 from ralphy.core.config import Config, Gates, Limits
 from ralphy.core.decide import decide
 from ralphy.core.errors import EXIT_MEANINGS
-from ralphy.core.history import History
+from ralphy.core.history import MOST_DEATHS, MOST_IDLE_DEATHS, History
 from ralphy.core.life import Life
 from ralphy.core.model import (
     Answer,
@@ -39,7 +39,17 @@ few = st.sampled_from
 digests = few(["1", "2", "3"])
 codes = few(["code-1", "code-2"])
 times = st.integers(0, 4)
-OUTCOMES = ["succeeded", "rejected", "crashed", "too_large", "limited", "transient", "fatal", "of a later version"]
+OUTCOMES = [
+    "succeeded",
+    "rejected",
+    "crashed",
+    "died",
+    "too_large",
+    "limited",
+    "transient",
+    "fatal",
+    "of a later version",
+]
 IDS = ["US-001", "US-002", "US-003"]
 
 documents = st.builds(
@@ -83,9 +93,8 @@ lines = st.fixed_dictionaries(
         "step": few(["spec", "story", "split", "qa", "pr"]),
         "story": few([None, *IDS]),
         "attempt": st.integers(0, 6),
-        "outcome": few(
-            ["succeeded", "rejected", "crashed", "too_large", "limited", "transient", "fatal", "of a later version"]
-        ),
+        "outcome": few(OUTCOMES),
+        "work": few(["", "w1", "w2"]),
         "retry_at": few([0.0, NOW + 60]),
         "cost": st.floats(0, 9) | st.none(),
         "seconds": few([0.0, 2000.0]),
@@ -252,6 +261,20 @@ def luck(seed: int, good: float) -> Choose:
     return choose
 
 
+def test_a_story_whose_agent_kills_ralphy_again_and_again_is_set_aside_in_the_end() -> None:
+    """Whoever starts it again, whatever it leaves: each death makes something new, so only the total ends it."""
+    world = World(lambda choices: "dies" if "dies" in choices else choices[-1], Config())
+    world.prd = Prd.of({"userStories": [{"id": "US-001", "title": "t"}]})
+    world.session = Session(accepts_red=True)
+    for _ in range(3 * MOST_DEATHS):
+        world.step()
+        world.start_again()
+    while not isinstance(world.step(), d.Rest):
+        world.start_again()
+    assert len(world.runs) == MOST_DEATHS
+    assert world.prd.stories[0].status.value == "failed"
+
+
 chances = st.builds(luck, st.integers(0, 2**32), few([0.0, 0.3, 0.7, 0.95]))
 
 
@@ -382,6 +405,13 @@ class Feature(RuleBasedStateMachine):
         if hasattr(self, "world"):
             most = self.world.config.limits.max_attempts
             assert all(past.attempts <= most for past in self.world.history.stories.values())
+
+    @invariant()
+    def no_story_and_no_step_sees_ralphy_die_for_ever(self) -> None:
+        if hasattr(self, "world"):
+            history = self.world.history
+            for past in (*history.stories.values(), *history.steps.values()):
+                assert past.idle_deaths <= MOST_IDLE_DEATHS and past.deaths <= MOST_DEATHS
 
 
 TestFeature = Feature.TestCase

@@ -129,7 +129,9 @@ class World:
 def _recover(w: World, _: d.Decision, __: Snapshot) -> None:
     run = w.history.open_run
     assert run
-    _close(w, run, str(run["run"]), Outcome.CRASHED.value)
+    kept = w.choose([{}, {"tree": "t", "heals": True, "work": "w-1"}, {"tree": "t", "heals": True, "work": w.ticks}])
+    more = {**kept, "work": str(kept["work"])} if kept else {}
+    w.record("end", run=run["run"], outcome=Outcome.DIED.value, detail="died", **more)
 
 
 def _run_agent(w: World, decision: d.RunAgent, s: Snapshot) -> None:

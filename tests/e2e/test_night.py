@@ -143,7 +143,7 @@ NIGHT = {
     "US-002": ["limited", "succeeded"],
     "US-003": ["transient", "succeeded"],
     "US-004": ["rejected", "succeeded"],
-    "US-005": ["crashed", "succeeded"],
+    "US-005": ["died", "succeeded"],
     "US-006": ["stopped", "succeeded"],
     "US-007": ["needs_input"],
     "US-009": ["rejected", "rejected"],

@@ -135,7 +135,7 @@ def test_a_run_whose_cost_nobody_knows_is_counted_as_such(tmp_path: Path, capfd:
     project.loop(runs=49)
 
     first = project.journal("end")[0]
-    assert (first["outcome"], first["cost"], first["cost_unknown"]) == ("crashed", 0.0, True)
+    assert (first["outcome"], first["cost"], first["cost_unknown"]) == ("died", 0.0, True)
     call = Call(project.repo, capfd)
     assert call.json("status")[1]["unknown_cost_runs"] == 1
     assert "(runs of unknown cost: 1)" in call("status")[1]
@@ -149,7 +149,7 @@ def test_a_cost_that_the_dead_runs_stream_tells_is_booked(tmp_path: Path) -> Non
     project.loop(runs=0)
 
     first = project.journal("end")[0]
-    assert (first["outcome"], first["cost"]) == ("crashed", 0.25)
+    assert (first["outcome"], first["cost"]) == ("died", 0.25)
     assert "cost_unknown" not in first
     assert first["tokens"]["output"] > 0
 

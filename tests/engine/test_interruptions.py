@@ -15,8 +15,9 @@ import pytest
 
 from ralphy.adapters.untouched import MARK
 from ralphy.core.errors import ExitCode
+from ralphy.engine.recover import recover
 from tests.conftest import is_gone
-from tests.engine.building import PATIENCE_S, Project, assert_clean, build, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
 
 
 class Scene:
@@ -32,6 +33,17 @@ class Scene:
         tell = ["sh", "-c", f"echo $PPID > {self._pipe}"]
         hangs = works(run=[before, tell] if before else [tell], hang=True, **more)
         self.project.play(stories={"US-001": [hangs, works()], "*": [works()]})
+        return self._started()
+
+    def play_parts(self, number: int, later: dict[str, object] | None = None) -> None:
+        """Agents that add a line each, or do what `later` says from the second on, then say so and hang."""
+        tell = ["sh", "-c", f"echo $PPID > {self._pipe}"]
+        part: dict[str, object] = {"append": {"src/us_001.py": "PART = 1\n"}}
+        hangs = [{**(later if later and nth else part), "run": [tell], "hang": True} for nth in range(number)]
+        self.project.play(stories={"US-001": [*hangs, part], "*": [works()]})
+
+    def begin_again(self) -> subprocess.Popen[str]:
+        """Start the loop, and come back when its agent hangs."""
         return self._started()
 
     def begin_check(self) -> subprocess.Popen[str]:
@@ -141,19 +153,55 @@ def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
 
 
 @pytest.mark.fault("P15")
-def test_a_kill_counts_as_a_crashed_attempt_and_the_next_loop_goes_on(scene: Scene) -> None:
+def test_six_kills_in_one_story_cost_no_attempt_and_lose_no_work(scene: Scene) -> None:
     project = scene.project
-    assert scene.end(scene.begin(), signal.SIGKILL)[0] == -signal.SIGKILL
-    assert is_gone(scene.hanging)
+    scene.play_parts(6)
+    for _ in range(6):
+        assert scene.end(scene.begin_again(), signal.SIGKILL)[0] == -signal.SIGKILL
+        assert is_gone(scene.hanging)
 
     ended = project.loop()
 
     assert ended.runs == ["US-001", "US-002", "qa"]
-    assert project.outcomes()[0] == ("US-001", "crashed")
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
+    assert project.outcomes()[:7] == [*[("US-001", "died")] * 6, ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
+    assert project.git("show", f"{project.branch}:src/us_001.py").splitlines() == ["PART = 1"] * 7
+    assert "Ralphy or the machine died" in project.prompts("story-US-001")[1]
     assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
     assert_clean(project)
+
+
+@pytest.mark.fault("P15")
+def test_three_kills_in_a_row_without_any_progress_set_the_story_aside(scene: Scene) -> None:
+    project = scene.project
+    project.plan(story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003"))
+    scene.play_parts(4, later={"say": "reading"})
+    for _ in range(4):  # the first one makes something; the other three add nothing to it
+        scene.end(scene.begin_again(), signal.SIGKILL)
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.STORIES_OPEN
+    assert project.statuses() == {"US-001": "failed", "US-002": "pending", "US-003": "completed"}
+    assert "died 3 times in a row" in project.story("US-001")["execution"]["last_error"]
+    assert "died 3 times in a row" in project.read("QUESTIONS.md")
+    assert len(project.refs("refs/ralphy/login/US-001")) == 4
+    assert_clean(project)
+
+
+@pytest.mark.fault("P15")
+def test_what_was_kept_is_resumed_after_the_journal_was_wiped_too(scene: Scene) -> None:
+    project = scene.project
+    scene.end(scene.begin(append={"src/half.py": "HALF = 1\n"}), signal.SIGKILL)
+    with open_feature(project.repo, project.path, project.env) as workspace:
+        recover(workspace)
+    (project.repo / ".git" / "ralphy" / "journal.jsonl").unlink()
+
+    project.loop()
+
+    assert [run["mode"] for run in project.journal("run")][:2] == ["resume", "fresh"]
+    assert project.journal("run")[0]["deaths"] == 1
+    assert "src/half.py" in project.files_of(project.commit_of("US-001"))
 
 
 def test_why_says_that_there_is_something_to_recover_and_touches_nothing(scene: Scene) -> None:

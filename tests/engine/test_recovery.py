@@ -71,21 +71,22 @@ def test_another_story_reverted_after_a_landing_that_was_cut_short(two: Project)
     assert_clean(two)
 
 
-AGAIN = ["attempt_kept", "rolled_back", "objects_written", "intent_recorded", "refs_moved", "files_replaced"]
-
-
-@pytest.mark.parametrize("point", AGAIN)
+@pytest.mark.parametrize("points", [["attempt_kept"], ["rolled_back"], ["rolled_back", "run_recorded", "run_recorded"]])
 @pytest.mark.fault("P1")
-def test_a_kill_in_the_recovery_from_a_kill_costs_nothing_more(two: Project, point: str) -> None:
+def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project, points: list[str]) -> None:
+    """The last row dies twice more, before the kept work is laid out again."""
+    two.play(stories={FIRST: [works(append={"src/half.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "candidate_written")
-    killed(two, point)
+    for point in points:
+        killed(two, point)
 
     ended = two.loop()
 
     assert ended.runs == [FIRST, SECOND, "qa"]
     assert two.landed() == ["login/US-001", "login/US-002"]
     assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
-    assert two.trailer("Ralphy-Attempt", two.commit_of(FIRST)) == "2"
+    assert two.trailer("Ralphy-Attempt", two.commit_of(FIRST)) == "1"
+    assert "src/half.py" in two.files_of(two.commit_of(FIRST))
     assert_clean(two)
 
 
@@ -145,6 +146,7 @@ def test_a_tracked_file_that_the_dead_agent_changed_goes_back(two: Project) -> N
     two.play(stories={FIRST: [works(append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "agent_ended")
 
+    assert two.call("reset", "login")[0] == 0
     two.loop()
 
     assert (two.repo / "src" / "base.py").read_text() == "BASE = 1\n"
@@ -157,6 +159,8 @@ def test_index_bits_of_a_dead_agent_stop_nobody(two: Project) -> None:
     two.play(stories={FIRST: [works(run=hide, append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "agent_ended")
 
+    assert two.call("reset", "login")[0] == 0
+    assert (two.repo / "src" / "base.py").read_text() == "BASE = 1\n"
     two.loop()
 
     assert (two.repo / "src" / "base.py").read_text() == "BASE = 1\n"
@@ -227,6 +231,37 @@ def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:
 
     assert "as green as grass" in project.prompts("story-US-001")[-1]
     assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("P15")
+def test_kills_in_a_step_cost_no_attempt_and_its_unfinished_documents_are_handed_on(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    half = {"outbox": {"SPEC.md": "# Half a specification\n"}}
+    goes_on = ["sh", "-c", 'cp "$RALPHY_OUTBOX/unfinished/SPEC.md" "$RALPHY_OUTBOX/SPEC.md"']
+    stories = '{"userStories": [{"id": "US-001", "title": "Sign in"}]}'
+    project.play(spec=[half, half, {"outbox": {"stories.json": stories}, "run": [goes_on]}])
+    killed(project, "agent_ended")
+    killed(project, "agent_ended")
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING
+    assert [outcome for _, outcome in project.outcomes()] == ["died", "died", "succeeded"]
+    assert "Ralphy or the machine died" in project.prompts("spec")[-1]
+    assert project.read("SPEC.md") == "# Half a specification\n"
+    assert not (project.folder / "unfinished").exists()
+
+
+def test_three_kills_in_a_step_without_any_progress_end_the_loop_with_that_reason(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.play(spec=[{"say": "reading"}])
+    for _ in range(3):
+        killed(project, "agent_ended")
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])
+    assert "died 3 times in a row in the spec step" in ended.rest.reason and "ralphy redo spec" in ended.rest.reason
 
 
 def test_a_kill_in_a_review_leaves_no_commit_of_its_agents(two: Project) -> None:

@@ -516,9 +516,9 @@ def test_a_commit_that_an_agent_makes_look_like_ralphys_own_is_not_completed(tmp
 
     project.loop()
 
-    assert project.outcomes()[:2] == [("US-001", "crashed"), ("US-001", "succeeded")]
+    assert project.outcomes()[:2] == [("US-001", "died"), ("US-001", "succeeded")]
     assert project.landed() == ["login/US-001"]
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 2\n"
+    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
     assert any(name.endswith("intent-login.json") for name in project.set_aside())
     assert_clean(project)
 
