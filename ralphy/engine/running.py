@@ -67,10 +67,7 @@ def agent_run(
     walls(w)  # where they cannot stand, nothing is begun
     _set_early_aside(w)
     run = w.new_run_id()
-    outbox = private_folder(w.feature.private / "outbox") / run
-    outbox.mkdir(exist_ok=True)
-    if decision.step != "story":
-        hand_on(w, snapshot.history.of(decision.step, decision.story).tree, outbox)
+    outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox)
     with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox, feedback)
@@ -97,6 +94,15 @@ def agent_run(
     shutil.rmtree(outbox, ignore_errors=True)
     for old in old_runs(w.feature.private / "runs"):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Path:
+    """The run's outbox; a document's step finds in it what a run that was cut off had written."""
+    outbox = private_folder(w.feature.private / "outbox") / run
+    outbox.mkdir(exist_ok=True)
+    if d.step != "story":
+        hand_on(w, s.history.of(d.step, d.story).tree, outbox)
+    return outbox
 
 
 def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, Any]) -> None:
