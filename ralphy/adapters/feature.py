@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.files import read_regular, signature
+from ralphy.adapters.files import names_in, read_regular, signature
 from ralphy.core.errors import InvalidInput, NotFound
 from ralphy.core.model import Artifact, Marker
 
@@ -20,6 +20,9 @@ ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
 NOT_COMMITTED = ("TASKS.md", *MARKERS)
 _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
+# What Ralphy reads and writes in the folder, beside a document per story.
+_PLACES = (*ARTIFACTS, "prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
+_FOLDERS = ("stories", ".ralphy")
 _MARKER_BYTES = 64 * 1024
 _TICK_NS = 20_000_000
 
@@ -135,6 +138,31 @@ class Digests:
         if time.time_ns() - seen[4] > _TICK_NS:
             self._known[path] = (seen, found)
         return found
+
+
+def obstructions(feature: Feature) -> tuple[str, ...]:
+    """What lies where a document or a folder of the feature belongs, and is none: a sentence each."""
+    documents = [feature.file(name) for name in _PLACES]
+    documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories"))]
+    places = [(path, stat.S_ISREG, "a plain file") for path in documents]
+    places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
+    return tuple(
+        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} is {_kind(seen[0])}, must be {wanted}"
+        for path, is_right, wanted in places
+        if (seen := signature(path)) and not is_right(seen[0])
+    )
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
+
+
+_KINDS = {
+    stat.S_IFREG: "a plain file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a pipe",
+}
 
 
 def read_marker(path: Path) -> Marker | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OF_FOLDER = ("PRD.md", "SPEC.md", "prd.json", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "APPROVED", "REJECTED", "STOP",
-              ".ralphy/config.yaml")  # fmt: skip
+              "progress.txt", "stories", ".ralphy/config.yaml")  # fmt: skip
 _OF_GIT = ("HEAD", "index", "MERGE_HEAD")
 
 

@@ -65,6 +65,14 @@ def _closed(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Done(f"{s.feature} is merged into {s.tree.base} and closed")
 
 
+def _places(s: Snapshot, _: Config) -> d.Decision | None:
+    """Before anything is paid, each document that will be read or written must have a place."""
+    if not s.obstructions:
+        return None
+    more = f" and {len(s.obstructions) - 5} more" if len(s.obstructions) > 5 else ""
+    return d.Halt(f"{'; '.join(s.obstructions[:5])}{more}. Move it away first", ExitCode.INVALID)
+
+
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
     if s.tree.has_branch_elsewhere and not s.prd.stories:
         if s.tree.other_feature:
@@ -305,6 +313,7 @@ _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
     _closed,
+    _places,
     _inputs,
     _adoption,
     _pause,

@@ -279,7 +279,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds."""
+    """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
+
+    `obstructions` are sentences on what stands in the place of a document and is none.
+    """
 
     feature: str
     now: float
@@ -294,6 +297,7 @@ class Snapshot:
     baseline: Baseline | None = None
     qa: QaReport | None = None
     unfinished: str = ""
+    obstructions: tuple[str, ...] = ()
     free_mb: float = math.inf
     session: Session = field(default_factory=Session)
     life: Life = Life.OPEN

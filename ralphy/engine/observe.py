@@ -10,7 +10,7 @@ from pathlib import Path
 from ralphy.adapters import git
 from ralphy.adapters.disk import free_mb
 from ralphy.adapters.documents import check_prd
-from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, read_marker
+from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, obstructions, read_marker
 from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers, unanswered_steps
@@ -55,6 +55,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         baseline=_baseline(w, tree),
         qa=_qa(w, artifacts) if review and not unfinished else None,
         unfinished=unfinished,
+        obstructions=obstructions(w.feature),
         free_mb=free_mb(places(w)),
         session=w.session,
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),

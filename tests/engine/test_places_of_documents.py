@@ -1,0 +1,79 @@
+"""Something else in the place of a document is found out before an agent is paid, whichever document it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.feature import Feature, obstructions
+from ralphy.core.config import Config
+from ralphy.core.decide import decide
+from ralphy.core.decision import Halt
+from ralphy.core.errors import ExitCode
+from tests.core.building import snapshot
+from tests.engine.building import build, story
+
+DOCUMENTS = ["PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "prd.json", "progress.txt", "TASKS.md",
+             "stories/US-001.md", ".gitignore", ".gitattributes"]  # fmt: skip
+
+
+def put(path: Path, kind: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a plain file":
+        path.touch()
+    else:
+        path.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a symbolic link"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_each_document_must_have_its_place(tmp_path: Path, name: str, kind: str) -> None:
+    put(tmp_path / name, kind)
+    assert obstructions(Feature("login", tmp_path, "docs/login")) == (
+        f"docs/login/{name} is {kind}, must be a plain file",
+    )
+
+
+@pytest.mark.parametrize("name", ["stories", ".ralphy"])
+def test_each_folder_must_be_one(tmp_path: Path, name: str) -> None:
+    put(tmp_path / name, "a plain file")
+    (said,) = obstructions(Feature("login", tmp_path, "docs/login"))
+    assert said == f"docs/login/{name} is a plain file, must be a folder"
+
+
+def test_what_is_as_it_should_be_obstructs_nothing(tmp_path: Path) -> None:
+    for name in DOCUMENTS:
+        put(tmp_path / name, "a plain file")
+    put(tmp_path / ".ralphy", "a folder")
+    assert obstructions(Feature("login", tmp_path, "docs/login")) == ()
+
+
+def test_nothing_is_decided_over_an_obstruction() -> None:
+    decision = decide(snapshot(obstructions=("SPEC.md is a folder, must be a plain file",)), Config())
+    assert isinstance(decision, Halt)
+    assert decision.reason.startswith("SPEC.md is a folder, must be a plain file")
+
+
+def test_a_folder_called_spec_costs_nothing_and_goes_on_when_it_is_moved(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    (project.folder / "SPEC.md").mkdir()
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.INVALID, [])
+    assert "docs/features/login/SPEC.md is a folder, must be a plain file" in ended.rest.reason
+    (project.folder / "SPEC.md").rmdir()
+    assert project.loop().runs == ["spec"]
+
+
+def test_a_pipe_called_qa_report_is_found_before_the_first_story(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    os.mkfifo(project.folder / "QA_REPORT.md")
+
+    assert (project.loop().runs, project.loop().code) == ([], ExitCode.INVALID)
