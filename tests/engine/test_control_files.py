@@ -46,7 +46,7 @@ def test_it_is_put_back_and_flagged_and_the_work_counts(tmp_path: Path, name: st
     flagged = " ".join(project.story("US-002")["evidence"]["warnings"])
     assert "control files were changed and put back" in flagged
     assert name in flagged
-    assert ended.rest.reason.startswith("QA_REPORT.md waits")
+    assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
     assert_clean(project)
 
 

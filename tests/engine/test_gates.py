@@ -18,7 +18,7 @@ def waiting(tmp_path: Path) -> Project:
     """A feature whose SPEC.md was written by the spec agent and is ready for review."""
     project = build(tmp_path, **HUMAN)
     ended = project.loop()
-    assert (ended.code, ended.rest.reason[:15]) == (ExitCode.WAITING, "SPEC.md waits t"), ended.text
+    assert (ended.code, ended.rest.reason[:16]) == (ExitCode.WAITING, "SPEC.md is ready"), ended.text
     return project
 
 
@@ -223,7 +223,7 @@ def test_a_prd_edited_after_the_approval_can_be_approved_as_it_is(tmp_path: Path
     project.loop()
     project.approve()
 
-    assert project.loop().rest.reason.startswith("QA_REPORT.md waits")
+    assert project.loop().rest.reason.startswith("QA_REPORT.md is ready for review")
 
 
 def test_a_prd_edited_before_the_approval_makes_the_spec_anew(waiting: Project) -> None:

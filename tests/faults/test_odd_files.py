@@ -36,7 +36,7 @@ def test_what_is_no_file_in_a_tracked_files_place_is_removed_and_the_file_delete
     ended = project.loop()
 
     assert odd(project) == []
-    assert "src/base.py was no file, link or folder any more" in ended.text
+    assert "src/base.py: removed special file; treated as deleted" in ended.text
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "src/base.py" in project.files_of(project.commit_of("US-001"))
     assert not (project.repo / "src" / "base.py").exists()
