@@ -190,7 +190,7 @@ class _Conversation:
         warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
         if warned is None:
             return None
-        self.on_activity(Activity("warning", warned.text))
+        self.on_activity(Activity("warning", warned.text, {"watchdog": warned.facts}))
         self.why = warned.seen
         return warned.trigger.value if warned.stops else None
 

@@ -69,7 +69,15 @@ def with_work(value: dict[str, Any]) -> dict[str, Any]:
     if not working or not value["running"]:
         return value
     rows = [{**row, "status": "in_progress"} if row["id"] == story else row for row in value["stories"]]
-    return {**value, "next": working, "stories": rows}
+    return {**value, "status": "running", "next": working, "stories": rows, "circuit_breaker": _with_warning(value)}
+
+
+def _with_warning(value: dict[str, Any]) -> Any:
+    """The circuit breaker: the watchdog's warning to the run that is going on makes a closed one half open."""
+    breaker, warned = value["circuit_breaker"], value.get("watchdog")
+    if not warned or breaker["state"] != "CLOSED":
+        return breaker
+    return {**breaker, "state": "HALF_OPEN", "last_trigger": warned["trigger"]}
 
 
 def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
@@ -197,8 +205,10 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(
             f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} if it goes on as before"
         )
-    breaker = v.get("circuit_breaker") or {}
-    if breaker.get("state", "CLOSED") != "CLOSED":
+    breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")
+    if warned and v.get("status") == "running":
+        lines.append(f"  watchdog: HALF_OPEN, warning {warned['number']}/{warned['most']}: {warned['seen']}")
+    elif breaker.get("state", "CLOSED") != "CLOSED":
         why = f" ({breaker['last_trigger']})" if breaker.get("last_trigger") else ""
         lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
     if v.get("pull_request"):

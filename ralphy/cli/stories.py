@@ -38,11 +38,10 @@ tasks = story
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
     """List the stories and where they stand."""
+    from ralphy.cli.look import standing
     from ralphy.cli.quick import story_line
-    from ralphy.engine.status import status_of
 
-    with call.workspace(feature) as w:
-        value = status_of(w)
+    value = standing(call, feature)
     lines = [story_line(row) for row in value["stories"]]
     call.output.data(
         "\n".join(lines) or f"{value['feature']} has no stories yet",

@@ -80,6 +80,7 @@ class History:
     Without it, all runs count as its own, and so do lines that name none. `kept` is the last line about a run's kept
     work: who dies while it is cleared away still knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
+    `watchdog` is the open run's last warning.
     """
 
     feature: str
@@ -112,6 +113,7 @@ class History:
     elsewhere: dict[str, Entry] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
+    watchdog: Entry = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -179,7 +181,7 @@ def _run(history: History, entry: Entry) -> None:
     if place:
         history.elsewhere[place] = entry
     else:
-        history.open_run = entry
+        history.open_run, history.watchdog = entry, {}
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -199,7 +201,7 @@ def _closed(history: History, name: object) -> Entry | None:
     """The open run of that id, which is open no more."""
     run = history.open_run
     if run is not None and run.get("run") == name:
-        history.open_run = None
+        history.open_run, history.watchdog = None, {}
         return run
     place = next((place for place, other in history.elsewhere.items() if other.get("run") == name), None)
     return None if place is None else history.elsewhere.pop(place)
@@ -328,6 +330,11 @@ def _reset_circuit(history: History, _: Entry) -> None:
     history.breaker.close()
 
 
+def _watchdog(history: History, entry: Entry) -> None:
+    if history.open_run is not None and history.open_run.get("run") == entry.get("run"):
+        history.watchdog = entry
+
+
 def _gate(history: History, entry: Entry) -> None:
     history.gates[f"{entry.get('gate')}:{entry.get('digest')}"] = int(_number(entry.get("ctime_ns")))
 
@@ -344,4 +351,4 @@ def _number(value: Any) -> float:
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate, "kept": _kept,
-          "accept_red": _accept_red}  # fmt: skip
+          "accept_red": _accept_red, "watchdog": _watchdog}  # fmt: skip

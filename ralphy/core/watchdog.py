@@ -77,6 +77,11 @@ class Warned:
         return self.number >= self.most
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """What the journal and `ralphy status` have of it."""
+        return {"trigger": self.trigger.value, "number": self.number, "most": self.most, "seen": self.seen}
+
+    @property
     def text(self) -> str:
         state = "OPEN, the run is stopped" if self.stops else "HALF_OPEN"
         return f"warning {self.number}/{self.most} ({state}): {self.seen}"

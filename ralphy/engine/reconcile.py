@@ -32,9 +32,9 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
         report(decision, snapshot)
         if isinstance(decision, (Rest, RunAgent)):
             note_room(workspace, decision)
-        if isinstance(decision, Rest):
             with suppress(EnvironmentProblem):  # a view is worth no night
-                render_tasks(workspace, snapshot)
+                render_tasks(workspace, snapshot, getattr(decision, "story", None) or "")
+        if isinstance(decision, Rest):
             return decision
         rest = _carry_out(decision, snapshot, workspace)
         if rest:
@@ -51,6 +51,8 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | N
             act(decision, snapshot, w)
     except BaseException as error:
         rest = wait_instead(w, decision, error)
+        with suppress(Exception):
+            render_tasks(w, snapshot)  # without the story that was worked on
         try:
             with named_trouble():
                 close_stopped(w)

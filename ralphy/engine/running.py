@@ -69,7 +69,7 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox)
-    with _agent(w, request).prepared(request, _listener(w), meanwhile=lambda: _warm(w)) as go:
+    with _agent(w, request).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox, feedback)
         submodules.note(w)
         before, noted = git_state.take(w, snapshot.tree.branch)
@@ -169,12 +169,14 @@ def _warm(w: Workspace) -> None:
     w.checkout.refs.warm()
 
 
-def _listener(w: Workspace) -> Callable[[Activity], None]:
-    """Shows what the agent does."""
+def _listener(w: Workspace, run: str) -> Callable[[Activity], None]:
+    """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
 
     def hear(activity: Activity) -> None:
         if activity.kind == "warning":
             w.say(activity.text)
+            if warned := activity.raw.get("watchdog"):
+                w.record("watchdog", durable=False, run=run, **warned)
         else:
             w.show(activity)
 

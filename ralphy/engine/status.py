@@ -50,6 +50,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
         "tasks_total": len(s.prd.stories),
         "circuit_breaker": _breaker(s),
+        "watchdog": _watchdog(s),
         "next": decision.reason,
         "waiting_until": iso(getattr(decision, "until", None) or 0.0),
         "branch": s.tree.feature_branch,
@@ -68,6 +69,12 @@ def _breaker(s: Snapshot) -> dict[str, Any]:
     breaker = s.history.breaker
     state = breaker.state_at(s.now).value
     return {"state": state, "attempts": breaker.attempts, "last_trigger": breaker.trigger or None}
+
+
+def _watchdog(s: Snapshot) -> dict[str, Any] | None:
+    """The last warning to the run that is open; None if it had none."""
+    warned = s.history.watchdog
+    return {name: warned.get(name) for name in ("trigger", "number", "most", "seen")} if warned else None
 
 
 def ahead_of(s: Snapshot) -> dict[str, Any] | None:

@@ -12,21 +12,21 @@ from ralphy.core import decision as d
 from ralphy.core.criteria import titled_lists
 from ralphy.core.errors import ExitCode
 from ralphy.core.gates import word_on
-from ralphy.core.model import Prd, Snapshot, Story
+from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import shown_status
 from ralphy.engine.workspace import Workspace
 
 _WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
 _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
-_BOX = {"completed": "x", "failed": "!", "blocked": "-"}
+_BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
 
-def render_tasks(w: Workspace, s: Snapshot) -> None:
-    """Write TASKS.md, a view of prd.json that nobody reads back."""
+def render_tasks(w: Workspace, s: Snapshot, working: str = "") -> None:
+    """Write TASKS.md, a view of prd.json that nobody reads back; `working` is the story that an agent begins now."""
     if not s.prd.stories:
         return
-    text = tasks_text(s.prd).encode()
+    text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
         _ignore(w, w.feature.in_repository("TASKS.md"))
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
@@ -50,9 +50,11 @@ def _ignore(w: Workspace, path: str) -> None:
         replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
-def tasks_text(prd: Prd) -> str:
-    """The stories as a checklist."""
+def tasks_text(prd: Prd, working: str = "") -> str:
+    """The stories as a checklist; `working` is the story that is worked on."""
     status = shown_status(prd)
+    if working in status:
+        status = {**status, working: Status.IN_PROGRESS.value}
     done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
         f"# Tasks: {done} of {len(prd.stories)} completed",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call, Heard, Make
-from tests.engine.building import PATIENCE_S, Project, story, works
+from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.engine.building import AGENT, PATIENCE_S, Project, story, works
 
 AUTO = {"spec": "auto", "qa": "auto"}
 ONE = story("US-001")
@@ -157,6 +157,32 @@ def test_a_branch_in_another_worktree_is_not_moved(made: Make, tmp_path: Path) -
     tip = project.git("rev-parse", project.branch)
     assert call("loop")[0] == 4
     assert project.git("rev-parse", project.branch) == tip
+
+
+def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: Path) -> None:
+    project, call = made(ONE, story("US-002", priority=2), story("US-003", priority=3))
+    bell = Bell(tmp_path / "bell")
+    project.play(stories={"US-001": [works()], "US-002": [{"run": bell.ring, "hang": True}]})
+    project.configure(agent={"command": AGENT}, circuit_breaker={"inactivity_timeout": 1, "max_attempts": 100})
+    with project.start("loop") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        bell.wait()
+        assert "US-002 Story US-002: in_progress" in project.read("TASKS.md")
+        assert "US-001 Story US-001: completed" in project.read("TASKS.md")
+        heard.until("(HALF_OPEN)")
+        for words in (("story", "list"), ("status",), ("status", "login")):
+            rows = {row["id"]: row["status"] for row in call.json(*words)[1]["stories"]}
+            assert rows == {"US-001": "completed", "US-002": "in_progress", "US-003": "pending"}
+        value = call.json("status")[1]
+        assert (value["status"], value["circuit_breaker"]["state"]) == ("running", "HALF_OPEN")
+        assert value["circuit_breaker"]["last_trigger"] == value["watchdog"]["trigger"]
+        assert "  watchdog: HALF_OPEN, warning 1/100: " in call("status")[1]
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    assert "US-002 Story US-002: pending" in project.read("TASKS.md")
+    value = call.json("status")[1]
+    assert (value["status"], value["circuit_breaker"]["state"], value["watchdog"]) == ("ready", "CLOSED", None)
 
 
 @pytest.mark.xfail(strict=True, reason="lanes: a finished feature holds the checkout until a person switches branches")
