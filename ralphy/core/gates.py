@@ -5,6 +5,8 @@ An approval is a statement about content: it binds the artifact's bytes and, aft
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
 from ralphy.core.ground import is_red, red_tests
@@ -30,7 +32,8 @@ def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decis
         return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate}`", ExitCode.STORIES_OPEN)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
-    if policy == "auto" and not (gate == "qa" and _has_failed(s)):
+    is_again = is_handed_in_again(s, gate, s.digest(artifact))
+    if policy == "auto" and not is_again and not (gate == "qa" and _has_failed(s)):
         return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
     return _hold(s, gate, artifact)
 
@@ -47,6 +50,8 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
         return d.TakeBaseline("the checks are run once while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
     why = f"{artifact} changed since it was approved; review it again" if edited else f"{artifact} is ready for review"
+    if is_handed_in_again(s, gate, s.digest(artifact)):
+        why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     flags = flagged(s.prd) if gate == "qa" else ""
     return d.Wait(f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}"
@@ -70,10 +75,23 @@ def _marker(s: Snapshot, name: str) -> Marker | None:
 
 
 def word_on(s: Snapshot, gate: str, digest: str, code: str = "") -> Approval | None:
-    """The last word said at a gate about exactly this content; a revision asks for a new word."""
-    said = [a for a in s.prd.approvals if a.gate == gate and a.digest == digest]
-    said = [a for a in said if not code or a.verdict != "approved" or a.code == code]
-    return said[-1] if said and said[-1].verdict != "revise" else None
+    """The last word said at a gate about exactly this content; a rejection ends those before it, of any content."""
+    said = [a for a in s.prd.approvals if a.gate == gate]
+    said = said[max(0, _last_rejection(said)) :]
+    stands = [a for a in said if a.verdict != "revise" and not a.answered and a.digest == digest]
+    stands = [a for a in stands if not code or a.verdict != "approved" or a.code == code]
+    return stands[-1] if stands else None
+
+
+def is_handed_in_again(s: Snapshot, gate: str, digest: str) -> bool:
+    """Is this what a person has rejected, or what was approved before that? Only a person may say yes to it now."""
+    said = [a for a in s.prd.approvals if a.gate == gate]
+    return any(a.digest == digest for a in said[: _last_rejection(said) + 1])
+
+
+def _last_rejection(said: Sequence[Approval]) -> int:
+    """The place of the last rejection among the words said at a gate; -1 if there is none."""
+    return max((place for place, a in enumerate(said) if a.verdict in ("revise", "rejected")), default=-1)
 
 
 def is_prd_newer(s: Snapshot) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ralphy.adapters.files import read_text
 from ralphy.adapters.questions import step_key, without
 from ralphy.core.jsontext import dump
-from ralphy.core.model import Snapshot, Status
+from ralphy.core.model import Document, Snapshot, Status
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import reopened
 from ralphy.engine.control import set_aside
@@ -29,7 +29,7 @@ def redo_step(w: Workspace, step: str) -> str:
     s = _settled(w)
     output = BY_NAME[step].output
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
-    said = [entry for entry in s.prd.workflow.get("approvals", ()) if entry.get("gate") != step]
+    said = _without_approvals(s.prd.workflow.get("approvals", ()), step)
     prd = s.prd.with_workflow(steps=steps, approvals=said)
     if step in ("qa", "pr"):
         prd = prd.with_workflow(pr={})
@@ -38,6 +38,12 @@ def redo_step(w: Workspace, step: str) -> str:
     files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
     keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **_unasked(w, [step_key(step)]))
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
+
+
+def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:
+    """The words said at the gates; of this one only the rejections, as answered: their bytes wait for a person."""
+    others = [entry for entry in said if entry.get("gate") != gate or entry.get("verdict") != "approved"]
+    return [{**entry, "answered": True} if entry.get("gate") == gate else entry for entry in others]
 
 
 def _unasked(w: Workspace, keys: Sequence[str]) -> dict[str, bytes | None]:

@@ -189,7 +189,8 @@ RULES: dict[str, Situation] = {
     ),
     "a revision that was answered is ready for review": (
         at_spec_gate(
-            workflow={"approvals": [approval(verdict="revise", answered=True)], "steps": {"spec": spec_record()}}
+            workflow={"approvals": [approval(verdict="revise", digest=digest_of("SPEC.md", 2), answered=True)],
+                      "steps": {"spec": spec_record()}}
         ),
         d.Wait, "is ready for review", {"gate": "spec"},
     ),
@@ -201,6 +202,22 @@ RULES: dict[str, Situation] = {
             }
         ),
         d.Wait, "review it again", {"gate": "spec"},
+    ),
+    "an approval does not outlive the rejection of other bytes": (
+        at_spec_gate(
+            workflow={
+                "approvals": [approval(), approval(verdict="revise", digest=digest_of("SPEC.md", 2), answered=True)],
+                "steps": {"spec": spec_record()},
+            }
+        ), d.Wait, "the same as before its rejection", {"gate": "spec"},
+    ),
+    "an approval after a rejection counts": (
+        snapshot(workflow={"approvals": [approval(verdict="revise", answered=True), approval()],
+                           "steps": {"spec": spec_record()}}), d.RunAgent, "US-001", {},
+    ),
+    "a rejection that a redo has answered ends nothing any more": (
+        at_spec_gate(workflow={"approvals": [approval(verdict="rejected", answered=True)],
+                               "steps": {"spec": spec_record()}}), d.Wait, "", {"gate": "spec"},
     ),
     "a PRD that was edited before the approval": (
         at_spec_gate(artifacts=artifacts("SPEC.md", PRD=2)), d.RunAgent, "PRD.md changed before", {"step": "spec"},
@@ -550,6 +567,18 @@ def test_the_situation_gives_the_decision(name: str) -> None:
 def test_an_automatic_gate_is_approved_without_a_marker() -> None:
     assert decide(at_spec_gate(), AUTO) == d.Approve("the spec gate is automatic", "spec", by="auto")
     assert decide(at_qa_gate(), AUTO) == d.Approve("the qa gate is automatic", "qa", by="auto")
+
+
+@pytest.mark.parametrize("gate", ["spec", "qa"])
+@pytest.mark.parametrize("before", [["revise"], ["approved", "revise"], ["rejected"]])
+def test_an_automatic_gate_leaves_bytes_that_come_again_after_a_rejection_to_a_person(
+    gate: str, before: list[str]
+) -> None:
+    said = [approval(gate, verdict, answered=verdict != "approved") for verdict in before]
+    at_gate = at_qa_gate(approvals=said) if gate == "qa" else at_spec_gate(
+        workflow={"approvals": said, "steps": {"spec": spec_record()}})  # fmt: skip
+    decision = decide(at_gate, Config(gates=Gates(spec="auto", qa="auto")))
+    assert isinstance(decision, d.Wait) and decision.gate == gate
 
 
 def test_an_automatic_gate_does_not_overlook_that_the_prd_was_edited() -> None:
