@@ -108,6 +108,7 @@ RULES: Mapping[str, Rule] = {
     "verify.reworded_tests": _FINDING,
     "verify.runner_config": _FINDING,
     "verify.edited_checks": _FINDING,
+    "verify.steering_files": _FINDING,
     "safety.secret_scan": Rule('"auto", "block", "warn" or "off"', choices=("auto", "block", "warn", "off")),
     "limits.max_file_mb": Rule("a number of megabytes above 0", above=0, most=100_000),
     "git.hooks": Rule('"run" or "skip"', choices=("run", "skip")),

@@ -81,9 +81,14 @@ def with_evidence(text: PullRequestText, table: str) -> PullRequestText:
     return replace(text, body=f"{_cut(text.body, max(room, len(CUT_NOTE)))}\n\n{table}"[:MAX_BODY])
 
 
-def evidence_table(rows: Sequence[StoryEvidence]) -> str:
-    """A Markdown table with a row per story (at most 200) and the totals; below it what was flagged (at most 50)."""
-    lines = ["| Story | Attempts | Cost | Checks | Files |", "|---|---:|---:|---|---:|"]
+def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()) -> str:
+    """A Markdown table with a row per story (at most 200) and the totals; below it what was flagged (at most 50).
+
+    `read_first` are lines about files that steer agents, CI or what people run.
+    """
+    first = [f"- {_cell(_short(line, MAX_NOTE))}" for line in read_first[:MAX_NOTES]]
+    lines = ["Read these files first; they steer agents, CI or what people run:", "", *first, ""] if first else []
+    lines += ["| Story | Attempts | Cost | Checks | Files |", "|---|---:|---:|---|---:|"]
     lines += [_row(row) for row in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:
         lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | |")

@@ -213,6 +213,7 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
     if v.get("pull_request"):
         lines.append(f"  pull request: {v['pull_request']}")
+    lines += [f"  read first: {line}" for line in v.get("steering") or ()]
     if flagged := [row for row in v["stories"] if row.get("warnings")]:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]

@@ -16,6 +16,7 @@ from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast, what_is_left
 from ralphy.core.model import Snapshot
 from ralphy.core.spans import span
+from ralphy.core.steering import steering_notice, steering_of
 from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
@@ -182,6 +183,8 @@ class Narrator:
             self._output.insist(f"{name}: {self._sentence(rest)}\n  hint: ralphy status {name}")
 
     def _summary(self, s: Snapshot) -> None:
+        if notice := steering_notice(steering_of(s.prd)):
+            self._output.note(f"{s.feature}: {notice}")
         done = sum(1 for story in s.prd.stories if story.is_completed)
         cost = self._workspace.session.cost_usd
         has_branch = s.tree.is_on_branch or s.tree.has_branch_elsewhere

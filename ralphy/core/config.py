@@ -145,6 +145,7 @@ class Verify:
     reworded_tests: str = "flag"
     runner_config: str = "reject"
     edited_checks: str = "flag"
+    steering_files: str = "flag"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class Kind(Enum):
     REWORDED = "reworded_tests"
     RUNNER = "runner_config"
     EDITED = "edited_checks"
+    STEERING = "steering_files"
 
 
 # What it is called, and what the next attempt must do about it.
@@ -34,6 +35,7 @@ _SAID = {
     Kind.REWORDED: ("tests that are skipped expect something else now", "restore what they expect"),
     Kind.RUNNER: ("what the test runner does was changed", "take that back"),
     Kind.EDITED: ("what a check runs was edited", "take that back"),
+    Kind.STEERING: ("files that steer agents, CI or what you run were changed", "take that back"),
 }  # fmt: skip
 
 

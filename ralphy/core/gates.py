@@ -11,6 +11,7 @@ from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
 from ralphy.core.ground import is_red, red_tests
 from ralphy.core.model import Approval, Marker, Snapshot
+from ralphy.core.steering import steering_notice, steering_of
 from ralphy.core.stories import flagged
 
 
@@ -53,9 +54,9 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
     if is_handed_in_again(s, gate, s.digest(artifact)):
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
-    flags = flagged(s.prd) if gate == "qa" else ""
-    return d.Wait(f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}"
-                  f"{'; ' if flags else ''}{flags}", gate=gate)  # fmt: skip
+    notes = [note for note in (steering_notice(steering_of(s.prd)), flagged(s.prd)) if note and gate == "qa"]
+    return d.Wait("; ".join([f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}", *notes]),
+                  gate=gate)  # fmt: skip
 
 
 def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:

@@ -16,6 +16,7 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.plaintext import plain
+from ralphy.core.steering import steering_files
 from ralphy.core.stories import completed, not_passed
 from ralphy.core.substance import is_test
 from ralphy.engine import forgery
@@ -123,7 +124,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         "completed_at": w.iso_now,
     }
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
-    fields = completed(a.story, execution, _evidence(a, cost), tests)
+    fields = completed(a.story, execution, _evidence(a, cost, _names(w, a.candidate.files)), tests)
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
@@ -238,7 +239,7 @@ def _for_the_breaker(a: Attempt) -> dict[str, Any]:
     }
 
 
-def _evidence(a: Attempt, cost_usd: float) -> dict[str, Any]:
+def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "tree": a.candidate.code,
         "base": a.head,
@@ -248,6 +249,8 @@ def _evidence(a: Attempt, cost_usd: float) -> dict[str, Any]:
     }
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)
+    if steering := steering_files(names):
+        found["steering"] = steering
     if a.verdict.warnings:
         found["warnings"] = list(a.verdict.warnings)
     return found

@@ -11,9 +11,11 @@ from ralphy.core.findings import Finding, Kind, orders, sentences
 from ralphy.core.listing import FAILED, Listing, merged
 from ralphy.core.model import Story
 from ralphy.core.runs import Key
+from ralphy.core.steering import steering_findings
 from ralphy.core.tests_kept import compare_each
 from ralphy.engine.baseline import known_tests, listed
 from ralphy.engine.candidate import Candidate
+from ralphy.engine.changes import shown
 from ralphy.engine.checks import CheckResult
 from ralphy.engine.workspace import Workspace
 from ralphy.engine.written_tests import sources, surroundings_of
@@ -40,6 +42,11 @@ class Kept:
     def warnings(self) -> list[str]:
         return sentences(self.flagged)
 
+    @property
+    def read_first(self) -> list[str]:
+        """The warnings of files that act before anybody has read the diff."""
+        return sentences(found for found in self.flagged if found.kind is Kind.STEERING)
+
 
 def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> Kept:
     """Compare the tests of a candidate whose checks are green with those of the last green commit."""
@@ -48,7 +55,8 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
         found = [Finding(Kind.RUNNER, "the list of the last green commit's tests is gone, or was changed by hand")]
         return _judged(w, found, {})
     old, new = merged(list(before.values())), merged(list(after.values()))
-    found = [*_silenced(before, results), *_failing_but_green(before, results)]
+    found = [*steering_findings(map(shown, candidate.files))]
+    found += [*_silenced(before, results), *_failing_but_green(before, results)]
     found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old), removes_of(story))
     found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
     return _judged(w, found, _evidence(old, new) if results else {})

@@ -13,6 +13,7 @@ from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
 from ralphy.core.review_brief import stories_for_review
 from ralphy.core.split import MOST_PIECES
+from ralphy.core.steering import steering_of
 from ralphy.engine.outbox import UNFINISHED
 from ralphy.engine.workspace import Workspace
 
@@ -103,7 +104,7 @@ def _qa(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, ob
     return {
         "spec_content": read_text(w.feature.file("SPEC.md")),
         "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
-        "evidence": "\n".join(_evidence(story) for story in s.prd.stories),
+        "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
         "qa_report": read_text(w.feature.file("QA_REPORT.md")),
     }
 
@@ -122,6 +123,13 @@ _SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr, "split": _spl
 def listed(prd: Prd) -> str:
     """The stories, a line each."""
     return "\n".join(f"- {s.id} [{s.status.value}] {s.title}" for s in prd.stories)
+
+
+def _steering(prd: Prd) -> list[str]:
+    """What a review must see first."""
+    lines = steering_of(prd)
+    head = "Review these files first. They steer agents, CI or what people run, before anybody reads the diff:"
+    return [head, *(f"- {line}" for line in lines), ""] if lines else []
 
 
 def _evidence(story: Story) -> str:

@@ -19,6 +19,7 @@ from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.jsontext import dump
 from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Snapshot, Story
+from ralphy.core.steering import steering_of
 from ralphy.engine.gate import commit_files
 from ralphy.engine.scan import redacted
 from ralphy.engine.workspace import Workspace
@@ -82,7 +83,8 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
     text = parse_pr_text(redacted(w, read_text(w.feature.file("PR.md"))))
-    return with_evidence(text, f"## Evidence\n\n{evidence_table([evidence_of(story) for story in s.prd.stories])}")
+    table = evidence_table([evidence_of(story) for story in s.prd.stories], steering_of(s.prd))
+    return with_evidence(text, f"## Evidence\n\n{table}")
 
 
 def evidence_of(story: Story) -> StoryEvidence:

@@ -10,6 +10,7 @@ from ralphy.core.decide import decide
 from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
+from ralphy.core.steering import steering_of
 from ralphy.core.stories import shown_status, warnings_of
 from ralphy.engine.features import Found
 from ralphy.engine.observe import observe, observe_at
@@ -60,6 +61,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "forecast": ahead_of(s),
         "tokens": dict(history.tokens),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
+        "steering": steering_of(s.prd),
         "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
         "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
     }

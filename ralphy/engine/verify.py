@@ -113,7 +113,8 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if kept.rejected:
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     shown = (*kept.warnings, *secrets, *(said for said in old if isinstance(said, str)), *hooked.warnings)
-    warnings = (*_warnings(result, claim, candidate, results), *shown)
+    found = [*_warnings(result, claim, candidate, results), *shown]
+    warnings = sorted(found, key=lambda said: said not in kept.read_first)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
 
 

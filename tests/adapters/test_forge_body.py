@@ -156,6 +156,13 @@ def test_the_table_says_how_many_tests_there_were_and_are_and_what_was_flagged()
     assert "Flagged" not in evidence_table([evidence()])
 
 
+def test_files_that_steer_stand_above_the_table_and_ping_nobody() -> None:
+    table = evidence_table([evidence()], ["Makefile (US-001): read it before you run make", "@anna/CLAUDE.md"])
+    first, rest = table.split("| Story", 1)
+    assert first.splitlines()[2:4] == ["- Makefile (US-001): read it before you run make", f"- @{GAP}anna/CLAUDE.md"]
+    assert "US-001" in rest
+
+
 def test_what_was_flagged_is_bounded() -> None:
     table = evidence_table([evidence(notes=("x" * 1000,) * 100)])
 

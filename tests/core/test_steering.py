@@ -1,0 +1,104 @@
+"""Which files steer agents, CI or what people run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralphy.core.findings import Kind
+from ralphy.core.model import Prd
+from ralphy.core.steering import Steers, read_before, steering_files, steering_findings, steering_of, steers
+
+AGENTS = [
+    "CLAUDE.md",
+    "claude.md",
+    "sub/CLAUDE.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".cursor/rules/a.mdc",
+    ".mcp.json",
+    ".claude/settings.json",
+    ".github/copilot-instructions.md",
+    "packages/web/.claude/skills/x/SKILL.md",
+    ".github/instructions/a.md",
+]
+PEOPLE = [
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+    "sub/Makefile",
+    "build/rules.mk",
+    ".envrc",
+    ".vscode/tasks.json",
+    ".npmrc",
+    "web/.npmrc",
+    ".pre-commit-config.yaml",
+    ".husky/pre-commit",
+    "justfile",
+    ".devcontainer/devcontainer.json",
+    "my.code-workspace",
+    ".cargo/config.toml",
+]
+CI = [
+    ".github/workflows/ci.yml",
+    ".github/actions/a/action.yml",
+    ".gitlab-ci.yml",
+    "Jenkinsfile",
+    ".circleci/config.yml",
+    ".ci/run",
+]
+NOBODY = [
+    "README.md",
+    "src/makefile.py",
+    "docs/CLAUDE.md.txt",
+    "src/claude/main.py",
+    ".github/CODEOWNERS",
+    ".github/ISSUE_TEMPLATE/bug.md",
+    "package.json",
+    "cursor/a.py",
+    "tests/test_agents.py",
+    "mk",
+    "Makefile.am.txt",
+    ".gitignore",
+    "pyproject.toml",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [*((p, Steers.AGENTS) for p in AGENTS), *((p, Steers.PEOPLE) for p in PEOPLE), *((p, Steers.CI) for p in CI),
+     *((p, None) for p in NOBODY)],
+)  # fmt: skip
+def test_whom_a_file_steers(path: str, expected: Steers | None) -> None:
+    assert steers(path) is expected
+    assert bool(read_before(path)) is (expected is not None)
+
+
+@given(st.text(max_size=40))
+def test_any_path_is_looked_at_in_any_folder_and_case(path: str) -> None:
+    assert steers(path) is None or steers(f"sub/{path}") is steers(path)
+
+
+def test_a_finding_says_by_when_a_file_should_be_read() -> None:
+    (found,) = steering_findings(["src/a.py", "Makefile"])
+
+    assert (found.kind, found.what) == (Kind.STEERING, "Makefile (read it before you run make)")
+
+
+def test_evidence_holds_few_of_them() -> None:
+    assert len(steering_files([f"{n}/Makefile" for n in range(50)])) == 20
+
+
+def test_a_file_is_named_once_with_all_its_stories() -> None:
+    stories = [
+        {"id": f"US-00{n}", "title": "x", "status": "completed", "passes": True, "evidence": {"steering": noted}}
+        for n, noted in enumerate((["Makefile"], ["Makefile", "CLAUDE.md"], "by hand"), start=1)
+    ]
+    found = steering_of(Prd.of({"userStories": stories}))
+
+    assert found == [
+        "Makefile (US-001, US-002): read it before you run make",
+        "CLAUDE.md (US-002): read it before an agent works here",
+    ]
