@@ -18,6 +18,7 @@ from typing import Any
 
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git_config import steering
+from ralphy.adapters.tree_walk import remove
 
 RECORD, OPEN = "git-state.json", "git-state-open"
 _SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout",
@@ -162,16 +163,6 @@ def _says_as_much(old: str, new: str) -> bool:
     """Is a configuration the old one, with no more than notes on branches added?"""
     plain = [_BRANCHES.sub("", text if text.endswith("\n") else f"{text}\n").rstrip() for text in (old, new)]
     return plain[0] == plain[1] and set(old.splitlines()) <= set(new.splitlines())
-
-
-def remove(path: Path) -> None:
-    """Take away a file, a link, or a folder with all that is in it."""
-    if path.is_dir() and not path.is_symlink():
-        import shutil
-
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def read_kept(path: str) -> Kept | None:

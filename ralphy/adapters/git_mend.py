@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralphy.adapters.files import fitting, is_odd, last_bytes, read_text, replace_file
-from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record, remove
+from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record
 from ralphy.adapters.ref_files import can_be_head, is_oid, is_packed_sound, ref_text
+from ralphy.adapters.tree_walk import remove, walk
 
 
 def mend_dead(start: Path) -> None:
@@ -66,11 +67,10 @@ def _mend_refs(folder: Path, common_dir: Path) -> bool:
             remove(path)
             gone = True
         path.mkdir(exist_ok=True)
-    for at, _, names in os.walk(refs):
-        for name in names:
-            with suppress(OSError):
-                if is_odd(os.stat(f"{at}/{name}").st_mode):  # noqa: PTH116 - through links, as git reads it
-                    os.unlink(f"{at}/{name}")  # noqa: PTH108 - a name, as it was found
+    for found in [found for found in walk(refs) if not found.is_folder]:
+        with suppress(OSError):
+            if is_odd((refs / found.path).stat().st_mode):  # through links, as git reads it
+                (refs / found.path).unlink()
     packed = common_dir / "packed-refs"
     if os.path.lexists(packed) and not is_packed_sound(ref_text(packed)):
         keep_found(folder, str(packed))

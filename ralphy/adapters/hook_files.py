@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from ralphy.adapters.tree_walk import walk
+
 _MOST_FILES = 200
 _MOST_BYTES = 1024 * 1024
 
@@ -35,6 +37,5 @@ def unseen_hooks(root: Path, folder: Path, is_tracked: Callable[[str], bool]) ->
 
 def _below(folder: Path) -> Iterator[Path]:
     """What is in a folder, however deep; a folder comes before what is in it."""
-    for at, names, files in os.walk(folder):
-        yield from (Path(at, name) for name in sorted(names))
-        yield from (path for name in sorted(files) if (path := Path(at, name)).lstat().st_size <= _MOST_BYTES)
+    found = sorted(walk(folder), key=lambda one: (one.path.count("/"), not one.is_folder, one.path))
+    yield from (folder / one.path for one in found if one.is_folder or one.stat.st_size <= _MOST_BYTES)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import threading
 from collections.abc import Collection
@@ -16,6 +15,7 @@ from contextlib import suppress
 
 from ralphy.adapters import temporary
 from ralphy.adapters.forward import join
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.errors import EnvironmentProblem
 
 _HEAD_BYTES = 64 * 1024
@@ -58,7 +58,7 @@ class AllowProxy:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove(self.folder)
 
     def _serve(self) -> None:
         with suppress(OSError):

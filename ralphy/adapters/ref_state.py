@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,12 +36,15 @@ class RefState:
             return self.found
         loose: dict[str, tuple[tuple[int, ...], str]] = {}
         self.odd = []
-        self._walk(f"{self.repository.common_dir}/refs", "refs", loose)
+        waiting = [(f"{self.repository.common_dir}/refs", "refs")]
+        while waiting:
+            waiting += self._look(*waiting.pop(), loose)
         self._loose = loose
         self.found = {**self._read_packed(), **{name: text for name, (_, text) in loose.items()}}
         return self.found
 
-    def _walk(self, folder: str, name: str, found: dict[str, tuple[tuple[int, ...], str]]) -> None:
+    def _look(self, folder: str, name: str, found: dict[str, tuple[tuple[int, ...], str]]) -> Iterator[tuple[str, str]]:
+        """Take the refs of a folder into `found`; gives the folders in it, with their names."""
         try:
             entries = list(os.scandir(folder))
         except OSError:
@@ -48,7 +52,7 @@ class RefState:
         for entry in entries:
             ref = f"{name}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                self._walk(entry.path, ref, found)
+                yield entry.path, ref
             elif not entry.name.endswith(".lock"):
                 known = self._one(entry, self._loose.get(ref))
                 if known:

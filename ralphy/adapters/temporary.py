@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 from pathlib import Path
+
+from ralphy.adapters.tree_walk import remove
 
 _NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d+)-[^/]+")
 
@@ -25,7 +26,7 @@ def sweep(owner: str) -> int:
     """Remove those that processes of this owner left when they died; gives how many."""
     left = [path for path in Path(tempfile.gettempdir()).glob("ralphy-*") if _is_left(path, _digest(owner))]
     for path in left:
-        shutil.rmtree(path, ignore_errors=True)
+        remove(path)
     return len(left)
 
 

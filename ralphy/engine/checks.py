@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from ralphy.adapters.command import Command, NotStarted
 from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.adapters.sandbox import Sandbox
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.core.failing import failing_tests
@@ -144,10 +144,7 @@ def drop_bytecode(w: Workspace) -> None:
         place = w.repository.root / "".join(way) / "__pycache__"
         if not cache or _DEPENDENCIES.intersection(path.split("/")) or link_on_the_way(w.repository.root, place):
             continue
-        if place.is_symlink():
-            place.unlink()
-        else:
-            shutil.rmtree(place, ignore_errors=True)
+        remove(place, below=w.repository.root)
 
 
 def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:

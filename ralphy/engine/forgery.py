@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.files import read_regular, signature
-from ralphy.adapters.git_files import remove
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
 

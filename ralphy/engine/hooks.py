@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters import git
-from ralphy.adapters.git_files import remove
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control

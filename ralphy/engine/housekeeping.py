@@ -6,16 +6,14 @@ reachable, no ref under `refs/ralphy/<feature>/found/` (they hold what people ha
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.adapters.feature import listed
-from ralphy.adapters.files import names_in
 from ralphy.adapters.git import Repository
 from ralphy.adapters.lock import holder
+from ralphy.adapters.tree_walk import children, remove, size_of, walk
 from ralphy.core.config import Config
 from ralphy.core.errors import EnvironmentProblem
 
@@ -57,21 +55,24 @@ def look(repository: Repository, config: Config, now: float) -> Litter:
     rows = [row.split("\t") for row in said.split("\n")]
     refs = [(row[0], row[1], float(row[2] or 0)) for row in rows if len(row) == 3]
     gone = tuple(_spent(refs, config.limits.keep_attempts, now))
-    folders = [feature.private for feature in listed(repository.root, config.project.features_dir)]
+    root = repository.root
+    folders = [feature.private for feature in listed(root, config.project.features_dir)]
     return Litter(gone, {
-        "runs": tuple(path for folder in folders for path in old_runs(folder / "runs")),
-        "outboxes": tuple(path for folder in folders for path in _older(folder / "outbox", now - _OLD_OUTBOX_S)),
-        "set_aside": tuple(path for folder in folders for path in _older(folder / "set-aside", now - _OLD_SET_ASIDE_S)),
+        "runs": tuple(path for folder in folders for path in old_runs(root, folder / "runs")),
+        "outboxes": tuple(path for folder in folders for path in _older(root, folder / "outbox", now - _OLD_OUTBOX_S)),
+        "set_aside": tuple(
+            path for folder in folders for path in _older(root, folder / "set-aside", now - _OLD_SET_ASIDE_S)
+        ),
     }, len(refs) - len(gone))  # fmt: skip
 
 
 def sweep_up(repository: Repository, litter: Litter) -> Swept:
     """Let it go, then pack. What git cannot pack stays as it is, and is said."""
     before = _bytes_of_objects(repository)
-    files = sum(_size(path) for paths in litter.files.values() for path in paths)
+    files = sum(size_of(path) for paths in litter.files.values() for path in paths)
     _drop_refs(repository, litter)
     for path in (path for paths in litter.files.values() for path in paths):
-        _remove(path)
+        remove(path, below=repository.root)
     why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
                   ("prune", f"--expire={_EXPIRE}"))  # fmt: skip
     freed = max(0, before - _bytes_of_objects(repository)) + files
@@ -138,30 +139,16 @@ def _kind(name: str) -> str:
     return next((kind for kind in ("attempt-", "agent-") if name.startswith(kind)), "")
 
 
-def old_runs(folder: Path) -> Iterator[Path]:
+def old_runs(root: Path, folder: Path) -> Iterator[Path]:
     """All but the newest runs; their names begin with the time."""
-    names = sorted(name for name in names_in(folder) if name[:1] != ".")
+    names = sorted(found.name for found in children(root, folder) if found.name[:1] != ".")
     return (folder / name for name in names[:-_KEPT_RUNS])
 
 
-def _older(folder: Path, than: float) -> Iterator[Path]:
+def _older(root: Path, folder: Path, than: float) -> Iterator[Path]:
     """What in a folder has not changed since then."""
-    for path in sorted(folder.glob("[!.]*")):
-        if path.lstat().st_ctime < than:
-            yield path
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _size(path: Path) -> int:
-    if path.is_symlink() or not path.is_dir():
-        return path.lstat().st_size
-    return sum(_size(inner) for inner in path.iterdir())
+    old = sorted(found.name for found in children(root, folder) if found.stat.st_ctime < than)
+    return (folder / name for name in old if name[:1] != ".")
 
 
 def loose_objects(repository: Repository) -> int:
@@ -173,7 +160,7 @@ def loose_objects(repository: Repository) -> int:
 
 
 def _loose_refs(repository: Repository) -> int:
-    return sum(len(files) for _, _, files in os.walk(repository.common_dir / "refs" / "ralphy"))
+    return sum(1 for found in walk(repository.common_dir / "refs" / "ralphy") if not found.is_folder)
 
 
 def _bytes_of_objects(repository: Repository) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from ralphy.adapters import git
 from ralphy.adapters.disk import free_mb
@@ -14,6 +12,7 @@ from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, obstructi
 from ralphy.adapters.files import read_text
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers, unanswered_steps
+from ralphy.adapters.tree_walk import children, walk
 from ralphy.core.errors import Conflict, InvalidInput
 from ralphy.core.life import Life, is_done, is_rejected, life_of
 from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
@@ -207,12 +206,9 @@ def own_rows(w: Workspace) -> Rows:
 
 def _names(w: Workspace) -> int:
     """What changes when a file that could be committed comes or goes; contents are read when they are committed."""
-    found: set[str] = set()
-    for folder, folders, files in os.walk(w.feature.folder):
-        if Path(folder) == w.feature.private:
-            folders[:] = [name for name in folders if name == "prompts"]
-        found.update(f"{folder}/{name}" for name in files if name not in NOT_COMMITTED)
-    return hash(frozenset(found))
+    shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
+    found = (one for one in walk(w.feature.folder, frozenset(shut)) if not one.is_folder)
+    return hash(frozenset(one.path for one in found if one.name not in NOT_COMMITTED))
 
 
 def committed_prd(w: Workspace) -> Prd:

@@ -16,6 +16,7 @@ from ralphy.adapters import git
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.files import read_regular
 from ralphy.adapters.proc_table import REPO_MARKER, sweep
+from ralphy.adapters.tree_walk import children
 from ralphy.core.agent import AgentResult, Outcome
 from ralphy.core.errors import Conflict
 from ralphy.core.history import Entry
@@ -53,8 +54,10 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     _end_what_lives(w)
     run = w.history.open_run
     if run:
-        for folder in (w.feature.private / "runs").glob(f"{run.get('run')}-*"):
-            redact_run(w, folder)
+        runs = w.feature.private / "runs"
+        for found in children(w.repository.root, runs):
+            if found.is_folder and found.name.startswith(f"{run.get('run')}-"):
+                redact_run(w, runs / found.name)
         forgery.drop_locks(w, str(run.get("branch") or ""), float(run.get("at") or 0.0))
     elif read_intent(w):
         forgery.drop_locks(w, w.feature_branch, w.intent.stat().st_mtime)

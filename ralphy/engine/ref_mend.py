@@ -12,6 +12,7 @@ from pathlib import Path
 from ralphy.adapters.files import replace_file
 from ralphy.adapters.odd_files import remove_odd
 from ralphy.adapters.ref_files import is_oid, ref_text
+from ralphy.adapters.tree_walk import walk
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
 
@@ -59,7 +60,7 @@ def _is_in_the_way(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     if path.is_dir() and not path.is_symlink():
-        return any(files for _, _, files in os.walk(path))
+        return any(not found.is_folder for found in walk(path))
     return path.is_symlink() or not is_oid(ref_text(path) or "")
 
 

@@ -7,7 +7,6 @@ earlier process knows its name. Of other runners the output is read.
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import TracebackType
 
 from ralphy.adapters import temporary
 from ralphy.adapters.files import read_regular
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.listing import Listing, parse_junit
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -33,7 +33,7 @@ class Reports:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if "_folder" in self.__dict__:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove(self._folder)
 
     @cached_property
     def _folder(self) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from ralphy.adapters.bounds import Room
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import private_folder, read_regular
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
@@ -91,9 +91,9 @@ def agent_run(
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
     yield Ran(run, result, claim, outbox, tampered)
-    shutil.rmtree(outbox, ignore_errors=True)
-    for old in old_runs(w.feature.private / "runs"):
-        shutil.rmtree(old, ignore_errors=True)
+    root = w.repository.root
+    for done in (outbox, *old_runs(root, w.feature.private / "runs")):
+        remove(done, below=root)
 
 
 def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Path:

@@ -19,6 +19,7 @@ from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
 
 ALLOWED = ".ralphy/secrets-allow"
+_MOST_FOLDERS = 200  # a tree is written folder by folder, and nobody's code lies deeper
 _MEGABYTE = 1024 * 1024
 _MARK = re.compile(r"^([0-9a-f]{16})\b", re.M)
 _KEPT_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
@@ -111,9 +112,10 @@ def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[st
     """(why the changes are too big to commit or "", the paths that are left): by stat, before anything is read."""
     limits = w.config.limits
     big = [path for path in code if _size(w, path) > limits.max_file_mb * _MEGABYTE]
-    new = [path for path in code if path not in big and w.objects.at(green, path) is None]
+    deep = [path for path in code if path.count("/") > _MOST_FOLDERS]
+    new = [path for path in code if path not in big and path not in deep and w.objects.at(green, path) is None]
     many = new if len(new) > limits.max_new_files else []
-    why = ""
+    why = f"a file lies in more than {_MOST_FOLDERS} nested folders: {_clean(w, deep[0])[:80]} …" if deep else ""
     if big:
         size = _size(w, big[0]) / _MEGABYTE
         why = (f"{_clean(w, big[0])} has {size:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
@@ -122,9 +124,9 @@ def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[st
         top = sorted(_tops(w, green, many))
         why = (f"{len(many)} new files ({_clean(w, top[0])} …), more than limits.max_new_files "
                f"({limits.max_new_files}): does .gitignore miss something?")  # fmt: skip
-    for path in (*big, *_tops(w, green, many)):
+    for path in (*big, *_tops(w, green, deep), *_tops(w, green, many)):
         set_aside(w, w.repository.root / path, _shown(path).replace("/", "__"))
-    gone = {*big, *many}
+    gone = {*big, *deep, *many}
     return why, [path for path in code if path not in gone]
 
 

@@ -1,0 +1,219 @@
+"""Walk and remove folders that an agent could write: no link is followed, no depth or length of a path is too much.
+
+Both go by descriptors of folders and hold two of them at a time, so neither a folder that becomes a link meanwhile nor
+thousands of nested ones lead anywhere else. `os.walk` and `shutil.rmtree` recurse, and fail beyond a thousand.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_Identity = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something in a tree: its path relative to the top, with slashes, and what `lstat` says of it."""
+
+    path: str
+    stat: os.stat_result
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.stat.st_mode)
+
+
+def walk(top: Path, skipped: Collection[str] = ()) -> Iterator[Found]:
+    """Everything below a folder, in no order; folders whose relative path is `skipped` are named, not entered.
+
+    Nothing if `top` is no folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
+    """
+    with suppress(OSError):
+        fd = os.open(top, _FOLDER)
+        try:
+            yield from _walk(fd, skipped)
+        except _Moved:
+            return
+
+
+class _Moved(Exception):
+    """The tree is no longer as it was when the walk went down."""
+
+
+def _walk(fd: int, skipped: Collection[str]) -> Iterator[Found]:
+    """Depth first, with the one open folder `fd`: the way back is `..`, and must lead where the walk came from."""
+    way: list[tuple[_Identity, str, list[str]]] = []  # the folders above: what they are, their prefix, what is left
+    prefix, left = "", []
+    try:
+        for found in _entries(fd, ""):
+            yield found
+            left += [found.name] if found.is_folder and found.path not in skipped else []
+        while left or way:
+            if not left:
+                identity, prefix, left = way.pop()
+                fd = _exchanged(fd, "..")
+                if _identity(os.fstat(fd)) != identity:
+                    raise _Moved
+                continue
+            name = left.pop()
+            above = _identity(os.fstat(fd))
+            try:
+                fd = _exchanged(fd, name)
+            except OSError:
+                continue
+            way.append((above, prefix, left))
+            prefix, left = f"{prefix}{name}/", []
+            for found in _entries(fd, prefix):
+                yield found
+                left += [found.name] if found.is_folder and found.path not in skipped else []
+    finally:
+        os.close(fd)
+
+
+def _exchanged(fd: int, name: str) -> int:
+    """The folder `name` in an open one, opened in its place."""
+    opened = os.open(name, _FOLDER, dir_fd=fd)
+    os.close(fd)
+    return opened
+
+
+def _entries(fd: int, prefix: str) -> list[Found]:
+    found = []
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            with suppress(OSError):  # gone meanwhile
+                found.append(Found(prefix + entry.name, entry.stat(follow_symlinks=False)))
+    return found
+
+
+def _identity(found: os.stat_result) -> _Identity:
+    return found.st_dev, found.st_ino
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of everything in a folder; what links lead to is not counted."""
+    try:
+        own = path.lstat()
+    except OSError:
+        return 0
+    if not stat.S_ISDIR(own.st_mode):
+        return own.st_size
+    return sum(found.stat.st_size for found in walk(path) if not found.is_folder)
+
+
+def children(below: Path, folder: Path) -> list[Found]:
+    """What is in a folder that lies in `below`; nothing if a link stands in the place of any folder on the way."""
+    try:
+        fd = _open_below(below, folder)
+    except (OSError, ValueError):
+        return []
+    try:
+        return _entries(fd, "")
+    finally:
+        os.close(fd)
+
+
+def remove(path: Path, below: Path | None = None) -> bool:
+    """Take away a file, a link, or a folder with all that is in it. Is it gone?
+
+    With `below`, a folder that holds the path, nothing is removed where a link stands in the place of a folder on the
+    way. What cannot be removed (a mount, a folder of somebody else) stays.
+    """
+    try:
+        parent = _open_below(below or path.parent, path.parent)
+    except (OSError, ValueError):
+        return not os.path.lexists(path)
+    try:
+        _remove(parent, path.name)
+    finally:
+        os.close(parent)
+    return not os.path.lexists(path)
+
+
+def _open_below(below: Path, folder: Path) -> int:
+    """A folder opened step by step from `below`, which is trusted; ValueError if it does not lie in there."""
+    fd = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in folder.relative_to(below).parts:
+            fd = _exchanged(fd, name)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _remove(parent: int, name: str) -> None:
+    """Down to where no folder is left, and up again by `..`, which must lead to where the way down came from."""
+    with suppress(OSError):
+        if not _is_folder(parent, name):
+            os.unlink(name, dir_fd=parent)
+            return
+    fd, way = os.dup(parent), [(name, [name])]  # the folders down to here, and what is left to remove in each
+    identities = [_identity(os.fstat(fd))]
+    try:
+        while way:
+            above, left = way[-1]
+            if left:
+                inner = left.pop()
+                with suppress(OSError):
+                    _open_up(fd, inner)
+                    fd = _exchanged(fd, inner)
+                    identities.append(_identity(os.fstat(fd)))
+                    way.append((inner, _without_files(fd)))
+                continue
+            way.pop()
+            identities.pop()
+            if not way:
+                return
+            fd = _exchanged(fd, "..")
+            if _identity(os.fstat(fd)) != identities[-1]:
+                return
+            with suppress(OSError):
+                os.rmdir(above, dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+def _without_files(fd: int) -> list[str]:
+    """Remove what is no folder in an open folder; gives the folders."""
+    folders = []
+    for name in _names(fd):
+        if _is_folder(fd, name):
+            folders.append(name)
+        else:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=fd)
+    return folders
+
+
+def _names(fd: int) -> list[str]:
+    with os.scandir(fd) as entries:
+        return [entry.name for entry in entries]
+
+
+def _is_folder(parent: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _open_up(parent: int, name: str) -> None:
+    """Give a folder a mode in which it can be read and emptied, if it has none; by its descriptor alone."""
+    with suppress(OSError):
+        held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            if os.fstat(held).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU)
+        finally:
+            os.close(held)
