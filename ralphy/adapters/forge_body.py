@@ -48,7 +48,8 @@ class PullRequestText:
 class StoryEvidence:
     """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed.
 
-    `tests` says how many there were and are; `notes` are the warnings of its evidence.
+    `tests` says how many there were and are; `notes` are the warnings of its evidence; `is_unverified` says that it
+    landed without a check that had anything to run.
     """
 
     id: str
@@ -59,6 +60,7 @@ class StoryEvidence:
     files: int
     tests: str = ""
     notes: tuple[str, ...] = ()
+    is_unverified: bool = False
 
 
 def parse_pr_text(markdown: str) -> PullRequestText:
@@ -94,6 +96,8 @@ def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()
         lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | |")
     attempts, cost = sum(row.attempts for row in rows), sum(row.cost_usd for row in rows)
     lines.append(f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} |")
+    if doubtful := sum(row.is_unverified for row in rows):
+        lines += ["", f"**{doubtful} of {len(rows)} stories landed unverified: no checks ran.**"]
     notes = [f"- {_cell(row.id)}: {_cell(_short(note, MAX_NOTE))}" for row in rows for note in row.notes]
     more = [f"- … and {len(notes) - MAX_NOTES} more"] if len(notes) > MAX_NOTES else []
     lines += ["", "Flagged:", "", *notes[:MAX_NOTES], *more] if notes else []
@@ -188,7 +192,8 @@ def _cut(body: str, size: int) -> str:
 
 def _row(row: StoryEvidence) -> str:
     checks = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in row.checks[:10])
-    checks = "; ".join(part for part in (_short(checks, 120), row.tests) if part)
+    doubt = "unverified" if row.is_unverified else ""
+    checks = "; ".join(part for part in (doubt, _short(checks, 120), row.tests) if part)
     name = _cell(f"{row.id} {_short(row.title, 80)}")
     return f"| {name} | {row.attempts} | ${row.cost_usd:.2f} | {_cell(checks)} | {row.files} |"
 

@@ -214,6 +214,8 @@ def status_text(v: dict[str, Any]) -> str:
     if v.get("pull_request"):
         lines.append(f"  pull request: {v['pull_request']}")
     lines += [f"  read first: {line}" for line in v.get("steering") or ()]
+    if v.get("unverified"):
+        lines.append(f"  unverified: {v['unverified']} of {v['tasks_completed']} completed stories, as no checks ran")
     if flagged := [row for row in v["stories"] if row.get("warnings")]:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]
@@ -237,6 +239,7 @@ def story_line(row: dict[str, Any]) -> str:
     tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
     after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
     flags = f", {row['warnings']} flagged" if row.get("warnings") else ""
+    doubt = ", unverified" if row.get("verified") is False else ""
     error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
-    said = f"{row['status']}{tries}{after}{flags}"
+    said = f"{row['status']}{doubt}{tries}{after}{flags}"
     return f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"

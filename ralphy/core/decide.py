@@ -19,6 +19,7 @@ from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
 from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
 from ralphy.core.stories import flagged, next_ready, why_stuck
+from ralphy.core.verification import unverified
 
 # About twelve hours of back-off: longer than a night, then a person should know.
 _MOST_TROUBLES = 80
@@ -301,12 +302,13 @@ def _pr(s: Snapshot, config: Config) -> d.Decision | None:
 
 def _end_reason(s: Snapshot) -> str:
     pr = s.prd.workflow.get("pr") or {}
+    doubts = unverified(s.prd)
     if pr.get("url"):
-        return f"the pull request is open: {pr['url']}"
+        return "; ".join(text for text in (f"the pull request is open: {pr['url']}", doubts) if text)
     where = "is pushed" if pr.get("pushed") else "is ready (there is no remote)"
-    flags = flagged(s.prd)
-    return (f"all stories are verified; {s.tree.feature_branch} {where} and PR.md holds the text"
-            f"{'; ' if flags else ''}{flags}")  # fmt: skip
+    stories = f"all stories are {'completed' if doubts else 'verified'}"
+    said = [stories, doubts, f"{s.tree.feature_branch} {where} and PR.md holds the text", flagged(s.prd)]
+    return "; ".join(text for text in said if text)
 
 
 _RULES: tuple[Rule, ...] = (

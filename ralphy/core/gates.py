@@ -13,6 +13,7 @@ from ralphy.core.ground import is_red, red_tests
 from ralphy.core.model import Approval, Marker, Snapshot
 from ralphy.core.steering import steering_notice, steering_of
 from ralphy.core.stories import flagged
+from ralphy.core.verification import unverified
 
 
 def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decision | None:
@@ -54,7 +55,8 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
     if is_handed_in_again(s, gate, s.digest(artifact)):
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
-    notes = [note for note in (steering_notice(steering_of(s.prd)), flagged(s.prd)) if note and gate == "qa"]
+    doubts = (steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd))
+    notes = [note for note in doubts if note and gate == "qa"]
     return d.Wait("; ".join([f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}", *notes]),
                   gate=gate)  # fmt: skip
 

@@ -61,11 +61,12 @@ def _listed(ids: Sequence[str], most: int = 8) -> str:
 
 
 def completed(story: Story, execution: Document, evidence: Document, test_files: Sequence[str]) -> Document:
-    """The fields of a story that passed: status and passes together, criteria and tasks ticked."""
+    """The fields of a story that passed: status and passes together, tasks ticked, and criteria if it was verified."""
+    criteria = {} if evidence.get("verified") is False else _ticked(story.raw, "acceptanceCriteria")
     return {
         "passes": True,
         "status": Status.COMPLETED.value,
-        **_ticked(story.raw, "acceptanceCriteria"),
+        **criteria,
         **_ticked(story.raw, "tasks"),
         "execution": {**story.execution, "last_error": None, **execution},
         "testing": {**(story.raw.get("testing") or {}), "test_files": list(test_files)},

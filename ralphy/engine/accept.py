@@ -12,6 +12,7 @@ from ralphy.adapters.questions import without
 from ralphy.core.errors import Conflict
 from ralphy.core.model import Document, Snapshot, Story
 from ralphy.core.stories import completed
+from ralphy.core.verification import was_verified
 from ralphy.engine.baseline import record_baseline, written_by_checks
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checks import CheckResult, checked, failed, run_checks
@@ -21,18 +22,23 @@ from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
 
 
-def accept(w: Workspace, s: Snapshot, story: Story) -> None:
-    """Run the checks and complete the story. Raises Conflict if anything speaks against it; nothing is changed then."""
+def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
+    """Run the checks and complete the story; gives whether there were any that had something to run.
+
+    Raises Conflict if anything speaks against it; nothing is changed then.
+    """
     _require_ground(s)
     results = _green_checks(w, s)
     tests = (story.raw.get("testing") or {}).get("test_files", [])
-    fields = completed(story, {"completed_at": w.iso_now}, _evidence(s, results), tests)
+    evidence = _evidence(s, results)
+    fields = completed(story, {"completed_at": w.iso_now}, evidence, tests)
     questions = read_text(w.feature.file("QUESTIONS.md"))
     answered = without(questions, story.id)
     more = {"QUESTIONS.md": answered.encode()} if answered != questions else {}
     prd = s.prd.with_story(story.id, **fields)
     keep_prd(w, s, prd, f"accepted {story.id}", f"{story.id} is accepted by a person", **more)
     w.record("reset", story=story.id)
+    return was_verified(evidence)
 
 
 def _require_ground(s: Snapshot) -> None:
@@ -67,5 +73,6 @@ def _evidence(s: Snapshot, results: Sequence[CheckResult]) -> Document:
         "base": s.tree.head,
         "accepted": "accepted by a person",
         "checks": [checked(c) for c in results],
+        "verified": any(not c.is_empty for c in results),
     }
     return {**found, "warnings": warnings} if warnings else found

@@ -19,6 +19,7 @@ from ralphy.core.plaintext import plain
 from ralphy.core.steering import steering_files
 from ralphy.core.stories import completed, not_passed
 from ralphy.core.substance import is_test
+from ralphy.core.verification import is_unverified, verified_by
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
@@ -124,7 +125,8 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         "completed_at": w.iso_now,
     }
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
-    fields = completed(a.story, execution, _evidence(a, cost, _names(w, a.candidate.files)), tests)
+    evidence = _evidence(a, cost, _names(w, a.candidate.files))
+    fields = completed(a.story, execution, evidence, tests)
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
@@ -135,12 +137,14 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     end = {**_end(a), "landed": True, "code": a.candidate.code, "story_cost": cost}
     end["story_seconds"] = round(past.active_s + end["seconds"], 3)
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
+    body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")
     commit = land(w, Landing(
-        subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end,
+        subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end, body,
         code=a.candidate.files, prd=prd, takes_all=True,
     ))  # fmt: skip
-    w.say(f"verified and committed {a.story.id}: {commit[:10]} {a.story.title}")
+    said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
+    w.say(f"{said}: {commit[:10]} {a.story.title}")
     for warning in a.verdict.warnings:
         w.say(f"  flagged: {warning}")
 
@@ -246,6 +250,7 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
         "run": a.ran.run,
         "cost_usd": round(cost_usd, 4),
         "checks": [checked(c) for c in a.verdict.checks],
+        "verified": any(not check.is_empty for check in a.verdict.checks),
     }
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)

@@ -8,12 +8,12 @@ from pathlib import Path
 from ralphy.adapters import prompts
 from ralphy.adapters.files import read_text
 from ralphy.core.decision import RunAgent
-from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Prd, Snapshot, Story
 from ralphy.core.prompt_budget import pick_progress, pick_spec_section
 from ralphy.core.review_brief import stories_for_review
 from ralphy.core.split import MOST_PIECES
 from ralphy.core.steering import steering_of
+from ralphy.core.verification import verified_by
 from ralphy.engine.outbox import UNFINISHED
 from ralphy.engine.workspace import Workspace
 
@@ -134,7 +134,7 @@ def _steering(prd: Prd) -> list[str]:
 
 def _evidence(story: Story) -> str:
     evidence = story.raw.get("evidence") or {}
-    said = ", ".join(f"{c.get('name')} exit {c.get('exit')}" for c in evidence.get("checks", ()))
-    tests, warnings = number_of_tests(evidence), [str(text)[:300] for text in evidence.get("warnings") or ()]
+    said = verified_by(evidence) or "no checks"
+    warnings = [str(text)[:300] for text in evidence.get("warnings") or ()]
     flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
-    return f"- {story.id}: {story.status.value}; {', '.join(p for p in (said or 'no checks', tests) if p)}{flagged}"
+    return f"- {story.id}: {story.status.value}; {said}{flagged}"

@@ -20,6 +20,7 @@ from ralphy.core.jsontext import dump
 from ralphy.core.listing import number_of_tests
 from ralphy.core.model import Snapshot, Story
 from ralphy.core.steering import steering_of
+from ralphy.core.verification import is_unverified
 from ralphy.engine.gate import commit_files
 from ralphy.engine.scan import redacted
 from ralphy.engine.workspace import Workspace
@@ -94,7 +95,8 @@ def evidence_of(story: Story) -> StoryEvidence:
     files = len(execution.get("files_modified") or ())
     cost = float(evidence.get("cost_usd", 0.0))
     attempts, notes = int(execution.get("attempts") or 0), tuple(map(str, evidence.get("warnings") or ()))
-    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, number_of_tests(evidence), notes)
+    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, number_of_tests(evidence), notes,
+                         is_unverified(story))  # fmt: skip
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:

@@ -12,6 +12,7 @@ from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
 from ralphy.core.steering import steering_of
 from ralphy.core.stories import shown_status, warnings_of
+from ralphy.core.verification import is_unverified, unverified_ids
 from ralphy.engine.features import Found
 from ralphy.engine.observe import observe, observe_at
 from ralphy.engine.view import phase_of
@@ -60,6 +61,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "unknown_cost_runs": history.unknown_cost_runs,
         "forecast": ahead_of(s),
         "tokens": dict(history.tokens),
+        "unverified": len(unverified_ids(s.prd)),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
         "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
@@ -110,6 +112,8 @@ def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
         row["depends_on"] = list(story.depends_on)
     if story.execution.get("last_error"):
         row["last_error"] = str(story.execution["last_error"])[:300]
+    if is_unverified(story):
+        row["verified"] = False
     if warnings := warnings_of(story):
         row["warnings"] = len(warnings)
     known = s.history.stories.get(story.id)

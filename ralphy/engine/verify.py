@@ -123,7 +123,8 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
     if claim.says_satisfied and result.outcome is Outcome.SUCCEEDED and not candidate.files:
         results = _check(w, candidate)
         if not failed(results, w.history.known_red, frozenset(r.name for r in results)):
-            question = (f"The agent changed nothing and says: {claim.recommendation}\nThe checks are green. "
+            checks = "The checks are green." if results else "There are no checks."
+            question = (f"The agent changed nothing and says: {claim.recommendation}\n{checks} "
                         "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
             return Verdict(
                 Outcome.NEEDS_INPUT,
@@ -162,7 +163,7 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (any(c.is_empty for c in results), "no tests ran"),
         (any(not c.is_green and not c.is_empty for c in results), "known failures are still there"),
-        (not results, "no checks are configured or detected"),
+        (not results, "unverified: no checks are configured or detected"),
     )
     return tuple(text for is_so, text in doubts if is_so)
 

@@ -15,6 +15,7 @@ from ralphy.core.gates import word_on
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.steps import BY_NAME
 from ralphy.core.stories import shown_status
+from ralphy.core.verification import is_proved, is_unverified
 from ralphy.engine.workspace import Workspace
 
 _WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
@@ -64,7 +65,8 @@ def tasks_text(prd: Prd, working: str = "") -> str:
     ]
     for story in prd.stories:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
-        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {status[story.id]}{after}")
+        said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
+        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
         lines += _items(story)
     return "\n".join(lines) + "\n"
 
@@ -74,7 +76,7 @@ def _items(story: Story) -> Iterator[str]:
     for title, items in titled_lists(story.raw):
         yield f"  - {title}:"
         for item in items:
-            mark = "x" if item.done or story.is_completed else " "
+            mark = "x" if item.done or is_proved(story) else " "
             yield indent(item.bullet(f"- [{mark}]"), "    ")
 
 

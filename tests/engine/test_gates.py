@@ -301,7 +301,7 @@ def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     assert (ended.code, ended.runs) == (ExitCode.INTERRUPTED, ["US-001"])
     assert project.landed() == ["login/US-001"]
     assert not (project.folder / "STOP").exists()
-    assert "STOP was made while the agent worked" in ended.text
+    assert "STOP was created during the run" in ended.text
     assert [line["during"] for line in project.journal("stopped")] == [project.trailer("Ralphy-Run")]
     assert project.loop().runs == ["US-002", "qa"]
 
