@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import sys
 import time
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setup.json")
 _ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`adapters.settings_trust`)
 _OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
+_PATIENCE_MS = 2000
 _MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
 
 
@@ -141,8 +144,24 @@ def _git_status(root: str) -> bytes:
     finally:
         os.close(writer)
     with open(reader, "rb") as pipe:
-        out = pipe.read()
+        out = _read_in_time(pipe.fileno())
+    if out is None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return os.urandom(8)  # true of no view: whoever has the time works it out
     return out + b"%d" % (os.waitpid(pid, 0)[1] if pid else -1)
+
+
+def _read_in_time(fd: int) -> bytes | None:
+    """What a process prints; None if it is silent for too long: git waits for ever where a FIFO is its `.gitignore`."""
+    out, ready = b"", select.poll()
+    ready.register(fd, select.POLLIN)
+    while ready.poll(_PATIENCE_MS):
+        piece = os.read(fd, 1 << 16)
+        if not piece:
+            return out
+        out += piece
+    return None
 
 
 def _stamp(path: str) -> list[int]:

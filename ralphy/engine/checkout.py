@@ -16,7 +16,7 @@ from ralphy.adapters.git import Repository
 from ralphy.adapters.git_files import GitFiles
 from ralphy.adapters.merged import is_ancestor
 from ralphy.adapters.objects import Objects
-from ralphy.adapters.odd_files import run_wary
+from ralphy.adapters.odd_files import run_patient
 from ralphy.adapters.ref_state import RefState
 from ralphy.adapters.warm_git import BlobWriter, RefMover
 from ralphy.core.model import Prd
@@ -103,7 +103,7 @@ class Checkout:
         return self._status(f":(top,literal){folder}")
 
     def _status(self, *where: str) -> Rows:
-        return rows_of(run_wary(self.repository, "status", *STATUS, "--", *where))
+        return rows_of(run_patient(self.repository, "status", *STATUS, "--", *where))
 
     @property
     def supervisor(self) -> Supervisor:
