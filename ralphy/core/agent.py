@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from ralphy.core.usage_windows import Window
+
 
 class Outcome(Enum):
     """How an agent run or an attempt ended; `costs_an_attempt` says which endings are the agent's to answer for.
@@ -50,12 +52,18 @@ class Tokens:
 @dataclass(frozen=True, slots=True)
 class RateLimit:
     """What the provider says of its limit. Only `status` decides (allowed, allowed_warning, rejected); `resets_at`
-    is epoch seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1."""
+    is epoch seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1.
+
+    `is_paid_for` says that paid credits take over where the limit is reached, so that the run goes on. `windows` are
+    all that the provider told of, where it told of several.
+    """
 
     status: str
     resets_at: float | None
     kind: str
     utilization: float | None
+    is_paid_for: bool = False
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,9 @@ class AgentResult:
     """`text` is the agent's last message, `structured` the object it gave beside it; `retry_at` is epoch
     seconds, for LIMITED; `limit` is the provider's last word on it; `complete` that a result line reported success.
     `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
-    the calls that were refused, `over_budget` that the program ended it at the dollars that it was given."""
+    the calls that were refused, `over_budget` that the program ended it at the dollars that it was given.
+    `background` names the work that was still open in the background when the run ended ("" if none was), `unguarded`
+    counts the tool calls that the guard gave no answer to."""
 
     outcome: Outcome
     text: str = ""
@@ -104,6 +114,8 @@ class AgentResult:
     warnings: int = 0
     denials: tuple[str, ...] = ()
     over_budget: bool = False
+    background: str = ""
+    unguarded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from ralphy.core.breaker import State
 from ralphy.core.config import Config
 from ralphy.core.errors import ExitCode
 from ralphy.core.forecast import forecast, what_is_left
-from ralphy.core.loose import number_of
 from ralphy.core.model import Session, Snapshot, Story
 from ralphy.core.spans import span
 from ralphy.core.steps import BY_NAME, TIMEOUT_OF, active_limit_s
 from ralphy.core.stories import all_ready
+from ralphy.core.usage_windows import noted_windows
 
 _HOUR_S = 3600.0
 _SOON_S = 6 * _HOUR_S
@@ -148,12 +148,17 @@ def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
 
 def _warned(s: Snapshot, config: Config) -> d.Rest | None:
     """All but used up: what is left would not last for a run. A reset that is far away is not waited for."""
-    limit = s.history.limit
-    used, resets_at = number_of(limit.get("utilization")) or 0.0, number_of(limit.get("resets_at")) or 0.0
-    is_soon = s.now < resets_at <= s.now + _SOON_S
-    if limit.get("status") != "allowed_warning" or used < config.limits.pause_at_utilization or not is_soon:
+    full = [
+        (window.resets_at, window)
+        for window in noted_windows(s.history.limit, s.now)
+        if (window.used or 0.0) >= config.limits.pause_at_utilization
+        and window.resets_at is not None
+        and window.resets_at <= s.now + _SOON_S
+    ]
+    if not full:
         return None
-    why = f"{used:.0%} of the usage limit ({limit.get('kind') or 'unknown'}) is used up, so the reset is waited for"
+    resets_at, window = max(full, key=lambda pair: pair[0])
+    why = f"{window.used:.0%} of the usage limit ({window.kind}) is used up, so the reset is waited for"
     return pause(s, config, why, resets_at + AFTER_RESET_S)
 
 

@@ -23,6 +23,7 @@ NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once
 # Why we stopped a run -> its outcome, and what is said when nothing more is known.
 STOPS = {
     REFUSED_KEY: (Outcome.FATAL, NO_KEY),
+    "startup": (Outcome.TRANSIENT, "the agent did not start"),
     "deadline": (Outcome.TIMED_OUT, "the deadline passed"),
     "silence": (Outcome.TRANSIENT, "the provider hangs"),
     "tool_silence": (Outcome.STALLED, "a tool hung"),
@@ -38,6 +39,9 @@ FATAL_ERRORS = {
     "oauth_org_not_allowed": "this organisation does not allow Claude Code",
     "billing_error": "there is a problem with the bill or the credit",
     "model_not_found": "the model does not exist, or is not available to you",
+    "account_on_hold": "the account is on hold",
+    "verification_required": "the account must be verified first",
+    "cloud_credential_error": "the credentials of the cloud provider are missing or refused",
 }
 FATAL_STATUSES = {
     401: NO_KEY,
@@ -48,6 +52,8 @@ FATAL_STATUSES = {
 TRANSIENT_ERRORS = ("server_error", "overloaded")
 # The last two: its own count of the context is over the limit; compacted again and again, the context stays too full.
 TOO_LARGE_REASONS = ("prompt_too_long", "image_error", "blocking_limit", "rapid_refill_breaker")
+THRASHING = "autocompact_thrashing"
+USAGE_LIMIT = "usage_limit_reached"
 USAGE_EXITS = range(1, 128)
 
 
@@ -95,12 +101,16 @@ class _Ending:
         self.transcript = transcript
         self.exit = exit_
         self.result = result
-        is_late = exit_.stopped == "deadline" and bool(result) and not transcript.working
+        is_late = exit_.stopped == "deadline" and bool(result) and transcript.is_finished
         self.came_to_its_end = exit_.stopped == AFTER_RESULT or is_late
         # An API failure calls itself a success.
         self.api_failed = result.get("subtype") == "success" and result.get("is_error") is True
         self.status = int(number_of(result.get("api_error_status")) or 0) if self.api_failed else 0
         self.error = transcript.error if self.api_failed else ""
+        # Newer versions name the failure exactly; what they do not call a usage limit is none.
+        self.named = text_of(result.get("api_error"))
+        self.kind = text_of(result.get("api_error_type"))
+        self.names_failures = bool(self.named or self.kind) or result.get("terminal_reason") == "api_error"
 
     @property
     def words(self) -> str:
@@ -132,6 +142,8 @@ def _succeeded(ending: _Ending) -> Verdict | None:
     transcript, exited_well = ending.transcript, ending.exit.returncode == 0 or ending.came_to_its_end
     if not (exited_well and reports_success(ending.result) and transcript.turns):
         return None
+    if transcript.background.open:
+        return Outcome.CRASHED, f"it ended while work went on in the background ({transcript.background.shown})", None
     # Some versions give an empty result after a last message that says everything.
     if text_of(ending.result.get("result")).strip() or transcript.spoke_last:
         return Outcome.SUCCEEDED, "", None
@@ -142,21 +154,29 @@ def _succeeded(ending: _Ending) -> Verdict | None:
 
 def _limited(ending: _Ending) -> Verdict | None:
     limit = ending.transcript.limit
-    if limit and limit.status == "rejected" and (ending.api_failed or not ending.result):
-        detail = f"the usage limit ({limit.kind or 'unknown'}) is reached"
-        return ending.verdict(Outcome.LIMITED, detail, limit.resets_at)
+    if ending.names_failures:
+        if ending.named == USAGE_LIMIT:
+            kind = limit.kind if limit else ""
+            return ending.verdict(Outcome.LIMITED, _limit_of(kind), limit.resets_at if limit else None)
+        return ending.verdict(Outcome.TRANSIENT, "too many requests") if ending.status == 429 else None
+    is_rejected = limit is not None and limit.status == "rejected" and not limit.is_paid_for
+    if limit and is_rejected and (ending.api_failed or not ending.result):
+        return ending.verdict(Outcome.LIMITED, _limit_of(limit.kind), limit.resets_at)
     if ending.status != 429 and (ending.status or ending.error != "rate_limit"):
         return None
-    if ending.transcript.key_source in (
-        "",
-        "none",
-    ):  # a login, not a key: its 429 is the subscription's limit
+    # A login, not a key: its 429 is the subscription's limit.
+    if ending.transcript.key_source in ("", "none"):
         return ending.verdict(Outcome.LIMITED, "the usage limit is reached")
     return ending.verdict(Outcome.TRANSIENT, "too many requests")
 
 
+def _limit_of(kind: str) -> str:
+    return f"the usage limit ({kind or 'unknown'}) is reached"
+
+
 def _too_large(ending: _Ending) -> Verdict | None:
-    if ending.status != 413 and ending.result.get("terminal_reason") not in TOO_LARGE_REASONS:
+    is_full = ending.result.get("terminal_reason") in TOO_LARGE_REASONS or ending.named == THRASHING
+    if ending.status != 413 and not is_full:
         return None
     return ending.verdict(Outcome.TOO_LARGE, "the prompt is too long")
 
@@ -189,15 +209,17 @@ def _crashed(ending: _Ending) -> Verdict:
         return ending.verdict(Outcome.CRASHED, "not a single turn was run")
     if reports_success(ending.result):
         return Outcome.CRASHED, f"{ending.how} after a result", None
-    subtype = text_of(ending.result.get("subtype"))
-    reason = text_of(ending.result.get("terminal_reason"))
-    return ending.verdict(Outcome.CRASHED, _cause(subtype, reason, ending.status))
+    return ending.verdict(Outcome.CRASHED, _cause(ending))
 
 
-def _cause(subtype: str, reason: str, status: int) -> str:
+def _cause(ending: _Ending) -> str:
     """The most telling of what a failed result says about itself."""
-    if status:
-        return f"the request was refused ({status})"
+    subtype, reason = text_of(ending.result.get("subtype")), text_of(ending.result.get("terminal_reason"))
+    if ending.result.get("stop_reason") == "refusal":
+        return "the model refused to answer"
+    if ending.status:
+        facts = ", ".join((str(ending.status), *((shorten(ending.kind),) if ending.kind else ())))
+        return f"the request was refused ({facts})"
     said = shorten(reason if subtype == "success" and reason != "completed" else subtype)
     return said or "the result is not complete"
 

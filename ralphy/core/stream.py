@@ -16,7 +16,9 @@ import orjson
 from ralphy.core.activity import activity_of, shorten
 from ralphy.core.agent import Activity, RateLimit, Tokens
 from ralphy.core.loose import blocks_of, count_of, mapping_of, moment_of, number_of, text_of
+from ralphy.core.open_work import BackgroundTasks, OpenTool
 from ralphy.core.report import without_report
+from ralphy.core.usage_windows import read_windows
 
 MAX_LINE = 16 << 20
 UNAUTHORIZED = (401, 403)
@@ -25,6 +27,7 @@ MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCrea
 USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OPENINGS = (b"{", b" ", b"\t")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
+NO_VERDICT = "hook_no_verdict"  # the tag of a line that says that a hook failed, and its call ran
 SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 
 
@@ -105,16 +108,6 @@ def _without_half(escape: re.Match[bytes]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTool:
-    """A tool that was called and has not answered; `since` is on the caller's clock, `timeout_s` is what it was
-    given (0 if nothing was said), in seconds."""
-
-    name: str
-    since: float
-    timeout_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Retry:
     """An announced wait before the next request; `status` is None when there was no HTTP answer."""
 
@@ -129,10 +122,13 @@ class Transcript:
 
     After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
     reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
+    `started` says that the program has begun its work, whatever it printed before; `unguarded` counts the tool calls
+    that a hook was asked about and gave no answer to.
     """
 
     def __init__(self) -> None:
         self.came = False
+        self.started = False
         self.closed = False
         self.working = True
         self.session = ""
@@ -149,12 +145,24 @@ class Transcript:
         self.spoke_last = False
         self.has_acted = False
         self.open_tools: dict[str, OpenTool] = {}
+        self.background = BackgroundTasks()
+        self.unguarded = 0
         self.limit: RateLimit | None = None
         self.retry: Retry | None = None
         self.retries = 0
         self.unauthorized = 0
         self.error = ""
-        self.denials: tuple[str, ...] = ()
+        self._denied: dict[str, str] = {}
+
+    @property
+    def is_finished(self) -> bool:
+        """A result came, and nothing is open that the model would be told of: it will not be called again."""
+        return not self.working and not self.background.open
+
+    @property
+    def denials(self) -> tuple[str, ...]:
+        """The tools of the calls that were refused."""
+        return tuple(self._denied.values())
 
     @property
     def text(self) -> str:
@@ -197,11 +205,12 @@ class Transcript:
             case "rate_limit_event":
                 return self._rate_limit(event)
             case "system":
-                return self._system(event)
+                return self._system(event, now)
         return None
 
     def _assistant(self, event: Mapping[str, Any], now: float) -> Activity | None:
         self.error = text_of(event.get("error"))
+        self.started = True
         message = mapping_of(event.get("message"))
         genuine = not self.error and message.get("model") != SYNTHETIC
         is_main = not event.get("parent_tool_use_id")
@@ -211,9 +220,7 @@ class Transcript:
         shown = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
-                asked_ms = number_of(mapping_of(block.get("input")).get("timeout")) or 0.0
-                tool = OpenTool(text_of(block.get("name")), now, asked_ms / 1000)
-                self.open_tools[text_of(block.get("id"))] = tool
+                self.open_tools[text_of(block.get("id"))] = OpenTool.of(block, now)
                 self.has_acted = True
             elif genuine and is_main and block.get("type") == "text" and text_of(block.get("text")).strip():
                 self.last_text, self.spoke_last = text_of(block.get("text")), True
@@ -238,40 +245,63 @@ class Transcript:
             self.tokens = add(self.tokens, Tokens(*(count_of(segment.get(name)) for name in USAGE)))
 
     def _end(self, event: Mapping[str, Any]) -> Activity:
-        """The end of a segment; a background task that finishes later may begin another one."""
-        self.working = False
+        """The end of a segment; a background task that finishes later begins another one."""
+        self.working, self.started = False, True
         self.results += 1
         self.result = event
         self.turns += count_of(event.get("num_turns"))
         self.open_tools.clear()
         denials = event.get("permission_denials")
         if isinstance(denials, list):
-            self.denials += tuple(text_of(mapping_of(denial).get("tool_name")) for denial in denials)
+            for denial in denials:
+                self._deny(mapping_of(denial))
         return Activity("result", shorten(without_report(text_of(event.get("result")))), event)
+
+    def _deny(self, told: Mapping[str, Any]) -> None:
+        """A refused call; newer versions say it when it happens and once more in the result."""
+        call = text_of(told.get("tool_use_id")) or f"unnamed {len(self._denied)}"
+        self._denied[call] = text_of(told.get("tool_name"))
 
     def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
         info = mapping_of(event.get("rate_limit_info"))
+        kind, before = shorten(text_of(info.get("rateLimitType"))), self.limit.windows if self.limit else ()
         self.limit = RateLimit(
             status=shorten(text_of(info.get("status"))),
             resets_at=moment_of(info.get("resetsAt")),
-            kind=shorten(text_of(info.get("rateLimitType"))),
+            kind=kind,
             utilization=number_of(info.get("utilization")),
+            is_paid_for=info.get("isUsingOverage") is True,
+            # An event that lists none has news of its own window alone.
+            windows=read_windows(info) or tuple(window for window in before if window.kind != kind),
         )
         if self.limit.status == "allowed":
             return None
         return Activity("limit", f"{self.limit.kind} limit: {self.limit.status}", event)
 
-    def _system(self, event: Mapping[str, Any]) -> Activity | None:
+    def _system(self, event: Mapping[str, Any], now: float) -> Activity | None:
         match event.get("subtype"):
             case "init":
-                self.working = True
+                self.working = self.started = True
                 self.key_source = text_of(event.get("apiKeySource"))
                 return Activity("start", shorten(text_of(event.get("model"))), event)
             case "api_retry":
                 return self._api_retry(event)
             case "task_started":
+                self.background.started(event, self.open_tools)
                 return Activity("task", shorten(text_of(event.get("description"))), event)
+            case "background_tasks_changed":
+                self.background.changed(event, now)
+            case "task_notification":
+                self.background.ended(event)
+            case "permission_denied":
+                self._deny(event)
+            case "informational" if event.get("tag") == NO_VERDICT:
+                return self._unguarded(event)
         return None
+
+    def _unguarded(self, event: Mapping[str, Any]) -> Activity:
+        self.unguarded += 1
+        return Activity("warning", "the guard gave no answer to a tool call, so the call was not checked", event)
 
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None

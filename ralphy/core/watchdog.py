@@ -16,7 +16,8 @@ from typing import Any
 
 from ralphy.core.circling import Call, call_of, error_key, last_line, result_text, said_key
 from ralphy.core.config import CircuitBreaker
-from ralphy.core.loose import blocks_of, mapping_of, text_of
+from ralphy.core.loose import blocks_of, count_of, mapping_of, text_of
+from ralphy.core.open_work import OpenTool
 from ralphy.core.stream import Transcript
 
 STEP_PATIENCE = {"pr": 2.0}  # how much longer than `inactivity_timeout` a step may be silent
@@ -87,6 +88,25 @@ class Warned:
         return f"warning {self.number}/{self.most} ({state}): {self.seen}"
 
 
+class SignsOfLife:
+    """Tells events that say that something moves from those that only say that the program itself is there.
+
+    Newer versions of Claude Code print a line every 30 s while a tool or a compaction hangs, for ever.
+    """
+
+    def __init__(self) -> None:
+        self._compacted_chars = -1
+
+    def is_one(self, event: Mapping[str, Any]) -> bool:
+        if event.get("type") == "tool_progress":
+            return event.get("heartbeat") is not True
+        if event.get("type") != "system" or event.get("status") != "compacting":
+            self._compacted_chars = -1
+            return True
+        before, self._compacted_chars = self._compacted_chars, count_of(event.get("compact_output_chars"))
+        return self._compacted_chars > before
+
+
 class Watchdog:
     """One run's. `look` gives a warning at the most; after one that `stops` it is not to be asked again."""
 
@@ -97,6 +117,7 @@ class Watchdog:
         self._alive_at = self._looked_at = now
         self._asleep_s = boottime - now
         self._idle_s = 0.0
+        self._signs = SignsOfLife()
         self._counted = self._printed = 0
         self._row = 0
         self._error = self._error_text = self._error_subject = ""
@@ -104,8 +125,9 @@ class Watchdog:
         self._known: deque[str] = deque(maxlen=REMEMBERED)
 
     def saw(self, event: Mapping[str, Any], now: float) -> None:
-        """An event came: a sign of life, and perhaps of progress."""
-        self._alive_at = now
+        """An event came: mostly a sign of life, and perhaps of progress."""
+        if self._signs.is_one(event):
+            self._alive_at = now
         kind = event.get("type")
         if kind not in ("assistant", "user"):
             return
@@ -119,7 +141,7 @@ class Watchdog:
         """The warning that is due, if any. `printed` is the number of bytes that came so far."""
         self._pass_time(now, boottime, transcript)
         self._printed = printed
-        if not transcript.working:
+        if transcript.is_finished:
             return None
         for trigger, measured, limit in self._measures(now, transcript):
             level = int(measured / limit)
@@ -137,14 +159,14 @@ class Watchdog:
         passed_s, self._looked_at = now - self._looked_at, now
         if slept_s > ASLEEP_S or passed_s > ASLEEP_S:
             self._alive_at, self._idle_s = now, 0.0
-        elif not transcript.open_tools and not transcript.retry:
+        elif not _open_work(transcript) and not transcript.retry:
             self._idle_s += passed_s
 
     def _measures(self, now: float, transcript: Transcript) -> Iterator[tuple[Trigger, float, float]]:
         limits, silent_s = self.thresholds, now - self._alive_at
-        if transcript.open_tools:
+        if _open_work(transcript):
             yield Trigger.TOOL_SILENCE, silent_s, self._tool_limit_s(transcript)
-        else:
+        elif transcript.started:  # until then its start-up is timed, whoever is to blame for its silence
             announced_s = transcript.retry.delay_s if transcript.retry else 0.0
             yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
         yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors
@@ -153,7 +175,7 @@ class Watchdog:
 
     def _tool_limit_s(self, transcript: Transcript) -> float:
         """The most patient of the open tools decides."""
-        asked = max(tool.timeout_s for tool in transcript.open_tools.values()) or self.thresholds.tool_timeout_s
+        asked = max(tool.timeout_s for tool in _open_work(transcript)) or self.thresholds.tool_timeout_s
         return max(self.thresholds.tool_silence_s, asked + TOOL_MARGIN_S if asked else 0.0)
 
     def _seen(self, trigger: Trigger, measured: float) -> str:
@@ -186,3 +208,10 @@ class Watchdog:
         key = error_key(f"{said}\n{call.subject}" if _WORDLESS.fullmatch(said) else said)
         self._row = self._row + 1 if key == self._error else 1
         self._error, self._error_text, self._error_subject = key, last_line(said), call.subject
+
+
+def _open_work(transcript: Transcript) -> list[OpenTool]:
+    """The tools at work; once the result is out, also what goes on in the background."""
+    if transcript.working:
+        return list(transcript.open_tools.values())
+    return [*transcript.open_tools.values(), *transcript.background.open.values()]

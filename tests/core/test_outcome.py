@@ -12,6 +12,7 @@ from ralphy.core.outcome import ExitFacts, classify, reports_success
 from ralphy.core.stream import Lines, Transcript, parse
 
 STREAMS = Path(__file__).parents[1] / "streams"
+NEWER = Path(__file__).parents[1] / "streams-2.1.330"
 RESET = 1795298839.0
 
 # stream: how the process ended, outcome, a part of the detail
@@ -73,9 +74,57 @@ CAPTURED: dict[str, tuple[int, Outcome, str]] = {
 }
 
 
-def read(name: str) -> Transcript:
+# The same of 2.1.330.
+CAPTURED_NEWER: dict[str, tuple[int, Outcome, str]] = {
+    "auto_compact": (0, Outcome.SUCCEEDED, ""),
+    "background_bash": (0, Outcome.SUCCEEDED, ""),
+    "background_bash_completes": (0, Outcome.SUCCEEDED, ""),
+    "bash_timeout_moved_to_background": (0, Outcome.SUCCEEDED, ""),
+    "cross_session_message": (0, Outcome.SUCCEEDED, ""),
+    "dropped_connection_after_first_block": (0, Outcome.SUCCEEDED, ""),
+    "dropped_connection_after_tool_block": (0, Outcome.SUCCEEDED, ""),
+    "dropped_connection_mid_stream": (0, Outcome.SUCCEEDED, ""),
+    "error_400": (1, Outcome.CRASHED, "refused (400, invalid_request_error)"),
+    "error_401": (1, Outcome.FATAL, "log in"),
+    "error_401_oauth_token": (1, Outcome.FATAL, "log in"),
+    "error_403": (1, Outcome.FATAL, "log in"),
+    "error_404_model": (1, Outcome.FATAL, "claude-nope"),
+    "error_429_retry_after_3600": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_retry_after_7": (1, Outcome.TRANSIENT, "too many requests"),
+    "error_429_session_limit_after_two_turns": (1, Outcome.LIMITED, "five_hour"),
+    "error_429_session_limit_oauth": (1, Outcome.LIMITED, "five_hour"),
+    "error_429_waited_out_by_the_cli": (0, Outcome.SUCCEEDED, ""),
+    "error_500": (1, Outcome.TRANSIENT, "500"),
+    "error_529_overloaded": (1, Outcome.TRANSIENT, "529"),
+    "error_connection_refused": (1, Outcome.TRANSIENT, "Connection refused"),
+    "error_max_budget": (1, Outcome.CRASHED, "error_max_budget_usd"),
+    "error_max_turns": (1, Outcome.CRASHED, "error_max_turns: Reached maximum number of turns (2)"),
+    "hang_no_bytes_api_timeout_4s": (1, Outcome.TRANSIENT, "timed out"),
+    "hook_fails_open": (0, Outcome.SUCCEEDED, ""),
+    "hook_onfailure_block": (0, Outcome.SUCCEEDED, ""),
+    "json_schema": (0, Outcome.SUCCEEDED, ""),
+    "killed_by_sigint": (0, Outcome.CRASHED, "error_during_execution"),
+    "killed_by_sigkill": (-9, Outcome.CRASHED, "killed by signal 9"),
+    "killed_by_sigterm": (143, Outcome.CRASHED, "exited with 143"),
+    "manual_compact": (0, Outcome.CRASHED, "not a single turn"),
+    "not_logged_in": (1, Outcome.FATAL, "log in"),
+    "partial_messages": (0, Outcome.SUCCEEDED, ""),
+    "permission_denied": (0, Outcome.SUCCEEDED, ""),
+    "pretooluse_hook_denied": (0, Outcome.SUCCEEDED, ""),
+    "prompt_too_long_mid_run": (1, Outcome.TOO_LARGE, "too long"),
+    "several_turns": (0, Outcome.SUCCEEDED, ""),
+    "sleep_blocked": (0, Outcome.SUCCEEDED, ""),
+    "stall_mid_stream": (0, Outcome.SUCCEEDED, ""),
+    "stop_reason_max_tokens": (0, Outcome.SUCCEEDED, ""),
+    "subagent_foreground": (0, Outcome.SUCCEEDED, ""),
+    "success_tool_use": (0, Outcome.SUCCEEDED, ""),
+    "tool_progress_heartbeat": (-9, Outcome.CRASHED, "killed by signal 9"),
+}
+
+
+def read(name: str, folder: Path = STREAMS) -> Transcript:
     """The transcript of a captured stream, which arrives in small pieces."""
-    data = (STREAMS / f"{name}.ndjson").read_bytes()
+    data = (folder / f"{name}.ndjson").read_bytes()
     lines, transcript = Lines(), Transcript()
     pieces = [data[at : at + 1000] for at in range(0, len(data), 1000)]
     whole = [line for piece in pieces for line in lines.feed(piece)] + lines.close()
@@ -102,17 +151,83 @@ def outcome(transcript: Transcript, returncode: int | None = 0, stopped: str | N
     return classify(transcript, ExitFacts(returncode, stopped))[0]
 
 
-def test_every_captured_stream_is_in_the_table() -> None:
-    assert sorted(CAPTURED) == sorted(path.stem for path in STREAMS.glob("*.ndjson"))
+TABLES = {STREAMS: CAPTURED, NEWER: CAPTURED_NEWER}
 
 
-@pytest.mark.parametrize("name", CAPTURED)
-def test_a_captured_stream_gives_its_outcome(name: str) -> None:
-    returncode, expected, part = CAPTURED[name]
-    found, detail, _ = classify(read(name), ExitFacts(returncode))
+@pytest.mark.parametrize("folder", TABLES, ids=lambda folder: folder.name)
+def test_every_captured_stream_is_in_the_table(folder: Path) -> None:
+    assert sorted(TABLES[folder]) == sorted(path.stem for path in folder.glob("*.ndjson"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [pytest.param(folder, name, id=f"{folder.name}-{name}") for folder in TABLES for name in TABLES[folder]],
+)
+def test_a_captured_stream_gives_its_outcome(folder: Path, name: str) -> None:
+    returncode, expected, part = TABLES[folder][name]
+    transcript = read(name, folder)
+    found, detail, _ = classify(transcript, ExitFacts(returncode))
     assert found is expected
     assert part in detail
     assert bool(detail) == (expected is not Outcome.SUCCEEDED)
+    assert transcript.is_finished == bool(transcript.results)
+
+
+REJECTED = {"status": "rejected", "resetsAt": RESET, "rateLimitType": "five_hour", "isUsingOverage": True}
+PAID_FOR = {"type": "rate_limit_event", "rate_limit_info": REJECTED}
+
+
+@pytest.mark.fault("N1", "N2")
+@pytest.mark.parametrize("more", [{}, {"terminal_reason": "api_error", "api_error_type": "overloaded_error"}])
+def test_an_overload_while_paid_credits_are_in_use_is_no_usage_limit(more: dict[str, Any]) -> None:
+    ended = heard(PAID_FOR, result(is_error=True, api_error_status=529, **more))
+    assert classify(ended, ExitFacts(1))[0] is Outcome.TRANSIENT
+    assert outcome(heard(PAID_FOR), -9) is Outcome.CRASHED
+    assert outcome(heard(PAID_FOR, result())) is Outcome.SUCCEEDED
+
+
+@pytest.mark.fault("N1")
+def test_a_429_of_a_login_that_is_not_named_a_usage_limit_is_throttling() -> None:
+    """Versions that name their failures call a usage limit by its name, and nothing else."""
+    init = {"type": "system", "subtype": "init", "apiKeySource": "none"}
+    event = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "isUsingOverage": False}}
+    failed = {"is_error": True, "api_error_status": 429, "terminal_reason": "api_error",
+              "api_error_type": "rate_limit_error"}  # fmt: skip
+    throttled = heard(init, event, result(**failed, result="This is not your usage limit"))
+    assert classify(throttled, ExitFacts(1))[0] is Outcome.TRANSIENT
+    limited = heard(init, event, result(**failed, api_error="usage_limit_reached"))
+    assert classify(limited, ExitFacts(1))[0] is Outcome.LIMITED
+
+
+def test_a_refusal_and_a_context_that_fills_again_and_again_are_named() -> None:
+    refused = result(is_error=True, stop_reason="refusal", terminal_reason="api_error")
+    assert classify(heard(refused), ExitFacts(1))[1].startswith("the model refused to answer")
+    full = result(is_error=True, terminal_reason="api_error", api_error="autocompact_thrashing")
+    assert outcome(heard(full), 1) is Outcome.TOO_LARGE
+
+
+NO_TASK: dict[str, Any] = {"type": "system", "subtype": "background_tasks_changed", "tasks": []}
+OPEN_TASK = {**NO_TASK, "tasks": [{"task_id": "b1", "description": "make"}]}
+INIT = {"type": "system", "subtype": "init"}
+
+
+def test_a_result_before_the_background_work_has_ended_is_no_end() -> None:
+    early = heard(INIT, OPEN_TASK, result())
+    assert not early.is_finished
+    found, detail, _ = classify(early, ExitFacts(0))
+    assert (found, detail) == (Outcome.CRASHED, "it ended while work went on in the background (make)")
+    assert outcome(early, 143, "deadline") is Outcome.TIMED_OUT
+    assert outcome(early, 143, "tool_silence") is Outcome.STALLED
+    assert outcome(heard(INIT, OPEN_TASK, result(), NO_TASK, INIT, result())) is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("tasks", [None, "b1", [None, 3, {"task_id": 3}, {}], {"task_id": "b1"}])
+def test_a_list_of_background_work_of_any_shape_stops_nobody(tasks: object) -> None:
+    assert heard({**OPEN_TASK, "tasks": tasks}, result()).is_finished
+
+
+def test_an_agent_that_never_starts_costs_no_attempt() -> None:
+    assert outcome(heard({"type": "system", "subtype": "hook_started"}), -2, "startup") is Outcome.TRANSIENT
 
 
 def test_only_a_rejected_event_tells_when_the_limit_resets() -> None:
@@ -157,6 +272,7 @@ def test_a_tool_that_prints_a_limit_changes_nothing() -> None:
         ("processes", Outcome.CRASHED),
         ("disk", Outcome.TRANSIENT),
         ("unauthorized", Outcome.FATAL),
+        ("startup", Outcome.TRANSIENT),
         ("abort", Outcome.STOPPED),
     ],
 )

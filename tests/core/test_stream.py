@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.core.agent import Activity, RateLimit, Tokens
+from ralphy.core.open_work import OpenTool
 from ralphy.core.outcome import ExitFacts, classify
-from ralphy.core.stream import Lines, OpenTool, Transcript, parse
+from ralphy.core.stream import Lines, Transcript, parse
 
 STREAMS = Path(__file__).parents[1] / "streams"
 

@@ -17,8 +17,8 @@ from ralphy.core.stream import Transcript, parse
 from ralphy.core.watchdog import Thresholds, Trigger, Warned, Watchdog
 from tests.core.test_stream import VALUES
 
-STREAMS = Path(__file__).parents[1] / "streams"
-HEALTHY = sorted(path.stem for path in STREAMS.glob("*.ndjson"))
+TESTS = Path(__file__).parents[1]
+HEALTHY = sorted(f"{path.parent.name}/{path.stem}" for path in TESTS.glob("streams*/*.ndjson"))
 SEED = CircuitBreaker()
 TICK_S = 0.25
 
@@ -30,6 +30,7 @@ class Run:
     step: str = "story"
     breaker: CircuitBreaker = SEED
     tool_timeout_s: float = 0.0
+    starts: bool = True
     now: float = 1000.0
     slept: float = 500.0
     printed: int = 0
@@ -39,7 +40,8 @@ class Run:
     def __post_init__(self) -> None:
         limits = Thresholds.of(self.breaker, self.step, self.tool_timeout_s)
         self.dog = Watchdog(limits, self.now, self.now + self.slept)
-        self.says({"type": "system", "subtype": "init"})
+        if self.starts:
+            self.says({"type": "system", "subtype": "init"})
 
     @property
     def stopped_by(self) -> Trigger | None:
@@ -92,7 +94,7 @@ def test_silence_warns_twice_and_stops_at_the_third_time() -> None:
         "warning 2/3 (HALF_OPEN)",
         "warning 3/3 (OPEN, the run is stopped)",
     ]
-    assert "nothing came for 180 s" in run.warned[-1].seen
+    assert "no output for 180 s" in run.warned[-1].seen
     assert run.dog.warnings == 3
 
 
@@ -122,6 +124,82 @@ def test_a_tool_that_hangs_is_stopped_as_stalled_after_three_times_300_s() -> No
     run.calls(command="cat")
     assert run.passes(2000) == pytest.approx(900, abs=1)
     assert run.stopped_by is Trigger.TOOL_SILENCE
+
+
+def test_a_heartbeat_says_only_that_the_program_is_there() -> None:
+    run = Run()
+    run.calls("Read", file_path="pipe")
+    for number in range(60):
+        run.passes(30)
+        run.says({"type": "tool_progress", "heartbeat": True, "elapsed_time_seconds": 30 * number, "tool_name": "Read"})
+    assert run.stopped_by is Trigger.TOOL_SILENCE
+    assert run.now - 1000 == pytest.approx(900, abs=31)
+
+
+def test_progress_that_a_tool_reports_by_itself_is_life() -> None:
+    run = Run()
+    run.calls("Agent")
+    for _ in range(60):
+        run.passes(200)
+        run.says({"type": "tool_progress", "tool_name": "Agent", "subagent_retry": {"attempt": 1}})
+    assert run.warned == []
+
+
+def compacts(run: Run, chars: list[int]) -> None:
+    for number in chars:
+        run.passes(30)
+        run.says({"type": "system", "subtype": "status", "status": "compacting", "compact_output_chars": number})
+
+
+def test_a_compaction_that_hangs_is_the_providers_silence() -> None:
+    run = Run()
+    compacts(run, [0, 120, *[120] * 20])
+    assert run.stopped_by is Trigger.SILENCE
+
+
+def test_a_compaction_that_writes_may_take_its_time_and_so_may_the_next() -> None:
+    run = Run()
+    for _ in range(2):
+        compacts(run, list(range(0, 4000, 500)))
+        run.says({"type": "system", "subtype": "status", "status": None, "compact_result": "success"})
+    assert run.warned == []
+
+
+def in_the_background(run: Run, **given: int) -> None:
+    """A command that is moved to the background, and the result that comes before its end."""
+    run.calls("Bash", 1, command="make bench", **given)
+    task = {"task_id": "b1", "description": "make bench"}
+    run.says({"type": "system", "subtype": "background_tasks_changed", "tasks": [task]})
+    run.says({"type": "system", "subtype": "task_started", **task, "tool_use_id": "t1"})
+    run.answers("moved to the background")
+    run.says({"type": "result", "subtype": "success", "result": "noticed"})
+
+
+def test_background_work_that_outlives_the_result_may_take_what_a_tool_may() -> None:
+    run = Run()
+    in_the_background(run)
+    run.passes(299)
+    assert run.warned == []
+    assert run.passes(2000) == pytest.approx(601, abs=1)
+    assert run.stopped_by is Trigger.TOOL_SILENCE
+
+
+def test_background_work_keeps_the_timeout_of_its_call() -> None:
+    run = Run()
+    in_the_background(run, timeout=3_600_000)
+    run.passes(3629)
+    assert run.warned == []
+    run.says({"type": "system", "subtype": "background_tasks_changed", "tasks": []})
+    run.passes(4000)
+    assert run.warned == []
+
+
+def test_until_an_agent_starts_its_silence_is_nobodys() -> None:
+    run = Run(starts=False)
+    run.passes(500)
+    assert run.warned == []
+    run.says({"type": "system", "subtype": "init"})
+    assert run.passes(1000) == pytest.approx(180, abs=1)
 
 
 @pytest.mark.parametrize(("timeout", "limit"), [(600_000, 630), (1000, 300), ("soon", 300), (-5, 300)])
@@ -334,12 +412,12 @@ def test_one_warning_may_be_enough() -> None:
 def test_no_stream_of_the_real_cli_is_stopped(name: str) -> None:
     """One has the same error five times, and is warned of it."""
     run = Run()
-    for line in (STREAMS / f"{name}.ndjson").read_bytes().splitlines():
+    for line in (TESTS / f"{name}.ndjson").read_bytes().splitlines():
         event = parse(line)
         if event:
             run.passes(5)
             run.says(dict(event), len(line) + 1)
-    assert [warned.number for warned in run.warned] == [1] * (name == "json_schema_retries_exhausted")
+    assert [warned.number for warned in run.warned] == [1] * (name == "streams/json_schema_retries_exhausted")
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["type", "message", "content"]), VALUES, max_size=3), max_size=20))
