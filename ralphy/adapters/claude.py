@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
 from ralphy.adapters.disk import refusal
+from ralphy.adapters.guard_settings import ALONE
 from ralphy.adapters.process import Command, Exit, NotStarted, Run, Supervisor
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
@@ -20,7 +22,7 @@ from ralphy.core.stream import Lines, Transcript, parse
 from ralphy.core.watchdog import Thresholds, Watchdog
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
-SETTINGS = '{"attribution":{"commit":"","pr":""}}'
+SETTINGS = json.dumps(ALONE, separators=(",", ":"))
 MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
 MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20

@@ -17,7 +17,8 @@ from ralphy.adapters.sandbox import interpreter
 
 SCRIPT = Path(__file__).with_name("guard.py")
 HOOK_S = 10  # longer than the guard's own alarm: a hook that is late would be ignored
-NO_ATTRIBUTION = {"attribution": {"commit": "", "pr": ""}}
+# No line of its own in commits, and no prompts from the person's other sessions.
+ALONE = {"attribution": {"commit": "", "pr": ""}, "crossSessionInbound": "refuse"}
 _COMMANDS = ("git push", "git update-ref", "git rebase", "git worktree", "gh", "glab", "hub", "pkill", "killall")
 _CREDENTIALS = ("~/.ssh", "~/.aws", "~/.gnupg", "~/.kube", "~/.config/gh", "~/.config/gcloud")
 _PLAIN = re.compile(r"[\w./ @+,:=-]+")  # what a rule takes without reading a pattern into it
@@ -37,8 +38,9 @@ def write_settings(folder: Path, name: str, policy: dict[str, Any]) -> Path:
 
 def _settings(rules: Path, policy: dict[str, Any]) -> dict[str, Any]:
     words = (interpreter(), "-I", "-S", str(SCRIPT), str(rules))
-    hook = {"type": "command", "command": f"{shlex.join(words)} || exit 2", "timeout": HOOK_S}
-    return {**NO_ATTRIBUTION, "permissions": {"deny": _denied(policy)},
+    # `|| exit 2` refuses where the guard fails; `onFailure` also where not even the shell can be started.
+    hook = {"type": "command", "command": f"{shlex.join(words)} || exit 2", "timeout": HOOK_S, "onFailure": "block"}
+    return {**ALONE, "permissions": {"deny": _denied(policy)},
             "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}  # fmt: skip
 
 

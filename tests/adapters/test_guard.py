@@ -184,6 +184,18 @@ def test_the_hook_lets_through_and_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("S5")
+def test_the_cli_is_told_to_refuse_what_the_guard_gives_no_answer_to(tmp_path: Path) -> None:
+    """Where not even the shell of the hook can be started, only the CLI is left to refuse."""
+    settings = json.loads(guard_settings.write_settings(tmp_path, "login", POLICY).read_text())
+    assert settings["hooks"]["PreToolUse"][0]["hooks"][0]["onFailure"] == "block"
+
+
+def test_other_sessions_of_the_person_send_no_prompts_into_a_run(tmp_path: Path) -> None:
+    settings = json.loads(guard_settings.write_settings(tmp_path, "login", POLICY).read_text())
+    assert settings["crossSessionInbound"] == "refuse"
+
+
+@pytest.mark.fault("S5")
 @pytest.mark.parametrize("broken", ["policy", "script", "interpreter", "input"])
 def test_a_guard_that_fails_refuses(tmp_path: Path, broken: str) -> None:
     command = hook(tmp_path)

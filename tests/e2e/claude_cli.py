@@ -64,7 +64,8 @@ class Expected:
 
     `lean_share` is the most that the first request of a run may take of what it takes by default, `more_tools` are
     sent beside those that were asked for, `memory` begins the part of the prompt on the CLI's own memory, and
-    `budget_usd` is more than one scripted answer of the double costs and less than two.
+    `budget_usd` is more than one scripted answer of the double costs and less than two. Newer versions count what a
+    rule denied to Write, listen for messages of other sessions, and know `onFailure` on hooks.
     """
 
     sonnet: str
@@ -73,11 +74,31 @@ class Expected:
     memory: str
     budget_usd: float
     rules_count_for_write: bool
+    listens_for_sessions: bool
+    has_hook_failures: bool
 
 
 EXPECTED = {
-    "2.1.197": Expected("claude-sonnet-5", 1 / 3, frozenset(), "# auto memory", 0.015, False),
-    "2.1.330": Expected("claude-sonnet-5-5", 0.35, frozenset({"DeferredToolPlaceholder"}), "# Memory", 0.01, True),
+    "2.1.197": Expected(
+        sonnet="claude-sonnet-5",
+        lean_share=1 / 3,
+        more_tools=frozenset(),
+        memory="# auto memory",
+        budget_usd=0.015,
+        rules_count_for_write=False,
+        listens_for_sessions=False,
+        has_hook_failures=False,
+    ),
+    "2.1.330": Expected(
+        sonnet="claude-sonnet-5-5",
+        lean_share=0.35,
+        more_tools=frozenset({"DeferredToolPlaceholder"}),
+        memory="# Memory",
+        budget_usd=0.01,
+        rules_count_for_write=True,
+        listens_for_sessions=True,
+        has_hook_failures=True,
+    ),
 }
 
 

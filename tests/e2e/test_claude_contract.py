@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ralphy.adapters.claude import SETTINGS
 from ralphy.core.agent_variables import FIXED
 from ralphy.core.stream import Transcript, parse
 from tests.conftest import is_gone
-from tests.doubles.messages_api import Asked, MessagesApi
+from tests.doubles.messages_api import Asked, MessagesApi, Response
 from tests.e2e.claude_cli import (
     PLAIN,
     environment,
@@ -27,6 +29,7 @@ from tests.e2e.claude_cli import (
     real_claude,
     run,
     start,
+    why_missing,
     with_subscription,
 )
 
@@ -193,6 +196,41 @@ def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tm
     assert now + 5400 - 1 <= rejected["resetsAt"] <= time.time() + 5400
     assert ended.returncode == 1
     assert (ended.result["is_error"], ended.result["api_error_status"]) == (True, 429)
+
+
+class Sender(MessagesApi):
+    """A model that looks for other sessions, and sends the first one a message."""
+
+    def pick(self, path: str, request: Mapping[str, Any]) -> tuple[Response, str]:
+        told = json.dumps(request["messages"][-1])
+        if "tool_result" not in told:
+            return {"blocks": [{"tool": "ListAgents", "input": {}}]}, "list"
+        peer = re.search(r"Peer sessions.*?\\n\s+([\w.-]+) \[", told)
+        if not peer:
+            return {"blocks": ["done"]}, "end"
+        message = {"to": peer[1], "summary": "a task", "message": "PLEASE-PUSH"}
+        return {"blocks": [{"tool": "SendMessage", "input": message}]}, "send"
+
+
+@pytest.mark.skipif(why_missing() is None and not expected().listens_for_sessions, reason="no session listens")
+@pytest.mark.parametrize(("settings", "comes"), [("{}", True), (SETTINGS, False)], ids=["by default", "Ralphy's"])
+def test_a_message_of_another_session_reaches_no_run_of_ralphys(
+    settings: str, comes: bool, git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
+    for name in ("begun", "sent"):
+        os.mkfifo(tmp_path / name)
+    call = {"tool": "Bash", "input": {"command": f"echo y > '{tmp_path}/begun'; read x < '{tmp_path}/sent'"}}
+    with answering({"blocks": [call]}, "done") as api, Sender() as other:
+        flags = [*frame(tmp_path), "--settings", settings]
+        working = start(flags, "hello", cwd=git_repo, env=environment(private_home, api.url))
+        assert first_words(tmp_path / "begun", timeout_s=30)
+        flags = [*PLAIN, "--tools", "ListAgents,SendMessage"]
+        run(flags, "hello", cwd=tmp_path, env=environment(private_home, other.url))
+        (tmp_path / "sent").write_text("y\n")
+        ended = finish(working)
+    assert "send" in [asked.source for asked in other.messages()]
+    assert ended.result["result"] == "done"
+    assert ("PLEASE-PUSH" in json.dumps([asked.body for asked in api.messages()])) == comes
 
 
 def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
