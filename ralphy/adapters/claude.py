@@ -28,6 +28,8 @@ MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20
 REFUSALS = 2  # it would repeat a refused key for three minutes
 EXIT_GRACE_S = 10.0
+STARTUP_S = 120.0
+ASLEEP_S = 30.0  # nobody looked for so long: that time is nobody's
 # A word at a time, as the model speaks: it says that the provider lives. Whole messages follow, so it is not kept.
 PARTIAL = b'{"type":"stream_event"'
 
@@ -38,7 +40,8 @@ Question = Callable[[], "str | None"]
 class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
-    `exit_grace_s` is how long it may live on after its result. Without `thresholds` no watchdog looks on, without
+    `exit_grace_s` is how long it may live on after its result, `startup_s` how long until it begins to work.
+    Without `thresholds` no watchdog looks on, without
     `room` it may take what it likes. `should_stop` may end a run early; of the reasons it gives, those in
     `ralphy.core.outcome.STOPS` are judged as such, any other is a plain stop.
     """
@@ -48,7 +51,8 @@ class Claude:
         command: tuple[str, ...],
         supervisor: Supervisor,
         *,
-        exit_grace_s: float = EXIT_GRACE_S,
+        exit_grace_s: float | None = None,
+        startup_s: float = STARTUP_S,
         thresholds: Thresholds | None = None,
         room: Room | None = None,
         should_stop: Question | None = None,
@@ -56,7 +60,8 @@ class Claude:
     ) -> None:
         self.command = command
         self.supervisor = supervisor
-        self.exit_grace_s = exit_grace_s
+        self.exit_grace_s = EXIT_GRACE_S if exit_grace_s is None else exit_grace_s
+        self.startup_s = startup_s
         self.thresholds = thresholds
         self.room = room or Room()
         self.should_stop = should_stop
@@ -141,8 +146,10 @@ class Claude:
         transcript, now = conversation.transcript, time.monotonic()
         if transcript.unauthorized >= REFUSALS:
             return REFUSED_KEY
-        # Another result may follow when a background task ends, hence counted from the last event.
-        silent_since = now if transcript.working else transcript.last_event_at
+        if conversation.starts_late(now, self.startup_s):
+            return "startup"
+        # Another result follows when background work ends, hence counted from the last event.
+        silent_since = transcript.last_event_at if transcript.is_finished else now
         if now - (silent_since or 0.0) >= self.exit_grace_s:
             return AFTER_RESULT
         return conversation.why_stop(now) or (self.should_stop() if self.should_stop else None)
@@ -166,6 +173,8 @@ class _Conversation:
         self.watchdog: Watchdog | None = None
         self.bounds: Bounds | None = None
         self.printed = 0
+        self.awaited_s = 0.0
+        self.looked_at = 0.0
         self.why = ""
         self.last_result = b""
 
@@ -181,6 +190,17 @@ class _Conversation:
         self.bounds = bounds
         if thresholds:
             self.watchdog = Watchdog(thresholds, time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def starts_late(self, now: float, most_s: float) -> bool:
+        """Whether the program has had that long to begin its work, and has not; `why` then has the sentence."""
+        passed_s, self.looked_at = now - (self.looked_at or now), now
+        if self.transcript.started:
+            return False
+        self.awaited_s += passed_s if passed_s < ASLEEP_S else 0.0
+        if self.awaited_s < most_s:
+            return False
+        self.why = f"the agent did not start within {most_s:g} s (timeouts.startup)"
+        return True
 
     def why_stop(self, now: float) -> str | None:
         """A word of STOPS when the run has gone too far; `why` then has the sentence."""
@@ -221,7 +241,7 @@ class _Conversation:
             text=transcript.text,
             structured=transcript.structured,
             detail=detail,
-            complete=reports_success(transcript.result),
+            complete=reports_success(transcript.result) and transcript.is_finished,
             cost_usd=transcript.cost_usd,
             cost_known=transcript.knows_its_cost,
             tokens=transcript.tokens,
@@ -235,6 +255,8 @@ class _Conversation:
             over_budget=ran_out_of_budget(transcript.result),
             warnings=self.watchdog.warnings if self.watchdog else 0,
             denials=transcript.denials,
+            background=transcript.background.shown,
+            unguarded=transcript.unguarded,
         )
 
     def _feed(self, lines: list[bytes]) -> None:

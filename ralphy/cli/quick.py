@@ -66,6 +66,9 @@ def now(where: str, feature: str | None) -> dict[str, Any] | None:
 def with_work(value: dict[str, Any]) -> dict[str, Any]:
     """A view with what is worked on in the place of what comes next, and its story as `in_progress`."""
     working, story = value.pop("working_on", ""), value.pop("working_story", None)
+    if windows := value.get("usage_windows"):
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        value = {**value, "usage_windows": [row for row in windows if (row["resets_at"] or at) >= at]}
     if ahead := value.get("forecast"):
         ends_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + ahead["seconds"]))
         value = {**value, "forecast": {**ahead, "ends_at": ends_at}}
@@ -224,6 +227,8 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(
             f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} if it goes on as before"
         )
+    if windows := [_window(row) for row in v.get("usage_windows") or ()]:
+        lines.append(f"  usage:   {', '.join(windows)}")
     breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")
     if warned and v.get("status") == "running":
         lines.append(f"  watchdog: HALF_OPEN, warning {warned['number']}/{warned['most']}: {warned['seen']}")
@@ -239,6 +244,12 @@ def status_text(v: dict[str, Any]) -> str:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]
     return "\n".join(lines)
+
+
+def _window(row: dict[str, Any]) -> str:
+    used = "nearly all" if row["used"] is None else f"{row['used']:.0%}"
+    until = f" until {shown(row['resets_at'])}" if row["resets_at"] else ""
+    return f"{used} of {row['kind']}{until}"
 
 
 def phase(v: dict[str, Any]) -> str:

@@ -49,13 +49,14 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds of active time; `agent` bounds a single agent run."""
+    """Seconds of active time; `agent` bounds a single agent run, `startup` the time until its first word."""
 
     specification: float = 1800.0
     implementation: float = 14400.0
     qa: float = 1800.0
     pr: float = 600.0
     agent: float = 3600.0
+    startup: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,12 +296,12 @@ class Transcript:
             case "permission_denied":
                 self._deny(event)
             case "informational" if event.get("tag") == NO_VERDICT:
-                return self._unguarded(event)
+                return self._unguarded()
         return None
 
-    def _unguarded(self, event: Mapping[str, Any]) -> Activity:
+    def _unguarded(self) -> Activity:
         self.unguarded += 1
-        return Activity("warning", "the guard gave no answer to a tool call, so the call was not checked", event)
+        return Activity("warning", "the guard gave no answer to a tool call, so the call was not checked")
 
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
 from ralphy.core.spans import span
 from ralphy.core.steps import active_limit_s
+from ralphy.core.usage_windows import noted_windows
 from ralphy.core.watchdog import Thresholds
 from ralphy.engine import git_state, submodules
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
@@ -149,18 +150,19 @@ def _put_back(
 
 
 def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
-    """The provider's word that its limit will soon be used up is for people, too."""
-    limit = result.limit
-    if limit and limit.status == "allowed_warning":
-        used = f"{limit.utilization:.0%}" if limit.utilization is not None else "nearly all"
-        left = f"; it is reset in {span(limit.resets_at - w.clock())}" if limit.resets_at else ""
-        w.say(f"{used} of the usage limit ({limit.kind or 'unknown'}) is used up{left}")
+    """The provider's word that a limit will soon be used up is for people, too: each window by itself."""
+    limit, now = result.limit, w.clock()
+    for window in noted_windows(asdict(limit), now) if limit else ():
+        if window.is_worth_a_warning:
+            used = f"{window.used:.0%}" if window.used is not None else "nearly all"
+            left = f"; it is reset in {span(window.resets_at - now)}" if window.resets_at else ""
+            w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
 
 
 def _agent(w: Workspace, request: AgentRequest) -> Claude:
     """The agent's program in its walls, with its bounds."""
-    thresholds, room = _thresholds(w, request), _room(w)
-    return Claude(agent_command(w), w.supervisor, thresholds=thresholds, room=room, sandbox=walls(w).agent)
+    return Claude(agent_command(w), w.supervisor, startup_s=w.config.timeouts.startup,
+                  thresholds=_thresholds(w, request), room=_room(w), sandbox=walls(w).agent)  # fmt: skip
 
 
 def _warm(w: Workspace) -> None:

@@ -12,6 +12,7 @@ from ralphy.core.forecast import forecast
 from ralphy.core.model import Snapshot, Story
 from ralphy.core.steering import steering_of
 from ralphy.core.stories import shown_status, warnings_of
+from ralphy.core.usage_windows import noted_windows
 from ralphy.core.verification import is_unverified, unverified_ids
 from ralphy.engine.features import Found
 from ralphy.engine.observe import observe, observe_at
@@ -60,6 +61,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "cost_usd": round(history.cost_usd, 4),
         "unknown_cost_runs": history.unknown_cost_runs,
         "forecast": ahead_of(s),
+        "usage_windows": _windows(s),
         "tokens": dict(history.tokens),
         "unverified": len(unverified_ids(s.prd)),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
@@ -79,6 +81,14 @@ def _watchdog(s: Snapshot) -> dict[str, Any] | None:
     """The last warning to the run that is open; None if it had none."""
     warned = s.history.watchdog
     return {name: warned.get(name) for name in ("trigger", "number", "most", "seen")} if warned else None
+
+
+def _windows(s: Snapshot) -> list[dict[str, Any]]:
+    """What the provider last said of its usage windows, those apart that were reset since."""
+    return [
+        {"kind": window.kind, "used": window.used, "resets_at": iso(window.resets_at or 0.0)}
+        for window in noted_windows(s.history.limit, s.now)
+    ]
 
 
 def ahead_of(s: Snapshot) -> dict[str, Any] | None:

@@ -105,7 +105,8 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
         record_baseline(w, candidate.code, results, written_by_checks(w, w.code_of(candidate.green)))
-    if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
+    # What was reported before the background work ended is no report on it.
+    if result.outcome is not Outcome.SUCCEEDED and (result.background or not claim.is_complete):
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
     old = list(old_tests_fail(w, candidate, removes_of(story), listed(checks)))
@@ -161,6 +162,7 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         ),
         (bool(candidate.set_aside), f"ignored files were set aside: {', '.join(candidate.set_aside[:5])}"),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
+        (bool(r.unguarded), f"the guard gave no answer to {r.unguarded} tool calls: they were not checked"),
         (any(c.is_empty for c in results), "no tests ran"),
         (any(not c.is_green and not c.is_empty for c in results), "known failures are still there"),
         (not results, "unverified: no checks are configured or detected"),

@@ -25,12 +25,22 @@ def end(act: Act, stage: Stage, flags: Flags) -> int:
             return play(act, stage, flags)
     if exceeded := _exceeded(stage, flags):
         return _cut_off({"error": exceeded}, stage, flags)
-    text = closing_text(act, stage)
-    stage.stream.say(text)
-    stage.stream.succeed(text)
+    if "background" in act:
+        from ralphy.rehearsal.background import go_on
+
+        go_on(act["background"], stage, flags, lambda: _close(act, stage))
+    else:
+        _close(act, stage)
     if act.get("no_exit"):
         signals.stay()
     return 0
+
+
+def _close(act: Act, stage: Stage) -> None:
+    """The last message of a turn, and its result."""
+    text = closing_text(act, stage)
+    stage.stream.say(text)
+    stage.stream.succeed(text)
 
 
 def interrupt(act: Act, stage: Stage) -> int | None:

@@ -87,8 +87,12 @@ def hit_limit(stage: Stage, limit: dict[str, Any]) -> None:
 def warn(stage: Stage, warning: dict[str, Any]) -> None:
     """Print the early warning of a usage limit."""
     used = float(warning.get("utilization", 0.92))
-    facts = {"utilization": used, "isUsingOverage": False, "surpassedThreshold": int(used * 10) / 10}
-    _tell_limit(stage, "allowed_warning", _resets_at(warning), warning.get("kind", "five_hour"), facts)
+    facts: dict[str, Any] = {"utilization": used, "isUsingOverage": False, "surpassedThreshold": int(used * 10) / 10}
+    resets_at = _resets_at(warning)
+    if windows := warning.get("windows"):  # as newer versions do: all windows at once
+        facts["unifiedWindows"] = {kind: {"utilization": share, "resetsAt": resets_at}
+                                   for kind, share in windows.items()}  # fmt: skip
+    _tell_limit(stage, "allowed_warning", resets_at, warning.get("kind", "five_hour"), facts)
 
 
 def _tell_limit(stage: Stage, status: str, resets_at: int, kind: str, facts: dict[str, Any]) -> None:

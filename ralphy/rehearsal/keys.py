@@ -139,7 +139,9 @@ KEYS: dict[str, Check] = {
     "delay_s": NUMBER,
     "think": TEXTS,
     "say": TEXTS,
-    "warning": fields({"utilization": NUMBER, "resets_in_s": NUMBER, "resets_at": NUMBER, "kind": TEXT}),
+    "warning": fields(
+        {"utilization": NUMBER, "resets_in_s": NUMBER, "resets_at": NUMBER, "kind": TEXT, "windows": each(NUMBER)}
+    ),
     "read": PATHS,
     "write": each(TEXT),
     "append": each(TEXT),
@@ -173,6 +175,7 @@ KEYS: dict[str, Check] = {
     "limit": fields({"resets_in_s": NUMBER, "resets_at": NUMBER, "kind": TEXT}),
     "error": one_of(*ERRORS),
     "no_exit": FLAG,
+    "background": fields({"seconds": NUMBER, "write": each(TEXT)}),
 }
 ACT = fields(KEYS)
 SCENARIO = fields(

@@ -97,7 +97,7 @@ def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, requ
         "--session-id",
         SESSION,
         "--settings",
-        '{"attribution":{"commit":"","pr":""}}',
+        '{"attribution":{"commit":"","pr":""},"crossSessionInbound":"refuse"}',
     )
 
 
@@ -153,6 +153,44 @@ def test_a_second_segment_is_waited_for(supervisor: Supervisor, request_: AgentR
     result = run(supervisor, request_, source, exit_grace_s=0.3)
     assert (result.outcome, result.text, result.returncode) == (Outcome.SUCCEEDED, "later", 0)
     assert (result.turns, result.cost_usd) == (4, 0.75)
+
+
+def test_work_in_the_background_is_waited_for_longer_than_an_exit(
+    supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    source = """
+        TASK = {"task_id": "b1", "description": "make bench"}
+        LIST = {"type": "system", "subtype": "background_tasks_changed"}
+        say(INIT, {**LIST, "tasks": [TASK]}, {**GOOD, "result": "half"})
+        time.sleep(1.5)
+        say({**LIST, "tasks": []}, INIT, {**GOOD, "result": "whole", "total_cost_usd": 0.75})
+        """
+    result = run(supervisor, request_, source, exit_grace_s=0.3)
+    assert (result.outcome, result.text, result.complete) == (Outcome.SUCCEEDED, "whole", True)
+    assert (result.returncode, result.cost_usd, result.background) == (0, 0.75, "")
+
+
+def test_work_in_the_background_that_hangs_ends_the_run_as_unfinished(
+    supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    source = """
+        say(INIT, {"type": "system", "subtype": "background_tasks_changed",
+                   "tasks": [{"task_id": "b1", "description": "make bench"}]}, GOOD)
+        time.sleep(600)
+        """
+    result = run(supervisor, request_, source, exit_grace_s=0.1, thresholds=SOON)
+    assert (result.outcome, result.trigger, result.complete) == (Outcome.STALLED, "tool_silence", False)
+    assert result.background == "make bench"
+
+
+@pytest.mark.parametrize("says", ["", "print('not json'); say({'type': 'system', 'subtype': 'hook_started'});"])
+def test_an_agent_that_never_starts_is_ended_by_a_deadline_of_its_own(
+    says: str, supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    result = run(supervisor, request_, f"{says} time.sleep(600)", startup_s=0.6, thresholds=SOON)
+    assert (result.outcome, result.trigger) == (Outcome.TRANSIENT, "startup")
+    assert result.detail == "the agent did not start within 0.6 s (timeouts.startup)"
+    assert result.duration_s < 10
 
 
 @pytest.mark.fault("A12")

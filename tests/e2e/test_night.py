@@ -30,6 +30,7 @@ SETTINGS = """\
 checks: [{name: test, run: "%s -m pytest -q -p no:cacheprovider", timeout_s: 60}]
 agent: {command: ["%s", "%s"]}
 circuit_breaker: {inactivity_timeout: 0.5}
+timeouts: {startup: 3}
 limits: {max_attempts: 2, max_splits: 0, min_free_mb: 24}
 gates: {spec: auto, qa: human}
 """

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.cli.main import main
 from ralphy.cli.run import _clock_time
 from ralphy.core import decision as d
 from ralphy.core.errors import ExitCode
@@ -130,6 +131,31 @@ def test_an_early_warning_holds_the_next_story_back_until_the_reset(tmp_path: Pa
                             "resets_at": NOON + HOUR}  # fmt: skip
     assert project.loop(clock=lambda: NOON + 60, waits=False).runs == []
     assert project.loop(clock=lambda: NOON + HOUR + 3, waits=False).runs[0] == "US-002"
+
+
+@pytest.mark.fault("N1")
+def test_each_usage_window_is_warned_of_waited_for_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The provider warns of one window; the other one is nearer to its end."""
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    reset = int(time.time() + HOUR)
+    warning = {"utilization": 0.8, "resets_at": reset, "windows": {"five_hour": 0.8, "seven_day": 0.97}}
+    project.play(stories={"US-001": [works(warning=warning)], "*": [works()]})
+
+    first = project.loop(waits=False)
+
+    assert (first.code, first.runs) == (ExitCode.LIMITED, ["US-001"])
+    assert "80% of the usage limit (five_hour) is used up; it is reset in" in first.text
+    assert "97% of the usage limit (seven_day) is used up; it is reset in" in first.text
+    assert isinstance(first.rest, d.Wait) and first.rest.until == reset + 2
+    assert "(seven_day)" in first.rest.reason
+    for words in (["--json"], []):
+        assert main(["status", "login", "-C", str(project.repo), *words]) == 0
+    shown, text = capsys.readouterr().out.split("\n", 1)
+    windows = json.loads(shown)["usage_windows"]
+    assert [(row["kind"], row["used"]) for row in windows] == [("five_hour", 0.8), ("seven_day", 0.97)]
+    assert "  usage:   80% of five_hour until " in text and "97% of seven_day until " in text
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,9 @@ def goes_on(project: Project) -> str:
 
 
 @pytest.mark.fault("P10")
-@pytest.mark.parametrize("how", ["hang", "silent_hang"])
-def test_an_agent_that_hangs_is_ended_and_uses_no_attempt(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_that_hangs_is_ended_and_uses_no_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SILENCE, "0.7")
-    project, ended = troubled(tmp_path, works(**{how: True}))
+    project, ended = troubled(tmp_path, works(hang=True))
 
     assert ended.code == ExitCode.LIMITED
     assert project.outcomes() == [("US-001", "transient")]
@@ -67,6 +64,47 @@ def test_an_agent_that_hangs_is_ended_and_uses_no_attempt(
         "warning 3/3 (OPEN, the run is stopped)",
     ]
     assert goes_on(project) == "1"
+
+
+@pytest.mark.fault("P10")
+def test_an_agent_that_never_starts_is_ended_in_time_and_uses_no_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RALPHY_TIMEOUTS_STARTUP", "1")
+    project, ended = troubled(tmp_path, works(silent_hang=True), circuit_breaker={"enabled": False})
+    monkeypatch.delenv("RALPHY_TIMEOUTS_STARTUP")
+
+    assert ended.code == ExitCode.LIMITED
+    assert project.outcomes() == [("US-001", "transient")]
+    end = first_end(project)
+    assert (end["trigger"], end["detail"]) == ("startup", "the agent did not start within 1 s (timeouts.startup)")
+    project.env.pop("RALPHY_TIMEOUTS_STARTUP", None)
+    assert goes_on(project) == "1"
+
+
+def test_what_goes_on_in_the_background_after_a_result_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ralphy.adapters.claude.EXIT_GRACE_S", 0.3)
+    late = {"seconds": 1.5, "write": {"src/toy/late.py": "LATE = True\n"}}
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(background=late)]})
+    assert project.loop(waits=False).code != ExitCode.LIMITED
+    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert project.git("show", f"{project.commit_of('US-001')}:src/toy/late.py") == "LATE = True"
+    assert_clean(project)
+
+
+NO_VERDICT = '{"type":"system","subtype":"informational","level":"warning","tag":"hook_no_verdict"}'
+
+
+def test_a_call_that_the_guard_did_not_answer_raises_an_alarm(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(raw=[NO_VERDICT, NO_VERDICT])]})
+    ended = project.loop(waits=False)
+    assert "the guard gave no answer to a tool call, so the call was not checked" in ended.text
+    assert "  flagged: the guard gave no answer to 2 tool calls: they were not checked" in ended.said
+    assert first_end(project)["unguarded"] == 2
 
 
 @pytest.mark.fault("P7")
