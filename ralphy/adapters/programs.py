@@ -20,7 +20,7 @@ _KNOWN: dict[tuple[str, str, str], str | None] = {}
 def own_path(path: str, root: str) -> str:
     """PATH without the entries that are relative, or lie in the checkout at `root` by whatever name."""
     entries = (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
-    return os.pathsep.join(entry for entry in entries if not _lies_in(entry, root))
+    return os.pathsep.join(entry for entry in entries if not lies_in(entry, root))
 
 
 def own_environment(env: Mapping[str, str], root: str) -> dict[str, str]:
@@ -50,12 +50,12 @@ def _found(name: str, path: str, root: str) -> str | None:
     for folder in own_path(path, root).split(os.pathsep):
         place = os.path.join(folder, name)
         is_program = folder and os.path.isfile(place) and os.access(place, os.X_OK)
-        if is_program and not _lies_in(os.path.realpath(place), root):
+        if is_program and not lies_in(os.path.realpath(place), root):
             return place
     return None
 
 
-def _lies_in(place: str, root: str) -> bool:
+def lies_in(place: str, root: str) -> bool:
     """Does a path lie in the checkout: as it is written, through links, or through another mount of it?"""
     if not root:
         return False

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.adapters.programs import BWRAP, GIT, find
+from ralphy.adapters.programs import BWRAP, GIT, find, lies_in
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
 from ralphy.core.errors import RalphyError
 
@@ -117,7 +117,9 @@ def _agent(g: Ground) -> Finding:
             else "put it on PATH, or set agent.command"
         )
         return fail("agent", f"{program} is not on PATH", fix)
-    code, text = _answer((*g.config.agent.command, "--version"), g.repository.root, g.env)
+    if own := _in_the_checkout(g, path):
+        return ok("agent", f"{path}: not started, since {own} lies in the repository")
+    code, text = _answer((*g.config.agent.command, "--version"), Path("/"), g.env)
     if code:
         return fail("agent", f"{program} --version: {text or f'exit {code}'}", f"mend or reinstall {path}")
     if os.geteuid() == 0 and g.env.get("IS_SANDBOX") != "1" and text.endswith("(Claude Code)"):
@@ -127,6 +129,14 @@ def _agent(g: Ground) -> Finding:
         return warn("agent", f"{why} ({path})", f"if a run misbehaves: {INSTALL}")
     tested = f"; tested with {NAMES}" if text.endswith("(Claude Code)") else ""
     return ok("agent", f"{text} ({path}){tested}")
+
+
+def _in_the_checkout(g: Ground, program: Path) -> str:
+    """The word of the agent's command that names a file of the repository, which an agent may have written; or ""."""
+    assert g.config is not None
+    root = g.repository.root
+    words = ((str(program), program), *((word, root / word) for word in g.config.agent.command[1:]))
+    return next((word for word, path in words if path.exists() and lies_in(str(path), str(root))), "")
 
 
 def _variables(g: Ground) -> Finding:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters.feature import Feature
+from ralphy.adapters.files import names_in, read_text
 from ralphy.adapters.git import Repository
+from ralphy.adapters.programs import lies_in
 from ralphy.adapters.sandbox import Place, program_at
 from ralphy.core.config import Check, Config
 from ralphy.engine.checkout import Checkout
@@ -27,6 +29,7 @@ _ANSWER_S = 10.0
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 _IS_THERE = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
 _ABSENT = 1
+_HARMLESS_PTH = {"_virtualenv.pth", "distutils-precedence.pth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,33 @@ def _module_of(words: Sequence[str]) -> str:
 
 
 def _lacks(words: Sequence[str], module: str, root: Path, env: Mapping[str, str]) -> bool:
-    question = (*words[: words.index("-m")], "-c", _IS_THERE, module)
+    """Is it known that the interpreter has no such module? One that an agent could have written is not started."""
+    program = program_at(words[0], root, env)
+    if program is None or _is_in_folder(root, module):
+        return False
+    if lies_in(str(program), str(root)):
+        return _is_missing_in_venv(program.parent.parent, module)
+    if env.get("PYTHONPATH"):
+        return False
+    question = (str(program), "-E", *words[1 : words.index("-m")], "-c", _IS_THERE, module)
     try:
-        asked = subprocess.run(question, cwd=root, env=dict(env), capture_output=True, timeout=_ANSWER_S, check=False,
+        asked = subprocess.run(question, cwd="/", env=dict(env), capture_output=True, timeout=_ANSWER_S, check=False,
                                stdin=subprocess.DEVNULL)  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return False  # what is not known is not said
     return asked.returncode == _ABSENT and not asked.stderr
+
+
+def _is_missing_in_venv(venv: Path, module: str) -> bool:
+    """Is a module not in a virtual environment that is closed: no packages of the system, none that lie elsewhere?"""
+    settings = read_text(venv / "pyvenv.cfg", 64 * 1024)
+    if not settings or re.search(r"include-system-site-packages\s*=\s*true", settings, re.I):
+        return False
+    folders = list(venv.glob("lib*/python*/site-packages"))
+    found = {name for folder in folders for name in names_in(folder)}
+    leads_elsewhere = any(name.endswith(".pth") for name in found - _HARMLESS_PTH)
+    return bool(folders) and not leads_elsewhere and not any(_is_in_folder(folder, module) for folder in folders)
+
+
+def _is_in_folder(folder: Path, module: str) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for name in names_in(folder))

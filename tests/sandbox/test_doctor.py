@@ -1,0 +1,61 @@
+"""`ralphy doctor` starts nothing that an agent could have written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ralphy.engine.startable import missing
+from tests.engine.building import Project, build, open_feature, story
+
+
+def planted(path: Path, canary: Path) -> None:
+    """A program that says where it was run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho ran > {canary}\n")
+    path.chmod(0o755)
+
+
+def doctor(project: Project) -> str:
+    return project.call("doctor")[1]
+
+
+@pytest.mark.attempt(24)
+def test_the_interpreter_of_a_check_is_looked_up_and_not_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": ".venv/bin/python -m pytest -q"}])
+    planted(project.repo / ".venv" / "bin" / "python", tmp_path / "canary")
+    doctor(project)
+    assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.attempt(24)
+def test_nor_is_what_a_modules_search_path_in_the_repository_would_run(tmp_path: Path) -> None:
+    check = f"{sys.executable} -m no_such_module"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": check}])
+    (project.repo / "sitecustomize.py").write_text(f"open({str(tmp_path / 'canary')!r}, 'w')")
+    project.env["PYTHONPATH"] = "."
+    doctor(project)
+    assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.attempt(24)
+@pytest.mark.parametrize("command", [["./agent"], ["sh", "agent"], ["sh", "./agent", "--now"]], ids=" ".join)
+def test_an_agents_program_of_the_repository_is_not_asked_for_its_version(tmp_path: Path, command: list[str]) -> None:
+    project = build(tmp_path, story("US-001"), agent={"command": command})
+    planted(project.repo / "agent", tmp_path / "canary")
+    doctor(project)
+    assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.attempt(24)
+@pytest.mark.parametrize("has_it", [True, False])
+def test_a_module_of_a_virtual_environment_is_still_looked_for(tmp_path: Path, has_it: bool) -> None:
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": ".venv/bin/python -m pytest -q"}])
+    packages = project.repo / ".venv" / "lib" / "python3.11" / "site-packages"
+    (packages / ("pytest" if has_it else "other")).mkdir(parents=True)
+    (project.repo / ".venv" / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
+    planted(project.repo / ".venv" / "bin" / "python", tmp_path / "canary")
+    with open_feature(project.repo, project.path, project.env) as workspace:
+        assert bool(list(missing(workspace))) is not has_it
