@@ -14,6 +14,7 @@ from ralphy.adapters.bounds import Bounds, Room
 from ralphy.adapters.capped_file import CappedFile
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.guard_settings import ALONE
+from ralphy.adapters.memory_file import MemoryFile
 from ralphy.adapters.process import Command, Exit, NotStarted, Run, Supervisor
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
@@ -110,14 +111,15 @@ class Claude:
 
     def _command(self, request: AgentRequest, conversation: _Conversation) -> Command:
         held = self.sandbox.held if self.sandbox else None
-        argv = held.around(self.frame(request), request.env) if held else self.frame(request)
+        argv = held.around(self.frame(request), request.env, request.outbox) if held else self.frame(request)
         return Command(
             argv=argv,
             cwd=request.cwd,
             env=request.env,
             deadline_s=request.deadline_s,
-            stdin_path=str(conversation.prompt_file),
+            stdin_path=conversation.input.path,
             is_held=held is not None and held.is_around(argv),
+            filter=held.filter if held is not None and held.is_around(argv) else b"",
         )
 
     def _converse(
@@ -165,7 +167,7 @@ class _Conversation:
         self.request = request
         self.on_activity = on_activity
         self.prompt_file = folder / "prompt.md"
-        _write_private(self.prompt_file, b"")
+        self.input = MemoryFile("prompt")
         self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
         self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
         self.lines = Lines()
@@ -179,9 +181,13 @@ class _Conversation:
         self.last_result = b""
 
     def begin(self, prompt: bytes) -> None:
-        """Write the prompt into the file that may be open as the agent's input already."""
+        """Give the prompt to the agent, whose input is open already, and keep a copy for people.
+
+        The agent's input is no file of the run's folder: by way of its own descriptor it could write to that.
+        """
         try:
             _write_private(self.prompt_file, prompt)
+            self.input.seal(prompt)
         except OSError as error:
             raise refusal(error, "cannot be written", str(self.prompt_file)) from error
 
@@ -224,6 +230,7 @@ class _Conversation:
         self._feed(self.lines.close())
 
     def close(self) -> None:
+        self.input.close()
         self.stream.left_out += self.lines.lost
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + self.last_result)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from ralphy.core.errors import EnvironmentProblem
 
-HELD_AT = 3
+FILTER_AT, HELD_AT = 3, 4  # descriptors of a program to run, behind stdin, stdout and stderr
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file.
 
-    One that `is_held` waits at its descriptor HELD_AT until it is let go (see `sandbox.Sandbox.held`).
+    One that `is_held` waits at its descriptor HELD_AT until it is let go (see `sandbox.Sandbox.held`); one with a
+    `filter` reads it at FILTER_AT.
     """
 
     argv: tuple[str, ...]
@@ -23,6 +24,7 @@ class Command:
     deadline_s: float
     stdin_path: str | None = None
     is_held: bool = False
+    filter: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,13 +99,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read_regular(path: Path, most: int = 32 * 1024 * 1024) -> bytes | None:
+def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = None) -> bytes | None:
     """The bytes of a regular file; None if nothing is there, or something that is no regular file or too large.
 
-    Never blocks on a FIFO and never follows a link.
+    Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return None
     try:

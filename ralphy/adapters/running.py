@@ -14,6 +14,7 @@ from typing import Any
 from ralphy.adapters.command import HURRIED, Command, Exit, NotStarted, StopGrace
 from ralphy.adapters.latch import Latch
 from ralphy.adapters.link import Link, LinkError
+from ralphy.adapters.memory_file import sealed
 
 READ_BYTES = 1 << 20
 F_SETPIPE_SZ = 1031
@@ -112,8 +113,10 @@ class Run:
                 theirs.append(self._pipe(sink))
             what = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
             self.ordered = True
+            theirs.append(_filter(self.command.filter))
             held_at = (self.latch.fd,) if self.latch else ()
-            self.link.send({"do": "start", **what}, (theirs[0], theirs[1], theirs[-1], *held_at))
+            more = (theirs[-1], *held_at) if held_at or self.command.filter else ()
+            self.link.send({"do": "start", **what}, (theirs[0], theirs[1], theirs[-2], *more))
         finally:
             for fd in theirs:
                 os.close(fd)
@@ -223,6 +226,12 @@ def _open_input(path: str | None) -> int:
         return os.open(path or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise NotStarted(f"cannot be read: {error.strerror}", where=path or os.devnull) from error
+
+
+def _filter(program: bytes) -> int:
+    """What a sandbox reads its filter of system calls from."""
+    with sealed(program) as descriptor:
+        return os.dup(descriptor)
 
 
 def _discard(_: bytes) -> None:

@@ -1,7 +1,7 @@
 """The sandbox: bubblewrap's command line around a program, and whether it works here.
 
 Two kinds. The *open* one shows the machine as it is, in a process table of its own; what Ralphy and Git trust
-(the feature folder, Git's configuration and hooks, Ralphy's state) is read-only in it. The *closed* one shows a
+(the features' folder, Git's configuration and hooks, Ralphy's state) is read-only in it. The *closed* one shows a
 bare system, an empty home and the repository, in which all of `.git` is read-only; it has no network but a proxy.
 
 Folders are bound, not files, wherever it can be: a file that is replaced from outside comes loose from its
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.adapters import programs
-from ralphy.adapters.command import HELD_AT
+from ralphy.adapters.bind_sources import BindSources
+from ralphy.adapters.command import FILTER_AT, HELD_AT
+from ralphy.adapters.memory_file import sealed
+from ralphy.core.syscall_filter import syscall_filter
 
 FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
@@ -34,49 +38,71 @@ _CLOSED = ("--new-session", "--unshare-user", "--unshare-ipc", "--unshare-uts", 
 _ETC = ("ssl", "pki", "ca-certificates", "ca-certificates.conf", "alternatives", "passwd", "group", "nsswitch.conf",
         "hosts", "resolv.conf", "localtime", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")  # fmt: skip
 HOME = "/home/agent"
-_TMP_BYTES, _HOME_BYTES = str(1 << 28), str(1 << 30)
+_TMP_BYTES, _HOME_BYTES, _SHM_BYTES = str(1 << 28), str(1 << 30), str(1 << 29)
 _UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
           "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
           "CLAUDE_CONFIG_DIR", "SSH_AUTH_SOCK")  # fmt: skip
 _SET = {"HOME": HOME, "IS_SANDBOX": "1", "GIT_OPTIONAL_LOCKS": "0"}
 _PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
 _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
+# Claude Code's settings and servers, Ralphy's settings and prompts: nobody is asked for them in a run.
+CONTROL = (".ralphy", ".claude", ".mcp.json")
 _FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
-
 _OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other checkouts
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the walls stand around. Paths are absolute and real; `outbox` is where the agent hands in."""
+    """What the walls stand around. Paths are absolute and real; `features` is the folder of all features."""
 
     root: Path
     git_dir: Path
     common_dir: Path
     state_dir: Path
     feature: Path
-    outbox: Path
+    features: Path
+
+    @property
+    def kept(self) -> tuple[Path, ...]:
+        """What agents and checks may not write below the root, and may not make if it is not there."""
+        above = self.features.is_relative_to(self.root) and self.features != self.root
+        folders = (self.features, self.feature) if above else (self.feature,)
+        own = [path for path in folders if path not in (self.root, *self.root.parents)]
+        own = own[:1] if len(own) > 1 and own[1].is_relative_to(own[0]) else own
+        inside = [path for path in own if path.is_relative_to(self.root)]
+        return (*(self.root / name for name in CONTROL), *inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
 
-    Commands are started in `root`, and so are those that name their program by a relative path.
+    Commands are started in `root`, and so are those that name their program by a relative path. `sources` are looked
+    at for each start; `last` are options behind all binds; `filter` is the filter of system calls.
     """
 
     prefix: tuple[str, ...]
     starter: tuple[str, ...] = ()
     root: Path = Path("/")
+    sources: BindSources | None = None
+    last: tuple[str, ...] = ()
+    filter: bytes = b""
 
-    def around(self, argv: Sequence[str], env: Mapping[str, str], shared: str = "") -> tuple[str, ...]:
+    def around(
+        self, argv: Sequence[str], env: Mapping[str, str], shared: str = "", filter_at: int = FILTER_AT
+    ) -> tuple[str, ...]:
         """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
 
-        `shared` is a folder that the program may write to.
+        `shared` is a folder that the program may write to. The filter is to be readable at `filter_at`.
+        EnvironmentProblem when something that would be bound became a link.
         """
         found = program_at(argv[0], self.root, env) if argv else None
+        if found is None:
+            return tuple(argv)
+        kept = tuple(self.sources.binds()) if self.sources else ()
         bind = ("--bind", shared, shared) if shared else ()
-        return (*self.prefix, *bind, "--", *self.starter, str(found), *argv[1:]) if found else tuple(argv)
+        filtered = ("--seccomp", str(filter_at)) if self.filter else ()
+        return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, str(found), *argv[1:])
 
     @property
     def held(self) -> Sandbox:
@@ -86,6 +112,28 @@ class Sandbox:
     def is_around(self, argv: Sequence[str]) -> bool:
         """Does this command line begin with it?"""
         return tuple(argv[: len(self.prefix)]) == self.prefix
+
+    def take_down(self) -> None:
+        """Leave nothing behind in the repository."""
+        if self.sources:
+            self.sources.remove_placeholders()
+
+
+def run_inside(
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    timeout_s: float | None = None,
+    cwd: str = "",
+    shared: str = "",
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program in the sandbox without supervision, to see whether it starts there."""
+    with sealed(sandbox.filter) as descriptor:
+        return subprocess.run(
+            sandbox.around(argv, env, shared, descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
+            capture_output=True, check=False, stdin=subprocess.DEVNULL, pass_fds=(descriptor,),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +167,16 @@ def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
 
 def bare_sandbox(program: str) -> Sandbox:
     """The machine as it is, in a process table of its own: what must work for any of them."""
-    return Sandbox((program, *_HOLD, *_without_power(), "--dev-bind", "/", "/", "--proc", "/proc"))
+    own_memory = ("--unshare-ipc", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm") if Path("/dev/shm").is_dir() else ()  # noqa: S108
+    return Sandbox((program, *_HOLD, *_without_power(), "--dev-bind", "/", "/", *_proc(), *own_memory))
 
 
 def open_sandbox(program: str, place: Place) -> Sandbox:
     """The machine as it is; what is trusted is read-only."""
-    return Sandbox((*bare_sandbox(program).prefix, *_trusted(place)), root=place.root)
+    return Sandbox(
+        (*bare_sandbox(program).prefix, *_trusted(place)), root=place.root,
+        sources=BindSources(place.root, place.kept), filter=_filter(place.root, is_closed=False),
+    )  # fmt: skip
 
 
 def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
@@ -132,8 +184,22 @@ def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
     return Sandbox(
         (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
          "--chdir", str(place.root)),
-        _starter(view), place.root,
+        _starter(view), place.root, BindSources(place.root, place.kept, tuple(_exposed(place, view)), is_closed=True),
+        ("--remount-ro", "/dev", "--remount-ro", "/"), _filter(place.root, is_closed=True),
     )  # fmt: skip
+
+
+def _filter(root: Path, *, is_closed: bool) -> bytes:
+    """Where the repository's folders pass their group on, copies of them may carry that bit."""
+    is_shared = bool(root.stat().st_mode & stat.S_ISGID)
+    return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
+
+
+def _exposed(place: Place, view: View) -> Iterator[tuple[Path, Path]]:
+    """(writable folder, what is shown of it): where an earlier run could have put a link."""
+    writable = (place.root, *view.writable)
+    for path in (*view.readable, *view.writable, *(target for _, target in view.links)):
+        yield from ((folder, path) for folder in writable if path != folder and path.is_relative_to(folder))
 
 
 def _own_names(program: str) -> Iterator[str]:
@@ -159,8 +225,8 @@ def _system() -> Iterator[str]:
 
 def _surroundings(view: View) -> Iterator[str]:
     """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
-    yield from ("--proc", "/proc", "--dev", "/dev", "--size", _TMP_BYTES, "--tmpfs", "/tmp")  # noqa: S108 - one of its own
-    yield from ("--size", _HOME_BYTES, "--tmpfs", HOME)
+    yield from (*_proc(), "--dev", "/dev", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm")  # noqa: S108 - one of its own
+    yield from ("--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
     for path in view.readable:
         yield from _read_only(path)
     for path in view.writable:
@@ -178,11 +244,6 @@ def _project(place: Place, view: View) -> Iterator[str]:
     yield from ("--bind", str(place.root), str(place.root))
     for folder in dict.fromkeys((place.root / ".git", place.common_dir, place.git_dir)):
         yield from ("--ro-bind", str(folder), str(folder))
-    for folder in (place.root / ".ralphy", place.root / ".claude"):
-        yield from _read_only(folder)
-    yield from _kept_in_place(place.root, place.feature)
-    yield from _read_only(place.feature)
-    yield from ("--bind", str(place.outbox), str(place.outbox))
     if view.proxy:
         yield from ("--ro-bind", str(view.proxy), _PROXY_AT)
 
@@ -196,15 +257,20 @@ def _starter(view: View) -> tuple[str, ...]:
 def why_not(sandbox: Sandbox) -> tuple[str, str]:
     """(why it does not work here, what to do about it); ("", "") if it works."""
     try:
-        tried = subprocess.run(
-            [*sandbox.prefix, "--", "/bin/true"], capture_output=True, timeout=_PROBE_S, check=False, cwd="/"
-        )
+        tried = run_inside(sandbox, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap cannot be started: {error}", INSTALL
     if not tried.returncode:
         return "", ""
     said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
     return f"bubblewrap does not work here: {said[-1][:300] if said else f'exit {tried.returncode}'}", ALLOW
+
+
+def _proc() -> Iterator[str]:
+    """The process table. The kernel lets root's user id write below /proc/sys, whatever its capabilities are."""
+    yield from ("--proc", "/proc")
+    if os.geteuid() == 0:
+        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
 
 
 def _without_power() -> Iterator[str]:
@@ -214,7 +280,7 @@ def _without_power() -> Iterator[str]:
 
 
 def _trusted(place: Place) -> Iterator[str]:
-    """Read-only: Git's settings and hooks, Ralphy's state, the feature folder but for the outbox."""
+    """Read-only: Git's settings and hooks, and Ralphy's state."""
     yield from ("--bind", str(place.common_dir), str(place.common_dir))
     for name in _OTHERS:
         yield from _read_only(place.common_dir / name)
@@ -224,17 +290,7 @@ def _trusted(place: Place) -> Iterator[str]:
         for name in _FIXED:
             yield from _read_only(folder / name)
     yield from _read_only(place.state_dir)
-    yield from _read_only(place.root / ".ralphy")
-    yield from _kept_in_place(place.root, place.feature)
-    yield from _read_only(place.feature)
-    yield from ("--bind", str(place.outbox), str(place.outbox))
 
 
 def _read_only(path: Path) -> Iterator[str]:
     yield from ("--ro-bind-try", str(path), str(path))
-
-
-def _kept_in_place(root: Path, folder: Path) -> Iterator[str]:
-    """The folders between the root and `folder`, the outermost first."""
-    for above in reversed(folder.relative_to(root).parents[:-1]):
-        yield from ("--bind", str(root / above), str(root / above))

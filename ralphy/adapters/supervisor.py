@@ -34,14 +34,16 @@ from typing import Any, NoReturn
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINGER_S, GRACE_S = 0.01, 0.2  # what ends with the program needs no signal; what does not gets this after TERM
 KILL_ROUNDS, ROUND_S = 200, 0.005
-MOST_DESCRIPTORS, OUT_OF_THE_WAY = 4, 16  # of a child: stdin, stdout, stderr, and what a held one waits at
+MOST_DESCRIPTORS, OUT_OF_THE_WAY = 5, 16  # of a child: stdin, stdout, stderr, its filter, what a held one waits at
+KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
     """Serve the link until it closes; 1 when the parent was gone already."""
     link, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
-    prctl = ctypes.CDLL(None).prctl
+    libc = ctypes.CDLL(None)
+    prctl = libc.prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # The kernel sends this when the *thread* that started us ends, so HUP asks "is the parent gone?" while
     # TERM is an order. Until the handler stands, HUP's default ends us, which is right as well.
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
         return 1
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     keep_descriptors_private()
-    Supervisor(link, parent, prctl).serve()
+    Supervisor(link, parent, libc).serve()
     return 0
 
 
@@ -64,8 +66,9 @@ def keep_descriptors_private() -> None:
 class Supervisor:
     """One child and its descendants, driven by the link and by SIGCHLD; nothing here polls while idle."""
 
-    def __init__(self, link: socket.socket, parent: int, prctl: Any) -> None:
-        self.link, self.parent, self.prctl = link, parent, prctl
+    def __init__(self, link: socket.socket, parent: int, libc: Any) -> None:
+        self.link, self.parent, self.libc = link, parent, libc
+        self.keyctl = KEYCTL.get(os.uname().machine)
         self.me, self.main = os.getpid(), 0
         self.becomes: list[str] = []
         self.status: int | None = None
@@ -154,7 +157,9 @@ class Supervisor:
         """In the forked child: turn into the program, or write why not to `trouble` and end."""
         what = "process"
         try:
-            self.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if self.keyctl:  # an empty keyring in the place of the one of the shell that Ralphy was started from
+                self.libc.syscall(self.keyctl, JOIN_SESSION_KEYRING, None)
             if os.getppid() != self.me:
                 os._exit(127)
             os.setsid()

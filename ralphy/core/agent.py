@@ -71,7 +71,7 @@ class AgentRequest:
     """One fresh invocation. Paths are absolute; `deadline_s` is monotonic seconds from the start.
 
     `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment.
-    `settings` names a file of settings that the repository cannot switch off.
+    `settings` names a file of settings that the repository cannot switch off, `outbox` the folder to hand in to.
     """
 
     run: str
@@ -85,6 +85,7 @@ class AgentRequest:
     max_cost_usd: float | None = None
     system_prompt_file: str = ""
     settings: str = ""
+    outbox: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.adapters.bounds import Bounds, Room
-from ralphy.adapters.command import Command, NotStarted
+from ralphy.adapters.command import NotStarted
 from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
 from ralphy.adapters.process import capture
 from ralphy.adapters.sandbox import Sandbox
 from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.core.errors import DiskFull, EnvironmentProblem
 from ralphy.core.failing import failing_tests
 from ralphy.core.listing import Listing
 from ralphy.core.no_tests import ran_none
 from ralphy.core.runner_output import read_output
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
-from ralphy.engine.room import require_room
-from ralphy.engine.walls import around, walls
+from ralphy.engine.room import places, require_room
+from ralphy.engine.walls import command_inside, walls
 from ralphy.engine.workspace import Workspace, repository_token
 
 _OUTPUT_BYTES = 256 * 1024
@@ -149,13 +149,15 @@ def drop_bytecode(w: Workspace) -> None:
 
 def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
     """Run a command inside these walls; `shared` is a folder that it may write to."""
-    command = Command(around(sandbox, argv(check), env, shared), str(w.repository.root), env, check.timeout_s)
+    command = command_inside(sandbox, argv(check), w.repository.root, env, check.timeout_s, shared)
     over: list[str] = []
     try:
-        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=_bounds(w, over))
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
     text = output.decode("utf-8", "replace")
+    if end.stopped == "disk":  # as with an agent: there may be room again, and what it says now is worth nothing
+        raise DiskFull(over[0], where=str(w.repository.root), hint="free some space")
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:g} s"
         return CheckResult(check.name, None, end.duration_s, text, why=why)
@@ -173,13 +175,15 @@ def checked(result: CheckResult) -> dict[str, Any]:
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
-def _bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
+def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
     w.supervisor.warm()
-    bounds = Bounds(Room(w.config.limits.max_memory_mb, w.config.limits.max_processes), w.supervisor.pid)
+    limits = w.config.limits
+    room = Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+    looks = Bounds(room, w.supervisor.pid)
 
     def why_stop() -> str | None:
-        found = bounds.why_over(time.monotonic())
+        found = looks.why_over(time.monotonic())
         if found:
             over.append(found[1])
         return found[0] if found else None

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ralphy.adapters.command import Command
 from ralphy.adapters.objects import Entry
 from ralphy.adapters.process import capture
 from ralphy.core.config import Check
@@ -15,9 +14,10 @@ from ralphy.core.listing import Listing
 from ralphy.core.runner_output import read_output
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import files_of
+from ralphy.engine.checks import bounds
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports
-from ralphy.engine.walls import around, walls
+from ralphy.engine.walls import command_inside, walls
 from ralphy.engine.workspace import Workspace, repository_token
 
 _MOST_FILES = 20_000
@@ -48,9 +48,11 @@ def run_with_old(
             env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
             there = ["env", "-C", str(folder)] if walls(w).checks else []  # a sandbox begins at the repository's root
             inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]
-            outer = tuple(around(walls(w).checks, inner, env, reports.folder))
-            command = Command(outer, str(folder), env, min(check.timeout_s, _MOST_SECONDS))
-            output = capture(w.supervisor, command, _OUTPUT_BYTES)[1].decode("utf-8", "replace")
+            seconds = min(check.timeout_s, _MOST_SECONDS)
+            command = command_inside(walls(w).checks, inner, folder, env, seconds, reports.folder)
+            output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1].decode(
+                "utf-8", "replace"
+            )
             return reports.read(check.name) or read_output(output), output
     except (OSError, EnvironmentProblem) as error:
         w.say(f"the old versions of edited tests could not be run: {error}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ralphy.adapters import git
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.files import read_regular
+from ralphy.adapters.outbox import Outbox
 from ralphy.adapters.proc_table import REPO_MARKER, sweep
 from ralphy.adapters.tree_walk import children
 from ralphy.core.agent import AgentResult, Outcome
@@ -113,7 +113,7 @@ def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> 
     tip, forged = forgery.repair_head(w, base)
     note_ignored(w)
     candidate = write_candidate(w, w.objects.tree_of(base))
-    ran = Ran(str(run["run"]), result, Claim(), Path(w.feature.private / "outbox" / str(run["run"])), ())
+    ran = Ran(str(run["run"]), result, Claim(), Outbox(w.feature.private / "outbox" / str(run["run"])), ())
     kept = w.history.kept_of(ran.run)
     kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""
     goes_on = not forged and (bool(kept) or not _is_half_laid_out(w, run, candidate))

@@ -13,6 +13,7 @@ from typing import Any
 from ralphy.adapters.bounds import Room
 from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import private_folder, read_regular
+from ralphy.adapters.outbox import Outbox
 from ralphy.adapters.tree_walk import remove
 from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.core.decision import RunAgent
@@ -44,12 +45,12 @@ class Ran:
     run: str
     result: AgentResult
     claim: Claim
-    outbox: Path
+    outbox: Outbox
     tampered: tuple[str, ...]
 
     def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
         """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
-        return read_regular(self.outbox / name, most)
+        return self.outbox.read(name, most)
 
 
 def _no_more() -> None:
@@ -69,9 +70,9 @@ def agent_run(
     _set_early_aside(w)
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
-    request = _request(w, decision, snapshot, run, outbox)
+    request = _request(w, decision, snapshot, run, outbox.path)
     with _agent(w, request).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
-        prompt = prompt_for(w, decision, snapshot, outbox, feedback)
+        prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         submodules.note(w)
         before, noted = git_state.take(w, snapshot.tree.branch)
         _note(w, decision, snapshot, run, noted)
@@ -93,16 +94,15 @@ def agent_run(
     w.milestone("control_put_back")
     yield Ran(run, result, claim, outbox, tampered)
     root = w.repository.root
-    for done in (outbox, *old_runs(root, w.feature.private / "runs")):
+    for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
 
 
-def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Path:
+def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     """The run's outbox; a document's step finds in it what a run that was cut off had written."""
-    outbox = private_folder(w.feature.private / "outbox") / run
-    outbox.mkdir(exist_ok=True)
+    outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
     if d.step != "story":
-        hand_on(w, s.history.of(d.step, d.story).tree, outbox)
+        hand_on(w, s.history.of(d.step, d.story).tree, outbox.path)
     return outbox
 
 
@@ -223,6 +223,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path) -> 
         env=agent_environment(w, run, more),
         tools=TOOLS,
         settings=walls(w).settings,
+        outbox=str(outbox),
         max_cost_usd=_allowance(w, d, s),
         system_prompt_file=str(memory) if read_regular(memory, 256 * 1024) else "",
     )

@@ -54,13 +54,15 @@ def without_feature(
 
 def require_closed_walls(w: Workspace, folder: Path) -> None:
     """The walls of the level `strict`, put up around nobody. EnvironmentProblem names all that is missing."""
-    outbox, settings = folder / "outbox", folder / "settings.json"
-    outbox.mkdir()
+    settings = folder / "settings.json"
     settings.write_text("{}")
     repository = w.repository
     real = (repository.root, repository.git_dir, repository.common_dir)
     root, git_dir, common_dir = (path.resolve() for path in real)
-    closed(w, Place(root, git_dir, common_dir, common_dir / "ralphy", root / ".ralphy-doctor", outbox), settings)
+    features = root / w.config.project.features_dir
+    agent, checks = closed(w, Place(root, git_dir, common_dir, common_dir / "ralphy", features, features), settings)
+    agent.take_down()
+    checks.take_down()
 
 
 def missing(w: Workspace) -> Iterator[Missing]:

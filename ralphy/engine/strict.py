@@ -19,6 +19,7 @@ from ralphy.adapters.sandbox import (
     find,
     interpreter,
     program_at,
+    run_inside,
     why_not,
 )
 from ralphy.core.config import KEYS
@@ -43,6 +44,8 @@ def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox
     why, fix = why_not(checks)
     lacking += [(why, fix)] if why else [*_no_start(w, agent), *_out_of_sight(w)]
     if lacking:
+        for sandbox in (agent, checks):
+            sandbox.take_down()
         raise _missing(lacking)
     return agent, checks
 
@@ -118,13 +121,11 @@ def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
     program = w.config.agent.command[0]
     env = agent_environment(w, "strict", {})
     words = agent_command(w)
-    command = agent.around((*words, "--version"), env)
-    if command[0] == words[0]:
+    if program_at(words[0], w.repository.root, env) is None:
         yield f"{program} is not on PATH", "install it, or set agent.command"
         return
     try:
-        tried = subprocess.run(command, env=env, capture_output=True, timeout=_ANSWER_S, check=False,
-                               stdin=subprocess.DEVNULL, cwd=w.repository.root)  # fmt: skip
+        tried = run_inside(agent, (*words, "--version"), env, timeout_s=_ANSWER_S)
     except subprocess.TimeoutExpired:
         yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
         return

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters.command import Command
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.files import private_folder
 from ralphy.adapters.guard_settings import write_settings
 from ralphy.adapters.sandbox import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
 from ralphy.core.errors import EnvironmentProblem
@@ -29,14 +29,24 @@ class Walls:
     said: str = ""
     settings: str = ""
 
+    def take_down(self) -> None:
+        """Leave nothing behind in the repository."""
+        for sandbox in (self.agent, self.checks):
+            if sandbox:
+                sandbox.take_down()
+
     @property
     def name(self) -> str:
         return "bwrap" if self.agent else "none"
 
 
-def around(sandbox: Sandbox | None, argv: Sequence[str], env: Mapping[str, str], shared: str = "") -> tuple[str, ...]:
-    """A command line inside its walls; `shared` is a folder that it may write to."""
-    return sandbox.around(argv, env, shared) if sandbox else tuple(argv)
+def command_inside(
+    sandbox: Sandbox | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadline_s: float, shared: str = ""
+) -> Command:
+    """A program inside its walls; `shared` is a folder that it may write to."""
+    if sandbox is None:
+        return Command(tuple(argv), str(cwd), env, deadline_s)
+    return Command(sandbox.around(argv, env, shared), str(cwd), env, deadline_s, filter=sandbox.filter)
 
 
 def walls(w: Workspace) -> Walls:
@@ -80,12 +90,12 @@ def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
 
 
 def place(w: Workspace) -> Place:
-    """What the walls stand around; the outbox is made, since it is bound."""
+    """What the walls stand around."""
     repository = w.repository
-    outbox = private_folder(w.feature.private / "outbox")
     repository.checkout_dir.mkdir(parents=True, exist_ok=True)
-    real = (repository.root, repository.git_dir, repository.common_dir, repository.state_dir, w.feature.folder, outbox)
-    return Place(*(path.resolve() for path in real))
+    features = repository.root / w.config.project.features_dir
+    git = (repository.git_dir, repository.common_dir, repository.state_dir)
+    return Place(*(path.resolve() for path in (repository.root, *git, w.feature.folder, features)))
 
 
 def _settings(w: Workspace) -> Path:
@@ -93,6 +103,7 @@ def _settings(w: Workspace) -> Path:
     kept = [at.root / ".git", at.git_dir, at.common_dir, at.root / ".ralphy", at.feature,
             *(at.feature / name for name in _CONTROL)]  # fmt: skip
     home = HOME if level == STRICT else w.env.get("HOME", "/")
-    policy = {"root": str(at.root), "home": home, "level": level,
-              "kept": list(dict.fromkeys(map(str, kept))), "free": [str(at.outbox)]}  # fmt: skip
+    free = [str(at.feature / ".ralphy" / "outbox")]
+    policy = {"root": str(at.root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
+              "free": free}  # fmt: skip
     return write_settings(w.repository.checkout_dir / "guard", w.feature.name, policy)

@@ -104,6 +104,8 @@ class Workspace:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.checkout.close()
+        if self.walls:
+            self.walls.take_down()
 
     @property
     def objects(self) -> Objects:

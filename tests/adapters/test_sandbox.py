@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from ralphy.adapters.memory_file import sealed
 from ralphy.adapters.process import Command, Supervisor
-from ralphy.adapters.sandbox import Place, Sandbox, find, open_sandbox, why_not
+from ralphy.adapters.sandbox import Place, Sandbox, find, open_sandbox, run_inside, why_not
 from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
 
@@ -28,7 +30,7 @@ def place(git_repo: Path) -> Place:
     (feature / "prd.json").write_text("{}")
     (git_repo / ".git" / "ralphy" / "journal.jsonl").write_text("")
     git_dir = git_repo / ".git"
-    return Place(git_repo, git_dir, git_dir, git_dir / "ralphy", feature, feature / ".ralphy" / "outbox")
+    return Place(git_repo, git_dir, git_dir, git_dir / "ralphy", feature, feature.parent)
 
 
 @pytest.fixture
@@ -38,11 +40,15 @@ def box(place: Place) -> Sandbox:
     return open_sandbox(program, place)
 
 
+def outbox(place: Place) -> Path:
+    """The one folder of the feature that its agent may write to."""
+    return place.feature / ".ralphy" / "outbox"
+
+
 def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
     """(exit code, what was printed) of a shell script in the sandbox."""
-    argv = box.around(["sh", "-c", script], os.environ)
-    done = subprocess.run(argv, cwd=place.root, capture_output=True, encoding="utf-8", check=False)
-    return done.returncode, done.stdout + done.stderr
+    done = run_inside(box, ["sh", "-c", script], os.environ, cwd=str(place.root), shared=str(outbox(place)))
+    return done.returncode, (done.stdout + done.stderr).decode()
 
 
 @pytest.mark.parametrize(
@@ -84,20 +90,21 @@ def test_what_is_trusted_cannot_be_changed(box: Sandbox, place: Place, attempt: 
 def test_work_is_done_as_ever(box: Sandbox, place: Place, git: RunGit, private_home: Path) -> None:
     work = (
         "echo 'x = 1' > new.py && git add new.py && git commit --quiet -m 'my own' && touch ~/note"
-        f" && echo spec > {place.outbox}/SPEC.md && echo doc > docs/guide.md && git status --short"
+        f" && echo spec > {outbox(place)}/SPEC.md && echo doc > docs/guide.md && git status --short"
     )
     assert inside(box, place, work)[0] == 0
     assert git("log", "-1", "--format=%s") == "my own"
     assert (private_home / "note").exists()
-    assert (place.outbox / "SPEC.md").read_text() == "spec\n"
+    assert (outbox(place) / "SPEC.md").read_text() == "spec\n"
     assert (place.root / "docs" / "guide.md").exists()
 
 
 def test_a_file_that_ralphy_replaces_meanwhile_stays_out_of_reach(box: Sandbox, place: Place) -> None:
     script = "echo ready; read go; cat docs/features/login/prd.json; echo HACK > docs/features/login/prd.json"
-    argv = box.around(["sh", "-c", script], os.environ)
-    with subprocess.Popen(argv, cwd=place.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          encoding="utf-8") as process:  # fmt: skip
+    with sealed(box.filter) as filter_at, subprocess.Popen(
+        box.around(["sh", "-c", script], os.environ, filter_at=filter_at), cwd=place.root, pass_fds=(filter_at,),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
         assert process.stdin and process.stdout
         assert process.stdout.readline() == "ready\n"
         (place.feature / "new").write_text('{"new": 1}')
@@ -118,7 +125,7 @@ def run(supervisor: Supervisor, box: Sandbox, place: Place, code: str, stop_at: 
     """(exit code, what was printed) of a Python program that is stopped when it has printed `stop_at`."""
     heard = bytearray()
     argv = box.around([sys.executable, "-c", code], os.environ)
-    command = Command(argv, str(place.root), dict(os.environ), 30.0)
+    command = Command(argv, str(place.root), dict(os.environ), 30.0, filter=box.filter)
     ended = supervisor.run(
         command, heard.extend, None, should_stop=lambda: "enough" if stop_at and stop_at in heard else None
     )
@@ -179,7 +186,7 @@ def sleepers() -> set[int]:
 
 
 def test_the_program_dies_with_ralphy(box: Sandbox, place: Place) -> None:
-    argv = box.around(["sh", "-c", "echo ready; exec sleep 300"], os.environ)
+    argv = replace(box, filter=b"").around(["sh", "-c", "echo ready; exec sleep 300"], os.environ)
     starter = f"import subprocess,sys,time; p = subprocess.Popen({argv!r}); print(p.pid, flush=True); time.sleep(300)"
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, encoding="utf-8") as parent:
         assert parent.stdout
@@ -205,7 +212,7 @@ def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
 
 def held(box: Sandbox, place: Place, script: str) -> Command:
     argv = box.held.around(["sh", "-c", script], os.environ)
-    return Command(argv, str(place.root), dict(os.environ), 30.0, is_held=True)
+    return Command(argv, str(place.root), dict(os.environ), 30.0, is_held=True, filter=box.filter)
 
 
 def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
@@ -233,13 +240,14 @@ def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Superviso
 def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Place) -> None:
     code = """
 import os, signal, sys
+from ralphy.adapters.memory_file import sealed
 from ralphy.adapters.process import Command, Supervisor
 command = Command(tuple(sys.argv[2:]), sys.argv[1], dict(os.environ), 30.0, is_held=True)
 with Supervisor().prepared(command, bytes, None):
     print(os.getpid(), flush=True)
     signal.pause()
 """
-    argv = held(box, place, "touch ran").argv
+    argv = held(replace(box, filter=b""), place, "touch ran").argv
     with subprocess.Popen([sys.executable, "-c", code, place.root, *argv], stdout=subprocess.PIPE) as ralphy:
         assert ralphy.stdout and ralphy.stdout.readline()
         family = [*psutil.Process(ralphy.pid).children(recursive=True)]
