@@ -28,13 +28,14 @@ TEXTS = {
     "qa_report": ("QA_REPORT.md", 16384),
     "existing_stories": ("stories", 24576),
     "spec_section": ("SPEC.md", 24576),
+    "brief": ("brief", 8192),
     "evidence": ("evidence", 16384),
     "feedback": ("feedback", 8192),
     "mistakes": ("mistakes", 4096),
     "progress": ("progress.txt", PROGRESS_BYTES),
     "failure": ("failure", FAILURE_BYTES),
 }
-# A story's prompt is at most 8 KB beyond the story and its section of the specification.
+# A story's prompt is at most 8 KB beyond the story, its section of the specification and the brief that it names.
 STORY_TEXTS = {"feedback": 500, "mistakes": 300, "evidence": 300, "existing_stories": 300}
 STORY_BYTES = 49152
 # Words of one line: bytes.

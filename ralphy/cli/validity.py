@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -112,7 +113,19 @@ def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
     from ralphy.adapters.documents import read_prd
 
     document, _ = read_prd(path, base_branches=bases, shown_as=shown)
-    return f"{len(document['userStories'])} stories"
+    return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
+
+
+def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
+    """A warning for each document that a story's context names and that cannot be read."""
+    from ralphy.adapters.context_documents import unreadable
+    from ralphy.adapters.status_view import find_root
+
+    found = find_root(str(path.parent))
+    root = Path(found[0]) if found else path.parent
+    for number, story in enumerate(document["userStories"]):
+        for _, problem in unreadable(story, path.parent, root):
+            yield f"warning: userStories[{number}].{problem}"
 
 
 def _stories(path: Path, shown: str, _: Collection[str]) -> str:

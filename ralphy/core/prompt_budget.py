@@ -76,8 +76,8 @@ def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) 
     """
     lines = _LINE_END.sub("\n", spec).split("\n")
     headings = list(_headings(lines))
-    anchor = (parent_spec or "").partition("#")[2].lower()
-    found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if slug == anchor), None)
+    anchor = _slug((parent_spec or "").partition("#")[2])
+    found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
     found = found or (_naming(headings, story_id) if story_id else None)
     if found is None:
         return ""
@@ -156,11 +156,16 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             yield at, len(heading[1]), heading[2]
 
 
+def _slug(title: str) -> str:
+    """A heading as an anchor names it; an anchor stays as it is, but for its case."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+
+
 def _anchors(headings: Sequence[tuple[int, int, str]]) -> Iterator[str]:
     """The anchors that GitHub gives to the headings; a title that comes again gets a number."""
     seen: dict[str, int] = {}
     for _, _, title in headings:
-        slug = re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+        slug = _slug(title)
         count = seen.get(slug, 0)
         seen[slug] = count + 1
         yield f"{slug}-{count}" if count else slug

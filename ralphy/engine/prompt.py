@@ -9,11 +9,12 @@ from ralphy.adapters import prompts
 from ralphy.adapters.files import read_text
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Prd, Snapshot, Story
-from ralphy.core.prompt_budget import pick_progress, pick_spec_section
+from ralphy.core.prompt_budget import pick_progress
 from ralphy.core.review_brief import stories_for_review
 from ralphy.core.split import MOST_PIECES
 from ralphy.core.steering import steering_of
 from ralphy.core.verification import verified_by
+from ralphy.engine.named_documents import context_texts
 from ralphy.engine.outbox import UNFINISHED
 from ralphy.engine.workspace import Workspace
 
@@ -87,12 +88,11 @@ def _spec(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, obj
 
 def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
     story = s.prd.story(run.story or "")
-    parent = str((story.raw.get("context") or {}).get("parent_spec") or "")
     progress = read_text(w.feature.file("progress.txt"))
     return {
         "story": story.raw,
         "heal": run.mode != "fresh",
-        "spec_section": pick_spec_section(read_text(w.feature.file("SPEC.md")), story.id, parent or None),
+        **context_texts(w, story),
         "failure": s.history.of("story", story.id).last_failure or str(story.execution.get("last_error") or ""),
         "progress": pick_progress(progress, [story.id, *story.depends_on]),
         "max_rounds": w.config.limits.max_attempts,

@@ -304,3 +304,10 @@ def test_prd_json_that_is_broken_is_3_and_is_left_alone(made: Make) -> None:
     assert code == 3
     assert "docs/features/login/prd.json" in value["error"]["message"]
     assert project.read("prd.json") == broken
+
+
+def test_validate_warns_of_a_document_that_is_named_and_missing(made: Make) -> None:
+    _, call = made(story("US-001", context={"parent_brief": "docs/gone.md"}))
+    code, out, _ = call("validate")
+    assert code == 0
+    assert 'warning: userStories[0].context.parent_brief names "docs/gone.md", which does not exist' in out
