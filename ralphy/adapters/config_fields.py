@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 
-from ralphy.core.config import Check, Config
+from ralphy.core.config import PRESETS, Check, Config
 
 MONTH_S = 2_592_000.0
 MODEL = re.compile(r"(sonnet|opus|haiku|claude-[a-z0-9.\-]{1,60}(\[1m\])?)")
@@ -84,7 +84,7 @@ RULES: Mapping[str, Rule] = {
     "agent.command": Rule(
         "a list of a program and its arguments", pattern=r"[^\x00-\x1f\x7f-\x9f]{1,1000}", least_items=1
     ),
-    "agent.preset": Rule("the name of a preset, such as claude", pattern=r"[a-z][a-z0-9_-]{0,39}"),
+    "agent.preset": Rule('"claude" or "rehearsal"', choices=tuple(PRESETS)),
     "agent.env": Rule("a list of names of variables", pattern=r"[A-Za-z_][A-Za-z0-9_]{0,99}"),
     "models.implementation": Rule("the name of a model, or a list of them", least_items=1),
     "limits.pause_at_utilization": Rule("a share above 0, 1 at the most", above=0, most=1),
@@ -112,7 +112,7 @@ RULES: Mapping[str, Rule] = {
     "safety.secret_scan": Rule('"auto", "block", "warn" or "off"', choices=("auto", "block", "warn", "off")),
     "limits.max_file_mb": Rule("a number of megabytes above 0", above=0, most=100_000),
     "git.hooks": Rule('"run" or "skip"', choices=("run", "skip")),
-    "git.commit": Rule('"squash" or "keep"', choices=("squash", "keep")),
+    "git.commit": Rule('"squash": a story is one commit, so that one revert reopens it', choices=("squash",)),
     "git.branch_prefix": Rule("the beginning of a branch name, such as ralphy/", pattern=_REF),
     "git.base": Rule("the name of a branch, or nothing", pattern=rf"(|{_REF}(?<![./]))"),
     "checks[].name": Rule("a short name such as test", pattern=r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"),

@@ -24,7 +24,7 @@ _REMARKS = {
     "limits": "iterations are agent runs per invocation; until is HH:MM",
     "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
-    "git": "commit: squash or keep; base: empty is main or master, else the branch that a feature begins on",
+    "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature begins on",
 }
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.adapters.bounded import read_bounded
 from ralphy.adapters.config_fields import MODEL, Field, UnfitError, accept, all_fields, parse_words
-from ralphy.core.config import Check, Config
+from ralphy.core.config import PRESETS, Check, Config
 from ralphy.core.errors import InvalidInput
 from ralphy.core.tightening import AMOUNTS, PROGRAMS, is_looser
 
@@ -86,6 +86,9 @@ def load(
     for layer in layers[3:]:
         merged.update(layer.values)
     warnings += _replace_unknown_models(merged, known)
+    if merged["agent.command"].source == "default":
+        preset = merged["agent.preset"]
+        merged["agent.command"] = _Value(PRESETS[str(preset.value)], preset.source)
     config = _build(merged)
     warnings += _doubts(config)
     sources = {name: found.source for name, found in merged.items()}
@@ -280,10 +283,6 @@ def _doubts(config: Config) -> Iterable[str]:
     """What is allowed, but seldom meant."""
     if config.checks == ():
         yield "checks is empty: nothing is run before a story counts"
-    if config.git.commit == "keep":
-        yield "git.commit: keep is not there yet; the agent's commits are kept under refs/ralphy/, the branch gets one"
-    if config.agent.preset not in ("claude", "rehearsal"):
-        yield f"agent.preset: {config.agent.preset} is not known; agent.command is called as `claude` would be"
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():

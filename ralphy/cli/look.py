@@ -123,13 +123,16 @@ def status(call: Invocation, feature: str | None, every: bool) -> int:
     if every:
         return _status_all(call)
     value = standing(call, feature)
-    call.output.data(quick.status_text(value), value)
+    call.output.data(quick.status_lines(value), value)
     return ExitCode.DONE
 
 
-def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
-    """Where the feature stands; what is worked on at this moment comes before what would come next."""
-    value = quick.kept_view(call.where, feature) or _worked_out(call, feature)
+def standing(call: Invocation, feature: str | None, *, keeps: bool = True) -> dict[str, Any]:
+    """Where the feature stands; what is worked on at this moment comes before what would come next.
+
+    What was worked out is kept for the next time, unless nothing is to be touched.
+    """
+    value = quick.kept_view(call.where, feature) or _worked_out(call, feature, keeps=keeps)
     return quick.with_work(value)
 
 
@@ -155,7 +158,7 @@ def _line(v: dict[str, Any]) -> str:
     return f"{v['feature']:<24} {quick.phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
 
 
-def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
+def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:
     """Look at everything, and keep the view for the next time."""
     from ralphy.adapters import status_view
     from ralphy.engine.status import status_of
@@ -169,7 +172,8 @@ def _worked_out(call: Invocation, feature: str | None) -> dict[str, Any]:
         story = (w.history.open_run or {}).get("story")
         value = {**status_of(w, found), "working_on": _working_on(w), "working_story": story}
         truth = {"surroundings": around, "breaker_open": _open_span(w, value), "is_only": feature is None}
-        status_view.save(place, {**value, **truth}, seen)
+        if keeps:
+            status_view.save(place, {**value, **truth}, seen)
     return {**value, "running": quick.running_in(place)}
 
 

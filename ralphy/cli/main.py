@@ -46,7 +46,7 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and give its exit code; every error ends here."""
     words = sys.argv[1:] if argv is None else argv
-    output = Output.plain(as_json="--json" in words, verbose="-v" in words or "--verbose" in words)
+    output = Output.plain(words)
     try:
         code = cli.main(words, prog_name="ralphy", standalone_mode=False)
     except click.exceptions.Abort:

@@ -190,20 +190,19 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("-C", "directory", type=click.Path(), default=".", metavar="DIR", help="Run as if in DIR.")
     @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
     @click.option("-q", "--quiet", is_flag=True, help="Say only the result and errors.")
-    @click.option("-v", "--verbose", is_flag=True, help="Say more, tracebacks too.")
+    @click.option("-v", "--verbose", is_flag=True, help="Show every act and every command that is run; tracebacks too.")
     @click.option("--no-progress", is_flag=True, help="No live progress.")
     @click.option(
-        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours; NO_COLOR counts."
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="Colour what passed, failed and waits. auto: on a terminal; NO_COLOR and CLICOLOR_FORCE count.",
     )
     @wraps(command)
     def wrapped(
         directory: str, as_json: bool, quiet: bool, verbose: bool, no_progress: bool, color: str, **rest: Any
     ) -> Any:
-        if color == "never":
-            os.environ["NO_COLOR"] = "1"
-        elif color == "always":
-            os.environ["FORCE_COLOR"] = "1"
-        output = Output(as_json, quiet, verbose, not no_progress)
+        output = Output(as_json, quiet, verbose, not no_progress, color)
         where = os.path.join(os.getcwd(), directory)  # noqa: PTH109, PTH118  # pathlib costs `status` 4 ms
         return command(Invocation(where, output), **rest)
 

@@ -8,12 +8,17 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ralphy.cli.colour import painted, wants_colour
 from ralphy.cli.plain import clean
 from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.core.tone import BAD, FAINT, Toned, tone_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
 
     from ralphy.core.spellings import Values
@@ -35,14 +40,19 @@ class Output:
     quiet: bool = False
     verbose: bool = False
     progress: bool = True
+    color: str = "auto"
 
     @classmethod
-    def plain(cls, *, as_json: bool, verbose: bool) -> Output:
-        return cls(as_json=as_json, verbose=verbose)
+    def plain(cls, words: Sequence[str]) -> Output:
+        """What holds before the command line is read: for the errors that end it."""
+        color = next((after for word, after in pairwise(words) if word == "--color"), "auto")
+        color = next((word[8:] for word in words if word.startswith("--color=")), color)
+        return cls(as_json="--json" in words, verbose="-v" in words or "--verbose" in words, color=color)
 
-    def data(self, text: str, value: Any) -> None:
-        """The command's result: `value` as one line of JSON, or `text` for people."""
-        line = _json(value) if self.as_json else _without_secrets(clean(text))
+    def data(self, text: str | Sequence[str], value: Any) -> None:
+        """The command's result: `value` as one line of JSON, or `text` for people, as lines if they have tones."""
+        lines = [text] if isinstance(text, str) else text
+        line = _json(value) if self.as_json else "\n".join(self._printed(line, sys.stdout) for line in lines)
         if line:
             sys.stdout.write(line.rstrip("\n") + "\n")
             sys.stdout.flush()
@@ -54,7 +64,18 @@ class Output:
     def say(self, text: str) -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
-            _tell(f"[{time.strftime('%H:%M:%S')}] {clean(text)}\n")
+            _tell(f"[{time.strftime('%H:%M:%S')}] {self._printed(text, sys.stderr)}\n")
+
+    def detail(self, text: str) -> None:
+        """A line that only -v shows."""
+        if self.verbose:
+            self.say(Toned(text, FAINT))
+
+    def _printed(self, text: str, stream: TextIO) -> str:
+        """A text as it goes to a stream: harmless, without secrets, in its colour."""
+        harmless = _without_secrets(clean(text))
+        tone = tone_of(text)
+        return painted(harmless, tone) if tone and wants_colour(stream, self.color, os.environ) else harmless
 
     def note(self, text: str) -> None:
         """A line for people without a stamp."""
@@ -63,7 +84,7 @@ class Output:
 
     def insist(self, text: str) -> None:
         """A line of the log that is said however quiet it is to be."""
-        _tell(f"ralphy: {clean(text)}\n") if self.quiet else self.say(text)
+        _tell(f"ralphy: {self._printed(text, sys.stderr)}\n") if self.quiet else self.say(text)
 
     @property
     def is_live(self) -> bool:
@@ -80,7 +101,7 @@ class Output:
             self._json_error(error.exit_code, str(error), error.hint)
         else:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
-            _tell(f"ralphy: {clean(str(error))}{hint}\n")
+            _tell(f"{self._printed(Toned('ralphy:', BAD), sys.stderr)} {clean(str(error))}{hint}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:

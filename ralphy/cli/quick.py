@@ -14,8 +14,10 @@ import sys
 import time
 
 from ralphy.adapters import programs, status_view
+from ralphy.cli.colour import OF_STATUS, painted, wants_colour
 from ralphy.cli.commands import help_text
 from ralphy.cli.plain import clean, utf8
+from ralphy.core.tone import Toned, tone_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,13 +42,20 @@ def answer(words: list[str]) -> int | None:
     value = now(*wanted)
     if value is None:
         return None
-    text = utf8(json.dumps(value, ensure_ascii=False)) if "--json" in words else clean(status_text(value))
+    text = utf8(json.dumps(value, ensure_ascii=False)) if "--json" in words else "\n".join(_lines(value))
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _lines(value: dict[str, Any]) -> list[str]:
+    lines = status_lines(value)
+    if not wants_colour(sys.stdout, "auto", os.environ):
+        return list(map(clean, lines))
+    return [painted(clean(line), tone_of(line)) for line in lines]
 
 
 def _status_words(words: list[str]) -> tuple[str, str | None] | None:
@@ -211,8 +220,8 @@ def _lock(place: status_view.Place) -> str:
     return os.path.join(place.common_dir, "ralphy", "checkouts", name, "lock")
 
 
-def status_text(v: dict[str, Any]) -> str:
-    """The same for people."""
+def status_lines(v: dict[str, Any]) -> list[str]:
+    """The same for people, a line or more each."""
     lines = [f"{v['feature']}: {phase(v)}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
@@ -243,7 +252,7 @@ def status_text(v: dict[str, Any]) -> str:
     if flagged := [row for row in v["stories"] if row.get("warnings")]:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]
-    return "\n".join(lines)
+    return lines
 
 
 def _window(row: dict[str, Any]) -> str:
@@ -264,7 +273,7 @@ def shown(iso: str) -> str:
     return moment(seconds_of(iso), time.time())
 
 
-def story_line(row: dict[str, Any]) -> str:
+def story_line(row: dict[str, Any]) -> Toned:
     """A story's row for people."""
     tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
     after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
@@ -272,4 +281,5 @@ def story_line(row: dict[str, Any]) -> str:
     doubt = ", unverified" if row.get("verified") is False else ""
     error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
     said = f"{row['status']}{doubt}{tries}{after}{flags}"
-    return f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"
+    text = f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"
+    return Toned(text, OF_STATUS.get(row["status"], ""))

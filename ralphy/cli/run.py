@@ -14,7 +14,7 @@ import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.show import Narrator
-from ralphy.core.errors import ExitCode, InvalidInput
+from ralphy.core.errors import ExitCode
 from ralphy.core.model import Session
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ def _heeding(came: Came, report: Report) -> Report:
 def limit_options(command: Any) -> Any:
     """What bounds a run."""
     options = (
-        click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing."),
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Agent runs at the most."),
         click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
         click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
@@ -81,16 +80,22 @@ def limit_options(command: Any) -> Any:
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
         click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
         click.option("--accept-red", is_flag=True, help="Go on although tests fail: they are known from now on."),
-        click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14."),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
+def run_options(command: Any) -> Any:
+    """What bounds a run of one feature, and what only such a run can do."""
+    dry_run = click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing.")
+    no_wait = click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14.")
+    return dry_run(limit_options(no_wait(command)))
+
+
 @click.command("loop")
 @feature_argument
-@limit_options
+@run_options
 @click.option("--to", "last_step", type=_STEPS, help="End when this step's document is there.")
 @with_options
 def loop(call: Invocation, feature: str | None, last_step: str | None, **limits: Any) -> int:
@@ -100,7 +105,7 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 
 @click.command("start")
 @click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
-@limit_options
+@run_options
 @click.option("--fresh", is_flag=True, help="Forget earlier attempts first.")
 @click.option("--continue", "_continue", is_flag=True, help="Resume (default).")
 @with_options
@@ -240,11 +245,6 @@ def watch(call: Invocation, **limits: Any) -> int:
     from ralphy.engine.checkout import Checkout
     from ralphy.engine.reactor import watch_all
 
-    if limits["dry_run"]:
-        raise InvalidInput("watch has no dry run", hint="ralphy why FEATURE")
-    if limits["no_wait"]:
-        raise InvalidInput("watch goes on with other features while one waits: it has no --no-wait",
-                           hint="ralphy loop FEATURE --no-wait")  # fmt: skip
     call.flags.update(_flags(limits))
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir

@@ -17,6 +17,7 @@ from ralphy.core.forecast import forecast, what_is_left
 from ralphy.core.model import Snapshot
 from ralphy.core.spans import span
 from ralphy.core.steering import steering_notice, steering_of
+from ralphy.core.tone import BAD, GOOD, WAITING, Toned, tone_of
 from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
@@ -25,6 +26,14 @@ _EVERY_S = 0.2
 _EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0
 _QUIET = (d.OpenGate, d.SetAside, d.Approve)
 _PATIENT = Patience(gates=True)
+
+
+def _tone(decision: d.Decision) -> str:
+    if isinstance(decision, d.Wait):
+        return WAITING
+    if isinstance(decision, d.Rest):
+        return GOOD if decision.exit_code == ExitCode.DONE else BAD
+    return ""
 
 
 class Narrator:
@@ -50,10 +59,15 @@ class Narrator:
     def attend(self, workspace: Workspace) -> None:
         """Hear from a workspace whatever is to be said."""
         workspace.say, workspace.show, workspace.count_down = self.say, self.show, self.count_down
+        workspace.detail = self.detail
 
     def say(self, text: str) -> None:
         self._erase()
-        self._output.say(f"{self._prefix}{text}")
+        self._output.say(Toned(f"{self._prefix}{text}", tone_of(text)))
+
+    def detail(self, text: str) -> None:
+        self._erase()
+        self._output.detail(f"{self._prefix}{text}")
 
     def decided(self, decision: Any, snapshot: Snapshot) -> None:
         """A decision was made; a rest that was said already is not said again."""
@@ -72,8 +86,10 @@ class Narrator:
             self._json(decision, snapshot)
         if isinstance(decision, d.RunAgent):
             self.say(f"{phase_of(decision, snapshot)}: {decision.reason} ({decision.mode}, {decision.model})")
-        elif not isinstance(decision, _QUIET):
-            self.say(self._sentence(decision))
+        elif isinstance(decision, _QUIET):
+            self.detail(f"{type(decision).__name__}: {decision.reason}")
+        else:
+            self.say(Toned(self._sentence(decision), _tone(decision)))
         if self._prefix and isinstance(decision, d.Halt):
             self._insist(decision)
 

@@ -41,10 +41,10 @@ def list_(call: Invocation, feature: str | None) -> int:
     from ralphy.cli.look import standing
     from ralphy.cli.quick import story_line
 
-    value = standing(call, feature)
+    value = standing(call, feature, keeps=False)
     lines = [story_line(row) for row in value["stories"]]
     call.output.data(
-        "\n".join(lines) or f"{value['feature']} has no stories yet",
+        lines or f"{value['feature']} has no stories yet",
         {"schema": "ralphy/story-list@1", "ok": True, "feature": value["feature"], "stories": value["stories"]},
     )
     return ExitCode.DONE

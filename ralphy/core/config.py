@@ -30,6 +30,10 @@ class Stack:
     test_command: str = ""
 
 
+# The program of each preset, where `agent.command` names none.
+PRESETS = {"claude": ("claude",), "rehearsal": ("ralphy-rehearsal",)}
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     command: tuple[str, ...] = ("claude",)

@@ -19,6 +19,7 @@ from ralphy.core.plaintext import plain
 from ralphy.core.steering import steering_files
 from ralphy.core.stories import completed, not_passed
 from ralphy.core.substance import is_test
+from ralphy.core.tone import BAD, GOOD, WAITING, Toned
 from ralphy.core.verification import is_unverified, verified_by
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
@@ -144,9 +145,9 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         code=a.candidate.files, prd=prd, takes_all=True,
     ))  # fmt: skip
     said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
-    w.say(f"{said}: {commit[:10]} {a.story.title}")
+    w.say(Toned(f"{said}: {commit[:10]} {a.story.title}", WAITING if body else GOOD))
     for warning in a.verdict.warnings:
-        w.say(f"  flagged: {warning}")
+        w.say(Toned(f"  flagged: {warning}", WAITING))
 
 
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
@@ -186,7 +187,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
         takes_all=is_clear and not v.drifted,
     ))  # fmt: skip
-    w.say(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}")
+    w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
 
 
 def _is_green(verdict: Verdict) -> bool:

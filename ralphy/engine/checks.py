@@ -22,6 +22,7 @@ from ralphy.core.failing import failing_tests
 from ralphy.core.listing import Listing
 from ralphy.core.no_tests import ran_none
 from ralphy.core.runner_output import read_output
+from ralphy.core.tone import BAD, GOOD, Toned
 from ralphy.engine.environment import check_environment
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
@@ -81,8 +82,9 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
     env = check_environment(w, run)
     with Reports(repository_token(w.repository)) as reports:
         for check in w.checks:
+            w.detail(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)")
             results.append(_reported(w, check, env, reports))
-            w.say(f"  check {results[-1].sentence()}")
+            w.say(Toned(f"  check {results[-1].sentence()}", GOOD if results[-1].is_green else BAD))
             if not results[-1].is_green:
                 require_room(w)
             if until_red and not results[-1].is_green and not results[-1].is_empty:

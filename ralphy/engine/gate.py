@@ -14,6 +14,7 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.split import pieces_of
 from ralphy.core.steps import STEPS
+from ralphy.core.tone import BAD, Toned
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import entries_of
@@ -194,7 +195,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     what = "is set aside" if decision.error else f"failed after {used} attempts"
     commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
                  {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
-    w.say(f"{story.id} has failed: {str(execution['last_error'])[:300]}")
+    w.say(Toned(f"{story.id} has failed: {str(execution['last_error'])[:300]}", BAD))
     w.say(f"what to do about it is asked in {w.feature.in_repository('QUESTIONS.md')}")
 
 

@@ -77,6 +77,7 @@ def agent_run(
         before, noted = git_state.take(w, snapshot.tree.branch)
         _note(w, decision, snapshot, run, noted)
         git_state.begin(w, before)
+        w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
         get_ready()
         w.milestone("laid_out")

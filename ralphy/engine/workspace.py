@@ -69,7 +69,8 @@ def _steady() -> float:
 
 @dataclass(slots=True)
 class Workspace:
-    """What an act needs. `say` takes sentences for a person, `show` the agent's activity.
+    """What an act needs. `say` takes sentences for a person, `detail` those for one who wants to know more, `show` the
+    agent's activity.
 
     `count_down` is told of a wait and the seconds left of it, and says after how many it wants to be told again;
     `waits` has the end of the last wait on the `steady` clock.
@@ -85,6 +86,7 @@ class Workspace:
     store: PrdStore
     checkout: Checkout
     say: Say = _silent
+    detail: Say = _silent
     show: Callable[[Activity], None] = _unseen
     milestone: Callable[[str], None] = _silent
     clock: Callable[[], float] = time.time

@@ -370,3 +370,42 @@ def test_alone_without_a_terminal_it_is_3_with_the_help(made: Make) -> None:
     assert (code, out) == (3, "")
     assert "Usage: ralphy" in err
     assert "status" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "is_coloured"),
+    [
+        ((), {}, False),
+        ((), {"CLICOLOR_FORCE": "1"}, True),
+        ((), {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+        (("--color=never",), {"CLICOLOR_FORCE": "1"}, False),
+    ],
+)
+def test_colour_says_what_is_done_and_what_is_wrong(
+    made: Make, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], env: dict[str, str], is_coloured: bool
+) -> None:
+    done = story("US-001", status="completed", passes=True)
+    project, call = made(done, story("US-002", status="failed"))
+    monkeypatch.delenv("NO_COLOR")
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    first, failed = call(*words, "status")[1].splitlines()[-2:]
+    assert first.startswith("\x1b[32m  ✓ US-001") is is_coloured and failed.startswith("\x1b[31m  ✗") is is_coloured
+    assert call(*words, "status", "nowhere")[2].startswith("\x1b[31mralphy:\x1b[0m") is is_coloured
+    monkeypatch.chdir(project.repo)
+    capfd = call.capfd
+    assert main(["story", "list", *words]) == 0
+    assert ("\x1b[32m" in capfd.readouterr().out) is is_coloured
+    assert "\x1b" not in call(*words, "--json", "status")[1]
+
+
+def test_with_v_each_act_and_each_command_is_shown(made: Make) -> None:
+    project, call = made(story("US-001"), limits={"max_iterations": 1})
+    check = project.repo / ".ralphy" / "config.yaml"
+    run = json.loads(check.read_text())["checks"][0]["run"]
+    said = call("-v", "loop", "--max-iterations", "1")[2]
+    assert f"check test: {run} (at most 900 s)" in said
+    assert "agent: " in said and "--model sonnet, run " in said
+    project.git("reset", "--quiet", "--hard", "main")
+    assert "at most 900 s" not in call("loop", "--max-iterations", "1")[2]

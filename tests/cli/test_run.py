@@ -69,13 +69,10 @@ def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
     assert "add-a-bridge" in value["reason"]
 
 
-def test_watch_has_no_dry_run(made: Make) -> None:
-    assert made(*TWO)[1]("watch", "--dry-run")[0] == 3
-
-
-def test_watch_has_no_no_wait(made: Make) -> None:
-    code, _, err = made(*TWO)[1]("watch", "--no-wait")
-    assert code == 3 and "hint: ralphy loop FEATURE --no-wait" in err
+@pytest.mark.parametrize("option", ["--dry-run", "-n", "--no-wait"])
+def test_watch_has_no_options_that_mean_nothing_to_it(made: Make, option: str) -> None:
+    code, _, err = made(*TWO)[1]("watch", option)
+    assert code == 3 and f"No such option '{option}'" in err
 
 
 def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:

@@ -1,0 +1,35 @@
+"""Colour by meaning, where it is wanted: on a terminal, unless NO_COLOR says no or CLICOLOR_FORCE says yes anywhere.
+
+`--color always` and `never` beat both. A text is painted after it was cleaned of control characters.
+"""
+
+from __future__ import annotations
+
+from ralphy.core.tone import BAD, FAINT, GOOD, STRONG, WAITING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
+
+_CODES = {GOOD: "32", BAD: "31", WAITING: "33", FAINT: "2", STRONG: "1"}
+OF_STATUS = {"completed": GOOD, "failed": BAD, "blocked": WAITING, "in_progress": STRONG, "pending": FAINT}
+
+
+def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:
+    """May escape codes go to this stream? `choice` is auto, always or never."""
+    if choice != "auto":
+        return choice == "always"
+    if env.get("NO_COLOR"):
+        return False
+    if env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return env.get("TERM") != "dumb" and env.get("CLICOLOR", "1") != "0" and stream.isatty()
+
+
+def painted(text: str, tone: str) -> str:
+    """The text in the colour of a tone, line by line: a pager may cut in between."""
+    code = _CODES.get(tone)
+    if not code:
+        return text
+    return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))

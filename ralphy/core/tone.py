@@ -1,0 +1,21 @@
+"""What a sentence means to its reader, for whoever prints it in colour: success, failure, a wait."""
+
+from __future__ import annotations
+
+GOOD, BAD, WAITING, FAINT, STRONG = "good", "bad", "waiting", "faint", "strong"
+
+
+class Toned(str):
+    """A sentence with a tone; for everybody who does not care, it is plain text."""
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Toned:
+        found = super().__new__(cls, text)
+        found.tone = tone
+        return found
+
+
+def tone_of(text: str) -> str:
+    """The tone of a sentence; "" if it has none."""
+    return getattr(text, "tone", "")

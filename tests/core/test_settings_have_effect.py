@@ -1,0 +1,123 @@
+"""A setting or option that has no effect does not exist: each is read somewhere, outside of what reads them in."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from ralphy.adapters.config_fields import RULES, all_fields
+from ralphy.adapters.settings import load
+from ralphy.core.config import PRESETS, Config
+from tests.core.test_layers import MODULES, parsed
+
+# What defines, reads in, checks, writes out or documents settings. `tightening` compares them by name.
+READERS = {
+    "ralphy/core/config.py", "ralphy/core/tightening.py", "ralphy/adapters/config_fields.py",
+    "ralphy/adapters/scaffold_config.py", "ralphy/cli/reference.py",
+}  # fmt: skip
+# Options that say what happens anyway, with the reason why they exist.
+STATEMENTS = {"_continue": "resuming is the default; scripts of the seeds pass it"}
+
+
+def bases(nodes: list[ast.AST], section: str, kind: str) -> set[str]:
+    """The names by which a module calls a section of the settings: its own, variables, and parameters of its type."""
+    found, kinds = {section}, {kind}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            kinds |= {alias.asname for alias in node.names if alias.name == kind and alias.asname}
+        if isinstance(node, ast.Assign) and node_name(node.value) == section:
+            found |= {node_name(target) for target in node.targets}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            for target, value in zip(getattr(node.targets[0], "elts", ()), node.value.elts, strict=False):
+                found |= {node_name(target)} if node_name(value) == section else set()
+        elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation and node_name(node.annotation) in kinds:
+            found.add(node.arg if isinstance(node, ast.arg) else node_name(node.target))
+    return found
+
+
+def node_name(node: ast.AST) -> str:
+    """The last word of an expression of names and dots."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@cache
+def nodes_of(module: str) -> list[ast.AST]:
+    return list(ast.walk(parsed(module)))
+
+
+def is_read(dotted: str) -> bool:
+    section, _, key = dotted.partition(".")
+    kind = type(getattr(Config(), section)).__name__
+    modules = [nodes_of(module) for module in MODULES if module not in READERS]
+    return any(_reads(nodes, section, key, kind) for nodes in modules) or _is_looked_up(modules, section, key)
+
+
+def _reads(nodes: list[ast.AST], section: str, key: str, kind: str) -> bool:
+    names = bases(nodes, section, kind) if key else {"config", "_config"}
+    found = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == (key or section))
+    return any(node_name(node.value) in names for node in found)
+
+
+def _is_looked_up(modules: list[list[ast.AST]], section: str, key: str) -> bool:
+    """`getattr(config.verify, kind)`: are settings of this section looked up by name, and is this one named?"""
+    nodes = [node for module in modules for node in module]
+    calls = (node for node in nodes if isinstance(node, ast.Call) and node_name(node.func) == "getattr")
+    looks_up = any(node_name(call.args[0]) == section for call in calls)
+    return looks_up and any(isinstance(node, ast.Constant) and node.value == key for node in nodes)
+
+
+SETTINGS = [name for name in all_fields() if len(RULES.get(name, RULES["setup"]).choices) != 1]
+
+
+@pytest.mark.parametrize("dotted", [name for name in SETTINGS if name != "agent.preset"])
+def test_every_setting_is_read_by_what_it_steers(dotted: str) -> None:
+    assert is_read(dotted)
+
+
+@pytest.mark.parametrize("dotted", ["limits.of_no_effect", "agent.preset", "git.commit"])
+def test_a_setting_that_nothing_reads_would_be_noticed(dotted: str) -> None:
+    assert not is_read(dotted)
+
+
+def test_a_preset_is_the_program_that_is_started_unless_one_is_named(tmp_path: Path) -> None:
+    def command(**env: str) -> tuple[str, ...]:
+        return load(tmp_path, None, env=env, home=tmp_path).config.agent.command
+
+    assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in RULES["agent.preset"].choices} == dict(PRESETS)
+    assert command(RALPHY_AGENT_PRESET="rehearsal", RALPHY_AGENT_COMMAND="my-agent -x") == ("my-agent", "-x")
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    from ralphy.cli.commands import COMMANDS
+    from ralphy.cli.main import cli
+
+    group = cli
+    assert isinstance(group, click.Group)
+    for name in COMMANDS:
+        command = group.get_command(click.Context(group), name)
+        assert command
+        inner = command.commands if isinstance(command, click.Group) else {"": command}
+        yield from ((f"{name} {sub}".strip(), one) for sub, one in inner.items())
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_used_by_its_command(name: str) -> None:
+    callback = inspect.unwrap(COMMANDS[name].callback or (lambda: None))
+    body = ast.parse(textwrap.dedent(inspect.getsource(callback))).body[0]
+    assert isinstance(body, ast.FunctionDef)
+    used = {node.id for part in body.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    module = ast.parse(inspect.getsource(inspect.getmodule(callback) or click))
+    texts = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)} if body.args.kwarg else set()
+    common = {"directory", "as_json", "quiet", "verbose", "no_progress", "color"}
+    own = {param.name for param in COMMANDS[name].params if isinstance(param, click.Option)} - common
+    assert {option for option in own if option not in used and option not in texts} <= STATEMENTS.keys()
