@@ -143,7 +143,7 @@ class Digests:
 def obstructions(feature: Feature) -> tuple[str, ...]:
     """What lies where a document or a folder of the feature belongs, and is none: a sentence each."""
     documents = [feature.file(name) for name in _PLACES]
-    documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories"))]
+    documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories")) if name.endswith(".md")]
     places = [(path, stat.S_ISREG, "a plain file") for path in documents]
     places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
     return tuple(

@@ -198,7 +198,7 @@ def _checks(g: Ground) -> Finding:
         return fail("checks", str(error), getattr(error, "hint", "") or name_one)
     if not lacking:
         said = "; ".join(f"{check.name}: {check.run}" for check in checks)
-        return ok("checks", said) if said else warn("checks", "none are known: stories count without a test", name_one)
+        return ok("checks", said) if said else warn("checks", "none are known: stories land unverified", name_one)
     said = "; ".join(one.why for one in lacking)
     if all(one.may_come for one in lacking):
         return warn("checks", f"{said} (yet)", "nothing, if `setup` or an earlier check makes it")

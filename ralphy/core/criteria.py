@@ -45,6 +45,9 @@ def item_of(raw: Any) -> Item:
 
 
 def _text(value: Any) -> str:
+    """The words of a field; those of a list one after the other."""
+    if isinstance(value, list | tuple):
+        return "; ".join(text for one in value if (text := _text(one)))
     return value.strip() if isinstance(value, str) else ""
 
 

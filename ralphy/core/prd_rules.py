@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ralphy.core.criteria import LISTS, why_unreadable
-from ralphy.core.dependencies import OWN, SPELLINGS, disagrees, listed
+from ralphy.core.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
 from ralphy.core.jsontext import escaped, shown
 
 Path = tuple[str | int, ...]
@@ -50,7 +50,7 @@ def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: C
     given = document.get("userStories")
     given = given if isinstance(given, list) else []
     stories = [(n, story) for n, story in enumerate(given) if isinstance(story, dict)]
-    named = [(n, s["id"], s) for n, s in stories if isinstance(s.get("id"), str)]
+    named = [(n, name, s) for n, s in stories if (name := id_of(s.get("id"))) is not None]
     return [
         *_branch(document.get("branchName"), base_branches),
         *_ids(named),

@@ -13,6 +13,7 @@ from ralphy.adapters.prompts import render
 from ralphy.core.criteria import Item, item_of, why_unreadable
 from ralphy.core.model import Prd
 from ralphy.core.prd_rules import problems
+from ralphy.core.review_brief import stories_for_review
 from ralphy.core.shape import compile_check
 from ralphy.engine.view import tasks_text
 from ralphy.resources import schema
@@ -43,6 +44,7 @@ def prd_with(*items: Any, name: str = "acceptanceCriteria") -> dict[str, Any]:
         ({"title": "Hashed", "description": "with a salt"}, "Hashed: with a salt"),
         ({"title": "Hashed", "description": "Hashed"}, "Hashed"),
         ({"description": "Hashed", "verify": "grep salt", "status": "open"}, "Hashed\nverify: grep salt"),
+        ({"title": "Sign in", "steps": ["open", "type"], "size": 3}, "Sign in\nsteps: open; type"),
     ],
 )
 def test_every_form_is_read(raw: Any, said: str) -> None:
@@ -78,6 +80,7 @@ def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(
         render("story", {"feature": "login", "outbox": "/o", "nonce": "f" * 8, "story": story.raw}, []).text,
         tasks_text(Prd.of(prd_with(*listed, name="tasks"))),
         story_document("", story, entry),
+        stories_for_review([story], 49152, "prd.json"),
     ]
     for text in texts:
         assert set().union(*map(words_of, listed)) <= set(text.replace(":", " ").split())

@@ -39,6 +39,21 @@ def test_a_dependency_counts_however_it_is_spelled(fields: dict[str, Any]) -> No
     assert ready and ready.id == "7"
 
 
+def test_ids_that_are_numbers_become_texts() -> None:
+    document = {"userStories": [{"id": 2, "title": "b", "dependencies": [1.0]}, {"id": 1, "title": "a"}]}
+    own = [{"id": "2", "title": "b", "dependsOn": ["1"]}, {"id": "1", "title": "a"}]
+    assert check_prd(dump(document), "prd.json")["userStories"] == own
+    assert check_prd(dump({"userStories": own}), "prd.json") == {"userStories": own}
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"), [((1, "1"), "the same as"), ((-1, 1), "must be 0 or more"), ((True, 1), "must be")]
+)
+def test_numbers_are_ids_like_any_other(ids: tuple[Any, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        check_prd(dump({"userStories": [{"id": one, "title": "a"} for one in ids]}), "prd.json")
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -63,7 +78,7 @@ def test_a_circle_through_both_spellings_is_found() -> None:
     assert "is circular" in str(problems(found)[0])
 
 
-IDS = st.lists(st.sampled_from(["A", "7", 7, "x", True, None, 1.5]), max_size=3) | st.none() | st.just("7")
+IDS = st.lists(st.sampled_from(["A", "7", 7, 7.0, "x", True, None, 1.5]), max_size=3) | st.none() | st.just("7")
 
 
 @given(st.fixed_dictionaries({}, optional={"dependsOn": IDS, "dependencies": IDS}))
