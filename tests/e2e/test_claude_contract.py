@@ -198,6 +198,19 @@ def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tm
     assert (ended.result["is_error"], ended.result["api_error_status"]) == (True, 429)
 
 
+def test_a_command_past_its_timeout_is_an_error_in_the_same_turn(
+    git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
+    """Newer versions would move it to the background, print a result, and call the model again at its end."""
+    late = {"tool": "Bash", "input": {"command": "true; sleep 8", "description": "Wait", "timeout": 1000}}
+    with answering({"blocks": [late]}, "noticed") as api:
+        ended = run(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url) | FIXED)
+        told = json.dumps((api.messages()[1].body or {})["messages"])
+    assert "timed out after 1s" in told
+    assert (len(ended.of("result")), ended.result["result"]) == (1, "noticed")
+    assert ended.of("system", "background_tasks_changed") == []
+
+
 class Sender(MessagesApi):
     """A model that looks for other sessions, and sends the first one a message."""
 
