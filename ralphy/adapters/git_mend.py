@@ -103,7 +103,8 @@ def _is_in_journal(journal: Path, digest: str) -> bool:
 
 
 def _is_of_the_last_run(journal: Path, digest: str) -> bool:
-    runs = [line for line in last_bytes(journal, 256 * 1024).splitlines() if b'"ev":"run"' in line]
+    lines = last_bytes(journal, 256 * 1024).splitlines()
+    runs = [line for line in lines if b'"ev":"run"' in line or b'"ev":"guard"' in line]
     return bool(runs) and digest.encode() in runs[-1]
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from ralphy.adapters import programs
@@ -48,12 +49,14 @@ _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"
 # Claude Code's settings and servers, Ralphy's settings and prompts: nobody is asked for them in a run.
 CONTROL = (".ralphy", ".claude", ".mcp.json")
 _FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
+_MOST_BRANCHES = 100
 _OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other checkouts
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the walls stand around. Paths are absolute and real; `features` is the folder of all features."""
+    """What the walls stand around. Paths are absolute and real; `features` is the folder of all features, `branch` the
+    one that an agent may commit to."""
 
     root: Path
     git_dir: Path
@@ -61,6 +64,7 @@ class Place:
     state_dir: Path
     feature: Path
     features: Path
+    branch: str = ""
 
     @property
     def kept(self) -> tuple[Path, ...]:
@@ -284,12 +288,32 @@ def _trusted(place: Place) -> Iterator[str]:
     yield from ("--bind", str(place.common_dir), str(place.common_dir))
     for name in _OTHERS:
         yield from _read_only(place.common_dir / name)
+    yield from _other_refs(place)
     if place.git_dir != place.common_dir:
         yield from ("--bind", str(place.git_dir), str(place.git_dir))
     for folder in dict.fromkeys((place.common_dir, place.git_dir)):
         for name in _FIXED:
             yield from _read_only(folder / name)
     yield from _read_only(place.state_dir)
+
+
+def _other_refs(place: Place) -> Iterator[str]:
+    """Read-only: every ref but the branch. Git replaces a ref's file, so the folder of that one can be written, and the
+    other branches in it are bound one by one; a branch without a folder of its own can only be committed to by Ralphy.
+    """
+    if not place.branch:
+        return
+    for name in ("refs", "packed-refs", "logs/refs", "objects/pack"):
+        yield from _read_only(place.common_dir / name)
+    folder, _, name = f"heads/{place.branch}".rpartition("/")
+    if folder == "heads":
+        return
+    for refs in (place.common_dir / "refs", place.common_dir / "logs" / "refs"):
+        (refs / folder).mkdir(parents=True, exist_ok=True)
+        yield from ("--bind", str(refs / folder), str(refs / folder))
+        others = (entry for entry in os.scandir(refs / folder) if entry.name != name)
+        for entry in islice(others, _MOST_BRANCHES):
+            yield from _read_only(Path(entry.path))
 
 
 def _read_only(path: Path) -> Iterator[str]:

@@ -21,6 +21,12 @@ def order(folder: str, word: str, paths: Iterable[str]) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, f"{folder}/{MARK}", word, json.dumps(seen)]
 
 
+def mark(folder: str, word: str, paths: Iterable[str]) -> None:
+    """The same note, by a Ralphy that saw the end itself."""
+    with open(f"{folder}/{MARK}", "w", encoding="utf-8") as file:  # noqa: PTH123
+        json.dump({"word": word, "paths": list(paths)}, file)
+
+
 def untouched(folder: str, is_known: Callable[[str], bool]) -> frozenset[str]:
     """The files that the mark names, if the journal knows the digest of its word; none without a mark."""
     import hashlib

@@ -111,6 +111,7 @@ class History:
     calls: deque[float] = field(default_factory=deque)
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
+    guard: Entry | None = None
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
     watchdog: Entry = field(default_factory=dict)
@@ -317,6 +318,7 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
         fresh.kept, fresh.noted = history.kept, history.noted
+        fresh.guard = history.guard
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
@@ -335,6 +337,12 @@ def _watchdog(history: History, entry: Entry) -> None:
         history.watchdog = entry
 
 
+def _guard(history: History, entry: Entry) -> None:
+    """What was remembered of Git's state before checks."""
+    if not _place(history, entry):
+        history.guard = entry
+
+
 def _gate(history: History, entry: Entry) -> None:
     history.gates[f"{entry.get('gate')}:{entry.get('digest')}"] = int(_number(entry.get("ctime_ns")))
 
@@ -351,4 +359,4 @@ def _number(value: Any) -> float:
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate, "kept": _kept,
-          "accept_red": _accept_red, "watchdog": _watchdog}  # fmt: skip
+          "accept_red": _accept_red, "watchdog": _watchdog, "guard": _guard}  # fmt: skip

@@ -85,7 +85,7 @@ def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:
     w.milestone("candidate_written")
     if candidate.tampered:
         w.say(f"changed during the run and put back: {', '.join(candidate.tampered)}")
-    return replace(candidate, tampered=(*ran.tampered, *candidate.tampered))
+    return replace(candidate, tampered=(*ran.tampered, *candidate.tampered), stands=ran.stands)
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:

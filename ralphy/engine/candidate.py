@@ -36,7 +36,8 @@ class Candidate:
     """`tree` is the whole tree with the control files of `green`; `code` its id without the feature folder.
 
     `files` are the changed code files, as git names them. `tampered` names control files that had been changed,
-    `refused` why it may not be committed at all.
+    `refused` why it may not be committed at all; `stands` names
+    refs that moved during the run, perhaps by the agent.
     """
 
     tree: str
@@ -46,6 +47,7 @@ class Candidate:
     tampered: tuple[str, ...] = ()
     refused: str = ""
     set_aside: tuple[str, ...] = ()
+    stands: tuple[str, ...] = ()
 
 
 def prepare_index(w: Workspace, head: str) -> None:

@@ -6,6 +6,7 @@ acts or waits again; everything else is asked of git.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,8 @@ class Checkout:
     all_refs: RefState
     git_files: GitFiles = field(default_factory=GitFiles)
     git_record: str = ""
+    git_seen: tuple[object, ...] = ()
+    git_word: str = ""
     hooks: Path | None = None
     included: tuple[tuple[object, ...], tuple[str, ...]] | None = None
     index_at: str = ""
@@ -61,6 +64,7 @@ class Checkout:
     prds: dict[str, Prd | None] = field(default_factory=dict)
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
     _file_mode: bool | None = None
     _supervisor: Supervisor | None = None
@@ -113,6 +117,30 @@ class Checkout:
 
             self._supervisor = Supervisor()
         return self._supervisor
+
+    @property
+    def hooks_folder(self) -> Path:
+        """Where git looks for hooks, as it was configured before any agent worked; asked once."""
+        if self.hooks is None:
+            try:  # the last value is the one by which Ralphy's own calls run no hooks
+                asked = ("config", "--type=path", "-z", "--get-all", "core.hooksPath")
+                rows = self.repository.run(*asked).split(b"\0")[:-2]
+            except git.GitError:
+                rows = []
+            named = os.fsdecode(rows[-1]) if rows else ""
+            self.hooks = self.repository.root / named if named else self.repository.common_dir / "hooks"
+        return self.hooks
+
+    @property
+    def push_addresses(self) -> tuple[str, ...]:
+        """The addresses of the repository's remotes, as they were configured before any agent worked; asked once."""
+        if self._push_addresses is None:
+            try:
+                rows = self.repository.run("config", "-z", "--get-regexp", r"^remote\..*\.(push)?url$").split(b"\0")
+            except git.GitError:
+                rows = []
+            self._push_addresses = tuple(dict.fromkeys(os.fsdecode(row.partition(b"\n")[2]) for row in rows if row))
+        return self._push_addresses
 
     @property
     def identity(self) -> str:

@@ -23,7 +23,8 @@ from ralphy.core.listing import Listing
 from ralphy.core.no_tests import ran_none
 from ralphy.core.runner_output import read_output
 from ralphy.core.tone import BAD, GOOD, Toned
-from ralphy.engine.environment import check_environment
+from ralphy.engine.environment import SETUP, check_environment
+from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
 from ralphy.engine.walls import command_inside, walls
@@ -121,7 +122,7 @@ def set_up(w: Workspace) -> None:
         return
     command = w.config.setup
     w.say(f"setup: {command}")
-    result = run_as_agent(w, Check("setup", command), check_environment(w, "setup"))
+    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP))
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
@@ -154,7 +155,8 @@ def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, 
     command = command_inside(sandbox, argv(check), w.repository.root, env, check.timeout_s, shared)
     over: list[str] = []
     try:
-        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
+        with put_back_after(w, f"the check {check.name}"):
+            end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
     text = output.decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
 from ralphy.adapters.programs import find
 from ralphy.core.agent_variables import FIXED, is_passed
 from ralphy.core.secret_values import is_secret_name
+from ralphy.engine.forgery import AGENT
 from ralphy.engine.workspace import Workspace, repository_token
 
 _NO_PUSH = {
@@ -24,6 +25,8 @@ _NO_PUSH = {
     "GIT_CONFIG_KEY_2": "core.logAllRefUpdates",
     "GIT_CONFIG_VALUE_2": "always",
 }
+_CREDENTIALS = ("GIT_TERMINAL_PROMPT", "GIT_SSH_COMMAND", "GIT_ASKPASS")
+SETUP = "setup"
 _BENDING = (
     "MAKEFLAGS",
     "MFLAGS",
@@ -49,7 +52,30 @@ def check_environment(w: Workspace, run: str) -> dict[str, str]:
     """
     named = w.config.agent.env
     kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not is_secret_name(k))}
-    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1", **_markers(w, run)}
+    return {
+        **kept,
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **_unable_to_push(w, kept, run),
+        **_markers(w, run),
+    }
+
+
+def _unable_to_push(w: Workspace, env: Mapping[str, str], run: str) -> dict[str, str]:
+    """No credentials, and no way to the addresses of this repository's remotes: tests may push to others, of their own.
+
+    `setup` keeps the credentials: it may fetch private dependencies.
+    """
+    settings = [("core.logAllRefUpdates", "always")]
+    settings += [(f"url.ralphy-pushes-itself://{at}.pushInsteadOf", url)
+                 for at, url in enumerate(w.checkout.push_addresses)]  # fmt: skip
+    locked = {} if run == SETUP else {name: _NO_PUSH[name] for name in _CREDENTIALS}
+    settings += [] if run == SETUP else [("credential.helper", "")]
+    count = env.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() else 0
+    pairs = {f"GIT_CONFIG_{kind}_{first + at}": value for at, row in enumerate(settings)
+             for kind, value in zip(("KEY", "VALUE"), row, strict=True)}  # fmt: skip
+    return {**locked, **pairs, "GIT_CONFIG_COUNT": str(first + len(settings)), "GIT_REFLOG_ACTION": AGENT}
 
 
 def agent_command(w: Workspace) -> tuple[str, ...]:

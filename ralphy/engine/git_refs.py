@@ -23,6 +23,15 @@ _AMBIGUOUS = "\tbranch: "  # git branch and git switch -c write that, whatever G
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """The names of refs that were changed: those that were put `back`, and those that `stand`, being a person's as far
+    as Git's log can tell."""
+
+    back: tuple[str, ...] = ()
+    stand: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """A ref that is not as it was; "" where there was or is none."""
 
@@ -33,14 +42,13 @@ class Moved:
 
 def put_refs_back(
     w: Workspace, before: Mapping[str, str], stash: Sequence[str], spared: Collection[str], *, others_at_work: bool
-) -> list[str]:
-    """Undo what the agent did to refs and stash; gives their names. `spared` are branches that others work on."""
+) -> Changed:
+    """Undo what a run did to refs and stash. `spared` are branches that others work on, or that are judged with it."""
     mended = mend_refs(w)
     now = w.checkout.all_refs.read() if mended else w.checkout.all_refs.found
     if now == before and log_of(_stash_log(w)) == list(stash):
-        return mended
-    worked_on = (w.history.open_run or {}).get("branch") or w.feature_branch
-    skipped = {*judged_with_the_run(w, worked_on), *spared, STASH}
+        return Changed(tuple(mended))
+    skipped = {*spared, STASH}
     changed = [
         Moved(ref, before.get(ref, ""), now.get(ref, ""))
         for ref in sorted(before.keys() | now.keys())
@@ -48,8 +56,17 @@ def put_refs_back(
     ]
     theirs = [moved for moved in changed if _is_agents(w, moved, others_at_work)]
     _put_back(w, theirs)
-    back = [moved.ref.encode("utf-8", "replace").decode() for moved in theirs]
-    return [*mended, *back, *_put_stash_back(w, stash, now.get(STASH, ""))]
+    back = (*mended, *map(_name, theirs), *_put_stash_back(w, stash, now.get(STASH, "")))
+    return Changed(back, tuple(_name(moved) for moved in changed if moved not in theirs))
+
+
+def _name(moved: Moved) -> str:
+    return moved.ref.encode("utf-8", "replace").decode()
+
+
+def open_branches(w: Workspace) -> frozenset[str]:
+    """The refs that the open run works on."""
+    return judged_with_the_run(w, (w.history.open_run or {}).get("branch") or w.feature_branch)
 
 
 def judged_with_the_run(w: Workspace, branch: str) -> frozenset[str]:

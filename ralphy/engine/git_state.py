@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,8 +31,7 @@ from ralphy.adapters.settings_trust import deciding_files
 from ralphy.core.errors import Conflict, EnvironmentProblem
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
-from ralphy.engine.git_refs import STASH, judged_with_the_run, put_refs_back
-from ralphy.engine.hooks import hooks_folder
+from ralphy.engine.git_refs import STASH, Changed, judged_with_the_run, open_branches, put_refs_back
 from ralphy.engine.land import read_intent
 from ralphy.engine.ref_mend import make_way
 from ralphy.engine.workspace import Workspace
@@ -67,12 +67,13 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
     moving = judged_with_the_run(w, branch)
     refs = {ref: oid for ref, oid in state.refs.items() if ref not in moving}
-    named = {**files.dumped(), "refs": refs, "stash": state.stash, "head": state.head}
-    data = git_files.encoded(named)
-    digest = git_files.digest_of(data)
-    if digest != w.checkout.git_record:
-        w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
-    return state, {"git": digest, "word": git_files.digest_of(state.word.encode())}
+    seen = (files.kept, files.mine, files.folders, refs, state.stash, state.head)
+    if seen != w.checkout.git_seen:
+        data = git_files.encoded({**files.dumped(), "refs": refs, "stash": state.stash, "head": state.head})
+        if git_files.digest_of(data) != w.checkout.git_record:
+            w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
+        w.checkout.git_seen = seen
+    return state, {"git": w.checkout.git_record, "word": git_files.digest_of(state.word.encode())}
 
 
 def begin(w: Workspace, state: GitState) -> None:
@@ -81,7 +82,16 @@ def begin(w: Workspace, state: GitState) -> None:
     (folder / untouched.MARK).unlink(missing_ok=True)
     (folder / OPEN).touch()
     marks, beside = git.operation_paths(w.repository)
-    paths = (*state.files.kept, *state.files.folders, _stash_log(w.repository), *marks, *beside)
+    branches = map(str, branch_files(w.repository, git.head_of(w.repository)[0]))
+    paths = (
+        *state.files.kept,
+        *state.files.folders,
+        _stash_log(w.repository),
+        *marks,
+        *beside,
+        *branches,
+        head_file(w),
+    )
     w.supervisor.become(untouched.order(str(folder), state.word, paths))
 
 
@@ -99,7 +109,7 @@ def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list
 
 def _hooks_in_the_tree(w: Workspace) -> tuple[list[str], list[str]]:
     """Hooks that a person's commits run from the working tree, and that no candidate shows."""
-    folder = hooks_folder(w)
+    folder = w.checkout.hooks_folder
     if folder == w.repository.common_dir / "hooks":
         return [], []
     head = git.head_of(w.repository)[1]
@@ -165,13 +175,22 @@ def _begun_by_the_run(w: Workspace, spared: Collection[str]) -> list[str]:
     return [*marks, *beside] if marks else []
 
 
-def put_back(w: Workspace, state: GitState) -> list[str]:
-    """The refs and the stash, once the files are right; gives what was put back. The run is over with that."""
+def put_back(w: Workspace, state: GitState, judged: Collection[str] | None = None) -> Changed:
+    """The refs and the stash, once the files are right. The run is over with that.
+
+    `judged` are refs whose commits are judged with the run; those of the open run if nothing is said.
+    """
     busy = at_work(w)
-    branches = {head_of_checkout(w.repository, folder.name) for folder in busy}
-    back = put_refs_back(w, state.refs, state.stash, branches, others_at_work=bool(busy))
+    spared = {head_of_checkout(w.repository, folder.name) for folder in busy}
+    spared |= open_branches(w) if judged is None else set(judged)
+    changed = put_refs_back(w, state.refs, state.stash, spared, others_at_work=bool(busy))
     (w.repository.checkout_dir / OPEN).unlink(missing_ok=True)
-    return back
+    return changed
+
+
+def is_open(w: Workspace) -> bool:
+    """Did a Ralphy die while something ran that may have changed Git's state?"""
+    return (w.repository.checkout_dir / OPEN).exists()
 
 
 def put_back_after_kill(w: Workspace) -> None:
@@ -180,25 +199,57 @@ def put_back_after_kill(w: Workspace) -> None:
     if not is_there(w) or not (folder / OPEN).exists():
         return
     run = w.history.open_run or {}
-    known = str(run.get("git") or "")
-    record = git_files.read_record(folder, lambda digest: not known or digest == known)
+    notes = (run, w.history.guard or {})
+    known = {str(note["git"]) for note in notes if note.get("git")}
+    record = git_files.read_record(folder, lambda digest: not known or digest in known)
     if record is None:
         raise Conflict(
             "what was noted of Git's state before the last run has been changed", where=str(folder / git_files.RECORD),
             hint=f"look at .git/config and .git/hooks yourself, then: rm {folder / OPEN}",
         )  # fmt: skip
     state = _loaded(record)
-    spared = untouched.untouched(str(folder), lambda digest: digest == run.get("word"))
+    spared = left_alone(w)
     later = sorted(set(state.files.changed()) - set(state.files.changed(spared)))
     if _stash_log(w.repository) in spared and _stash(w.repository) != state.stash:
         later.append(STASH)
         state.stash = _stash(w.repository)
     if later:
         w.say(f"changed when the run was over, and left as it is: {', '.join(shown(w, path) for path in later)}")
-    back = [*_found_before(w), *put_files_back(w, state, spared), *put_back(w, state)]
+    back = [*_found_before(w), *put_files_back(w, state, spared), *put_back(w, state).back]
     if back:
         w.say(f"changed during the run and put back: {', '.join(dict.fromkeys(back))}")
         w.record("put_back", durable=False, by="agent", what=list(dict.fromkeys(back)))
+
+
+def left_alone(w: Workspace) -> frozenset[str]:
+    """The files that the last program had left alone when all of it had ended; none where nobody noted that."""
+    words = {note.get("word") for note in (w.history.open_run, w.history.guard) if note}
+    return untouched.untouched(str(w.repository.checkout_dir), lambda digest: digest in words)
+
+
+def head_file(w: Workspace) -> str:
+    return str(w.repository.git_dir / "HEAD")
+
+
+def head_moved_later(w: Workspace) -> bool:
+    """Had the last program left HEAD alone when it ended? Nobody knows where nobody noted it: then it counts as so."""
+    left = left_alone(w)
+    return not left or head_file(w) in left
+
+
+def moved_later(w: Workspace, branch: str, since: float) -> bool:
+    """Was a branch moved when nothing of the run was alive any more: after its end, as far as noted, or a reboot?"""
+    files = branch_files(w.repository, branch)
+    if {str(path) for path in files} <= left_alone(w):
+        return True
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    times = [found[4] / 1e9 for path in files if (found := signature(path))]
+    return since < booted and bool(times) and max(times) > booted
+
+
+def branch_files(r: Repository, branch: str) -> tuple[Path, Path]:
+    """Where Git keeps a branch."""
+    return r.common_dir / "refs" / "heads" / branch, r.common_dir / "packed-refs"
 
 
 def _loaded(record: Mapping[str, Any]) -> GitState:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters import git
 from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
@@ -39,7 +38,7 @@ def hook_of(w: Workspace) -> Path | None:
     """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
     if w.config.git.hooks == "skip":
         return None
-    path = hooks_folder(w) / NAME
+    path = w.checkout.hooks_folder / NAME
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 
@@ -50,18 +49,6 @@ def hook_digest(w: Workspace) -> str:
         return hashlib.sha256(hook.read_bytes()).hexdigest()[:12] if hook else ""
     except OSError:  # it may be run and not be read
         return ""
-
-
-def hooks_folder(w: Workspace) -> Path:
-    """Where git looks for hooks, as it was configured before any agent worked; asked once."""
-    if w.checkout.hooks is None:
-        try:  # the last value is the one by which Ralphy's own calls run no hooks
-            rows = w.repository.run("config", "--type=path", "-z", "--get-all", "core.hooksPath").split(b"\0")[:-2]
-        except git.GitError:
-            rows = []
-        named = os.fsdecode(rows[-1]) if rows else ""
-        w.checkout.hooks = w.repository.root / named if named else w.repository.common_dir / "hooks"
-    return w.checkout.hooks
 
 
 def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
@@ -83,7 +70,8 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
     aside = tuple(dict.fromkeys((*candidate.set_aside, *after.set_aside)))
     tampered = tuple(dict.fromkeys((*candidate.tampered, *after.tampered)))
     w.say(f"  check {result.sentence()}")
-    return Hooked(Candidate(after.tree, after.code, after.green, after.files, tampered, after.refused, aside),
+    return Hooked(Candidate(after.tree, after.code, after.green, after.files, tampered, after.refused, aside,
+                            candidate.stands),
                   (result,), warnings)  # fmt: skip
 
 

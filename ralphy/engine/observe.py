@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from ralphy.adapters.disk import free_mb
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, obstructions, read_marker
 from ralphy.adapters.files import read_text
+from ralphy.adapters.git_files import OPEN
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers, unanswered_steps
 from ralphy.adapters.tree_walk import children, walk
@@ -95,10 +97,19 @@ def _unfinished(w: Workspace) -> str:
         return "the last run ended while a commit was being landed"
     run = w.history.open_run
     if run is None:
+        if (w.repository.checkout_dir / OPEN).exists() and not _is_worked_in(w):
+            return "checks ended without a word: what they changed in Git's state is put back first"
         lags = w.lagging_index.exists() and not (w.repository.git_dir / "index.lock").exists()
         return "git's index is older than Ralphy's last commit: it is brought up first" if lags else ""
     what = run.get("story") or f"the {run.get('step')} step"
     return f"the last run ({what}) ended without a word: it is cleared first"
+
+
+def _is_worked_in(w: Workspace) -> bool:
+    """Does another process work in this checkout?"""
+    from ralphy.adapters.lock import holder
+
+    return bool(holder(w.repository.checkout_dir / "lock").get("pid", os.getpid()) != os.getpid())
 
 
 def _tree(w: Workspace, prd: Prd, unfinished: str) -> Tree:

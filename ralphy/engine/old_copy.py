@@ -16,6 +16,7 @@ from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import files_of
 from ralphy.engine.checks import bounds
 from ralphy.engine.environment import check_environment
+from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports
 from ralphy.engine.walls import command_inside, walls
 from ralphy.engine.workspace import Workspace, repository_token
@@ -50,9 +51,9 @@ def run_with_old(
             inner = [*there, _program(words[0], w.repository.root, folder), *words[1:]]
             seconds = min(check.timeout_s, _MOST_SECONDS)
             command = command_inside(walls(w).checks, inner, folder, env, seconds, reports.folder)
-            output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1].decode(
-                "utf-8", "replace"
-            )
+            with put_back_after(w, f"the check {check.name}"):
+                said = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1]
+            output = said.decode("utf-8", "replace")
             return reports.read(check.name) or read_output(output), output
     except (OSError, EnvironmentProblem) as error:
         w.say(f"the old versions of edited tests could not be run: {error}")

@@ -69,7 +69,7 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     result = with_known_cost(w, str(run.get("run")), result)
-    if forgery.person_left(w, str(run.get("branch") or "")):
+    if forgery.person_left(w, str(run.get("branch") or "")) and git_state.head_moved_later(w):
         w.say("HEAD was moved elsewhere since: what is there now is left alone")
         _note_end(w, run, result)
         return
@@ -99,9 +99,21 @@ def _end_what_lives(w: Workspace) -> None:
 def _base(w: Workspace, run: Entry) -> str:
     """The commit to go back to: where the run began, or where a person has moved the branch since (a revert stands)."""
     branch, green = str(run.get("branch") or ""), str(run.get("green") or "")
-    if green and not forgery.person_moved(w, branch, green):
+    if green and not _is_moved_since(w, run, branch, green):
         return green
     return git.resolve(w.repository, f"refs/heads/{branch}") or git.head_of(w.repository)[1]
+
+
+def _is_moved_since(w: Workspace, run: Entry, branch: str, green: str) -> bool:
+    """Has a person moved the branch? Git's log alone is no proof on the feature's branch: an agent can write it."""
+    if not forgery.person_moved(w, branch, green):
+        return False
+    if branch != w.feature_branch or git_state.moved_later(w, branch, float(run.get("at") or 0.0)):
+        return True
+    tip = git.resolve(w.repository, f"refs/heads/{branch}")
+    w.say(f"{branch} was moved while the agent worked, possibly by it: it is back at {green[:10]}. What was there is "
+          f"kept; if it was you: git merge --ff-only {tip[:12]}")  # fmt: skip
+    return False
 
 
 def _close_attempt(w: Workspace, run: Entry, result: AgentResult, base: str) -> None:
@@ -197,7 +209,7 @@ def recover_left(w: Workspace) -> None:
 
 def is_unfinished(w: Workspace) -> bool:
     """Is there anything to recover from?"""
-    return w.history.open_run is not None or bool(read_intent(w))
+    return w.history.open_run is not None or bool(read_intent(w)) or git_state.is_open(w)
 
 
 def close_stopped(w: Workspace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,13 +22,14 @@ from ralphy.core.spans import span
 from ralphy.core.steps import active_limit_s
 from ralphy.core.usage_windows import noted_windows
 from ralphy.core.watchdog import Thresholds
-from ralphy.engine import git_state, submodules
-from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
+from ralphy.engine import git_state
+from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
-from ralphy.engine.forgery import AGENT, drop_locks, require_branch
+from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.housekeeping import old_runs
 from ralphy.engine.outbox import hand_on
 from ralphy.engine.prompt import prompt_for
+from ralphy.engine.put_back import Before, tell
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
 from ralphy.engine.walls import walls
@@ -40,13 +40,15 @@ TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run left: its result, its claim, its outbox, and the control files that it had changed."""
+    """What a run left: its result, its claim, its outbox, the control files that it had changed; and refs that it may
+    have moved, which stand."""
 
     run: str
     result: AgentResult
     claim: Claim
     outbox: Outbox
     tampered: tuple[str, ...]
+    stands: tuple[str, ...] = ()
 
     def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
         """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
@@ -73,27 +75,25 @@ def agent_run(
     request = _request(w, decision, snapshot, run, outbox.path)
     with _agent(w, request).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-        submodules.note(w)
-        before, noted = git_state.take(w, snapshot.tree.branch)
-        _note(w, decision, snapshot, run, noted)
-        git_state.begin(w, before)
+        before = Before.take(w, snapshot.tree.branch)
+        _note(w, decision, snapshot, run, before.noted)
+        before.begin(w)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
         get_ready()
         w.milestone("laid_out")
-        remembered = Remembered()
-        remembered.take(w)
-        began = time.time()
+        before.remember_control(w)
         result = go(prompt)
+        before.note_end(w)
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     claim = read(result.text, result.structured)
     result = result if claim.is_complete else _without_blame(w, result)
     _pass_on_warning(w, result)
-    tampered = _put_back(w, snapshot, before, remembered, began)
+    tampered, stands = _put_back(w, snapshot, before)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
-    yield Ran(run, result, claim, outbox, tampered)
+    yield Ran(run, result, claim, outbox, tampered, stands)
     root = w.repository.root
     for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
@@ -135,19 +135,13 @@ def _without_blame(w: Workspace, result: AgentResult) -> AgentResult:
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
 
-def _put_back(
-    w: Workspace, s: Snapshot, before: git_state.GitState, remembered: Remembered, began: float
-) -> tuple[str, ...]:
-    """What the agent changed that is not its to change; git is asked for nothing before its own files are right."""
-    steering = git_state.put_files_back(w, before)
-    drop_locks(w, s.tree.branch, began)
+def _put_back(w: Workspace, s: Snapshot, before: Before) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(what the agent changed that is not its to change, refs that it may have moved and that stand)."""
+    steering = before.put_steering_back(w)
     require_branch(w, s.tree.branch, s.tree.head)
-    refs = git_state.put_back(w, before)
-    tampered = (*mend_folders(w), *set_markers_aside(w), *remembered.put_back(w), *steering, *refs)
-    if tampered:
-        w.say(f"changed during the run and put back: {', '.join(tampered)}")
-        w.record("put_back", durable=False, by="agent", what=list(tampered))
-    return tampered
+    changed = git_state.put_back(w, before.state)
+    tampered = [*before.put_control_back(w), *steering, *changed.back]
+    return tuple(tampered), tell(w, "agent", tampered, changed)
 
 
 def _pass_on_warning(w: Workspace, result: AgentResult) -> None:

@@ -160,6 +160,10 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
             bool(candidate.tampered),
             f"control files were changed and put back: {', '.join(candidate.tampered[:5])}",
         ),
+        (
+            bool(candidate.stands),
+            f"changed during the run, possibly by the agent, and left as they are: {', '.join(candidate.stands[:5])}",
+        ),
         (bool(candidate.set_aside), f"ignored files were set aside: {', '.join(candidate.set_aside[:5])}"),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (bool(r.unguarded), f"the guard gave no answer to {r.unguarded} tool calls: they were not checked"),

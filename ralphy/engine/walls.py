@@ -6,7 +6,7 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.adapters.command import Command
@@ -28,6 +28,7 @@ class Walls:
     checks: Sandbox | None = None
     said: str = ""
     settings: str = ""
+    branch: str = ""
 
     def take_down(self) -> None:
         """Leave nothing behind in the repository."""
@@ -51,8 +52,10 @@ def command_inside(
 
 def walls(w: Workspace) -> Walls:
     """The walls of this workspace, put up when first asked for. EnvironmentProblem when they cannot be."""
-    if w.walls is None:
-        w.walls = _put_up(w)
+    if w.walls is None or w.walls.branch != w.feature_branch:
+        if w.walls:
+            w.walls.take_down()
+        w.walls = replace(_put_up(w), branch=w.feature_branch)
         if w.walls.said not in w.checkout.said:
             w.checkout.said.add(w.walls.said)
             w.say(w.walls.said)
@@ -94,8 +97,16 @@ def place(w: Workspace) -> Place:
     repository = w.repository
     repository.checkout_dir.mkdir(parents=True, exist_ok=True)
     features = repository.root / w.config.project.features_dir
-    git = (repository.git_dir, repository.common_dir, repository.state_dir)
-    return Place(*(path.resolve() for path in (repository.root, *git, w.feature.folder, features)))
+    real = (
+        repository.root,
+        repository.git_dir,
+        repository.common_dir,
+        repository.state_dir,
+        w.feature.folder,
+        features,
+    )
+    root, git_dir, common_dir, state_dir, feature, all_features = (path.resolve() for path in real)
+    return Place(root, git_dir, common_dir, state_dir, feature, all_features, w.feature_branch)
 
 
 def _settings(w: Workspace) -> Path:
