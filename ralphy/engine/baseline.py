@@ -12,7 +12,7 @@ from ralphy.core.listing import Listing
 from ralphy.core.loose import number_of
 from ralphy.core.model import Baseline, Snapshot
 from ralphy.engine.candidate import prepare_index
-from ralphy.engine.changes import changed_paths, set_made_aside, shown
+from ralphy.engine.changes import changed_paths, note_ignored, set_made_aside, shown
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.side_effects import undo_first
@@ -52,6 +52,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     prepare_index(w, snapshot.tree.head)
     set_up(w)
     w.say("the checks are run on the code as it is")
+    note_ignored(w)
     before = set(changed_paths(w))
     results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
     set_made_aside(w, before)

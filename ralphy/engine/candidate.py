@@ -16,7 +16,6 @@ from ralphy.core.errors import Conflict
 from ralphy.core.substance import FileChange, why_unsafe
 from ralphy.engine import submodules
 from ralphy.engine.changes import (
-    changed_paths,
     entries_of,
     ignored_before,
     is_control,
@@ -24,6 +23,7 @@ from ralphy.engine.changes import (
     set_nested_aside,
     shown,
     status_rows,
+    unsteered,
 )
 from ralphy.engine.control import set_aside
 from ralphy.engine.restore import check_out, restore_control
@@ -133,7 +133,8 @@ def drift(w: Workspace, candidate: Candidate) -> tuple[str, ...]:
     New files that checks left lying about are set aside; they belong to nobody's commit.
     """
     green, known = candidate.green, set(candidate.files)
-    now = [p for p in changed_paths(w) if not is_control(w, p) and not w.is_other_feature(p)]
+    after = unsteered(w, list(status_rows(w)), green)
+    now = [p for p in after if not is_control(w, p) and not w.is_other_feature(p)]
     persons = set(ignored_before(w, now))
     extra = [path for path in now if path not in known and path not in persons]
     extra += submodules.changed(w, green)

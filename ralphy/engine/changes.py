@@ -11,6 +11,7 @@ from ralphy.adapters import git
 from ralphy.adapters.files import is_odd, link_on_the_way
 from ralphy.adapters.objects import TREE, Entry
 from ralphy.adapters.odd_files import remove_odd, run_wary
+from ralphy.core.steering import steers
 from ralphy.engine.checkout import STATUS, rows_of
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
@@ -88,6 +89,21 @@ def ignored_before(w: Workspace, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path in before or path.startswith(folders)] if before else []
 
 
+def unsteered(w: Workspace, rows: Sequence[tuple[str, str]], green: str) -> list[str]:
+    """The changed paths of what Git says after checks.
+
+    What they left where Git ignores it, and others act on (a GNUmakefile), is set aside: no diff shows it.
+    """
+    before = w.checkout.ignored or frozenset()
+    new = [path for code, path in rows if code == "!!" and path not in before and not is_control(w, path)]
+    for path in new:
+        name = path.rstrip("/")
+        if steers(name) and not name.endswith(".mk") and not _holds_old(w, path, before, green):
+            set_aside(w, w.repository.root / name, shown(name).replace("/", "__"))
+            w.say(f"the checks left {shown(name)} behind, which Git ignores, and which others act on: it is set aside")
+    return [path for code, path in rows if code != "!!"]
+
+
 def _is_cache(path: str) -> bool:
     parts = path.rstrip("/").split("/")
     return any(part in _CACHES for part in parts) or parts[-1].endswith(_CACHE_ENDINGS)
@@ -109,7 +125,7 @@ def is_control(w: Workspace, path: str) -> bool:
 def set_made_aside(w: Workspace, before: set[str]) -> None:
     """New files that checks left lying about belong to nobody's commit."""
     head = w.objects.tree_of(git.head_of(w.repository)[1])
-    for path in changed_paths(w):
+    for path in unsteered(w, list(status_rows(w)), head):
         is_new = path not in before and not path.endswith("/") and w.objects.at(head, path) is None
         if is_new and not is_control(w, path) and not w.is_other_feature(path):
             moved = set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))

@@ -158,3 +158,21 @@ exit 0
     assert project.git("for-each-ref", "refs/heads/new") == ""
     assert any("/agent-" in ref for ref in project.refs()), "the agent's own commit is possible, and kept"
     assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.attempt(21)
+def test_what_a_check_leaves_where_git_ignores_it_does_not_steer_a_persons_commands(tmp_path: Path) -> None:
+    makes = "mkdir -p .claude build; ln -s / .claude/x; touch build/kept"
+    leaves = f"echo 'status: ; touch evil' > GNUmakefile; {makes}"
+    project = with_check(tmp_path, leaves)
+    (project.repo / ".gitignore").write_text("GNUmakefile\n.claude\nbuild/\n*.log\n__pycache__/\n")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+
+    ended = project.loop()
+
+    assert not (project.repo / "GNUmakefile").exists()
+    assert not (project.repo / ".claude").exists()
+    assert (project.repo / "build" / "kept").exists(), "what builds leave is theirs"
+    assert "GNUmakefile" in project.set_aside()
+    assert "the checks left GNUmakefile behind" in ended.text
+    assert project.landed() == ["login/US-001"]
