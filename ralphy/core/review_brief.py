@@ -6,41 +6,40 @@ keeps its line, and says what is missing and where it stands in full.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ralphy.core.criteria import items_of, titled_lists
 from ralphy.core.model import Story
 from ralphy.core.prompt_budget import clip
 
 _MOST_NAMED = 10
-Block = Callable[[Story], str]
+_NOTE_BYTES = 150  # what the sentence on what is left out takes at most, without the name of the file
 
 
 def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     """The stories in at most `max_bytes`; `file` is where an agent finds what was left out."""
-    for block in (_whole, _criteria):
-        text = "\n\n".join(block(story) for story in stories)
+    less = f"(Descriptions and tasks are left out here; see {file}.)"
+    for said, block in (("", _whole), (less, _criteria)):
+        text = "\n\n".join(part for part in (said, *map(block, stories)) if part)
         if _size(text) <= max_bytes:
-            cut = block is not _whole
-            return f"(Descriptions and tasks are left out here; see {file}.)\n\n{text}" if cut else text
+            return text
     return _as_many_as_fit(stories, max_bytes, file)
 
 
 def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     """The criteria of the first stories, and a line for each of the rest."""
-    lines = [_headline(story) for story in stories]
-    room = max_bytes - sum(_size(line) + 2 for line in lines) - 200
+    lines = [f"{_headline(story)} (criteria left out)" for story in stories]
+    room = max_bytes - sum(_size(line) + 2 for line in lines) - _size(file) - _NOTE_BYTES
     whole = 0
-    for story in stories:
-        room -= _size(_criteria(story)) - _size(_headline(story))
+    for story, line in zip(stories, lines, strict=True):
+        room -= max(0, _size(_criteria(story)) - _size(line))
         if room < 0:
             break
         whole += 1
     said = (f"(Descriptions and tasks are left out here, and the criteria of {len(stories) - whole} of "
             f"{len(stories)} stories; see {file}.)")  # fmt: skip
     blocks = [_criteria(story) for story in stories[:whole]]
-    rest = [f"{line} (criteria left out)" for line in lines[whole:]]
-    return clip("\n\n".join([said, *blocks, "\n".join(rest)]).strip(), max_bytes)
+    return clip("\n\n".join([said, *blocks, "\n".join(lines[whole:])]).strip(), max_bytes)
 
 
 def _whole(story: Story) -> str:
