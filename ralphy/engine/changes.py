@@ -67,12 +67,28 @@ def set_ignored_aside(w: Workspace, found: set[str], green: str) -> tuple[str, .
         w.checkout.ignored = frozenset(found)
         return ()
     own = (f"{w.feature.path}/", ".ralphy/")
-    new = [path for path in found - before if not _is_cache(path) and not path.startswith(own)]
+    made = [inner for path in found - before for inner in _beside_old(w, path, before)]
+    new = [path for path in made if not _is_cache(path) and not path.startswith(own)]
     new = [path for path in new if not w.is_other_feature(path) and not _holds_old(w, path, before, green)]
     for path in sorted(new):
         set_aside(w, w.repository.root / path.rstrip("/"), path.rstrip("/").replace("/", "__"))
     w.checkout.ignored = frozenset((found | before) - set(new))
     return tuple(sorted(new))
+
+
+def _beside_old(w: Workspace, path: str, before: frozenset[str]) -> list[str]:
+    """An ignored path; of a folder that holds something that was there before the run, the files beside that.
+
+    Git names a folder as a whole once a rule matches it: one old cache in it would hide every new file.
+    """
+    if not path.endswith("/") or not any(old.startswith(path) for old in before):
+        return [path]
+    found = []
+    for folder, folders, files in os.walk(w.repository.root / path):
+        at = os.path.relpath(folder, w.repository.root)
+        folders[:] = [name for name in folders if f"{at}/{name}/" not in before and not _is_cache(name)]
+        found += [f"{at}/{name}" for name in files if f"{at}/{name}" not in before]
+    return found
 
 
 def _holds_old(w: Workspace, path: str, before: frozenset[str], green: str) -> bool:

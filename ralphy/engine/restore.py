@@ -49,10 +49,37 @@ def clear_away(w: Workspace, candidate: Candidate) -> bool:
     check_out(w, candidate.green, [path for path, before, _ in changes if before])
     _put_own_back(w, candidate.green)
     left = [path for path in changed_paths(w) if not is_control(w, path) and not w.is_other_feature(path)]
+    made = [path for path in left if w.objects.at(candidate.green, path.rstrip("/")) is None]
+    _set_made_aside(w, candidate.green, made)
     if submodules.changed(w, candidate.green):  # nothing of Ralphy's puts that back
         w.checkout.clean_at = ""
         return False
-    return not left
+    return len(made) == len(left)
+
+
+def _set_made_aside(w: Workspace, green: str, made: Sequence[str]) -> None:
+    """What the attempt made and had Git ignore: with the rules of the last green commit, it is a new file.
+
+    A folder that is new as a whole goes at one stroke, unless there are ignored files of a person in it.
+    """
+    known = w.checkout.ignored or frozenset()
+    tops = dict.fromkeys(_top_of_new(w, green, path, known) for path in made)
+    for path in tops:
+        moved = set_aside(w, w.repository.root / path, shown(path).replace("/", "__"))
+        w.say(f"the attempt left {shown(path)} behind: set aside as {moved.name if moved else 'nothing'}")
+    gone = tuple(f"{path}/" for path in tops)
+    w.checkout.ignored = frozenset(path for path in known if path.rstrip("/") not in tops and not path.startswith(gone))
+
+
+def _top_of_new(w: Workspace, green: str, path: str, known: frozenset[str]) -> str:
+    """The highest folder above a path that the green tree does not have, or the path itself."""
+    parts = path.rstrip("/").split("/")
+    for end in range(1, len(parts)):
+        folder = "/".join(parts[:end])
+        within = any(old.startswith(f"{folder}/") and old != f"{folder}/" for old in known)
+        if w.objects.at(green, folder) is None and not within:
+            return folder
+    return path.rstrip("/")
 
 
 def kept_commit(w: Workspace, tree: str, parent: str, message: str) -> str:

@@ -360,3 +360,30 @@ def test_hooks_but_for_pre_commit_are_not_run_by_ralphys_own_commits(tmp_path: P
 
     assert project.landed() == ["login/US-001"]
     assert sorted(tmp_path.glob("ran-*")) == []
+
+
+def test_what_an_attempt_had_git_ignore_goes_with_the_attempt(tmp_path: Path) -> None:
+    """By the rules of the green commit it is a new file; an old file beside it hides nothing."""
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
+    cache = project.repo / "src" / "toy" / "old.log"
+    cache.parent.mkdir(parents=True)
+    cache.write_text("made before\n")
+    (project.repo / "private.log").write_text("a person's\n")
+    made = {"src/toy/words.py": "W = 1\n", "target/deep/gen.py": "G = 1\n"}
+    ignore = "__pycache__/\n*.log\nsrc/toy/\ntarget/\n"
+    project.play(
+        stories={
+            "US-001": [
+                {"write": {".gitignore": ignore, "src/new.py": "BROKEN\n", **made}},
+                {"write": {"src/new.py": "OK\n"}},
+            ]
+        }
+    )
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001"], ended.text
+    assert project.git("status", "--porcelain") == ""
+    assert [name for name in made if (project.repo / name).exists()] == []
+    assert cache.exists() and (project.repo / "private.log").exists()
+    assert {"src__toy__words.py", "target"} <= set(project.set_aside())
