@@ -13,10 +13,10 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ralphy.adapters import programs
+from ralphy.adapters import git_programs, programs
 from ralphy.adapters.disk import as_problem, problem_said, refusal
 from ralphy.adapters.files import read_regular
 from ralphy.adapters.git_mend import mend_dead
@@ -53,13 +53,22 @@ class GitError(EnvironmentProblem):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A checkout: its root, its own git directory, and the directory that all worktrees share."""
+    """A checkout: its root, its own git directory, and the directory that all worktrees share.
+
+    `in_the_tree` are settings by which git would run a program of the working tree (see `git_programs`).
+    """
 
     root: Path
     git_dir: Path
     common_dir: Path
     object_format: str
     env: Mapping[str, str]
+    in_the_tree: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What stands before every command of Ralphy's own."""
+        return (*SAFE, *git_programs.switched_off(self.in_the_tree)) if self.in_the_tree else SAFE
 
     @property
     def program(self) -> str:
@@ -85,13 +94,13 @@ class Repository:
     def run(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """The standard output of a git command; GitError if it fails."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
-        return _run((self.program, *SAFE, *args), self.root, env, stdin)
+        return _run((self.program, *self.options, *args), self.root, env, stdin)
 
     def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return subprocess.Popen(
-            (self.program, *SAFE, *args), cwd=self.root, env=env, close_fds=False,
+            (self.program, *self.options, *args), cwd=self.root, env=env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -143,7 +152,7 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     """The environment of Ralphy's own git calls: nobody is asked, nothing from an outer git leaks in."""
     env = {k: v for k, v in base.items() if k not in _UNWANTED}
     return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_LITERAL_PATHSPECS": "0", "LC_ALL": "C"}  # fmt: skip
+            "GIT_LITERAL_PATHSPECS": "0", "PYTHONSAFEPATH": "1", "LC_ALL": "C"}  # fmt: skip
 
 
 def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
@@ -151,7 +160,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
-    root = programs.root_around(str(start))
+    root, own_env = programs.root_around(str(start)), env
     env = programs.own_environment(environment(os.environ if env is None else env), root)
     mend_dead(start)
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
@@ -167,7 +176,13 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     if len(answer) != 5:
         raise EnvironmentProblem("the path of the repository holds a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
-    return Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env)
+    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env)
+    try:
+        rows = found.run("config", "-z", "--get-regexp", git_programs.ASKED)
+    except GitError:  # there is none
+        return found
+    base = os.environ if own_env is None else own_env
+    return replace(found, in_the_tree=git_programs.in_the_tree(rows, found.root, base))
 
 
 def head_of(repository: Repository) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -28,6 +29,7 @@ _BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setu
 _ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`adapters.settings_trust`)
 _OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _PATIENCE_MS = 2000
+_FILTER = re.compile(r"^\s*(?:(?:clean|smudge|process)\s*=\s*(?!git-lfs\b)|\[include)", re.M | re.I)
 _MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
 
 
@@ -141,6 +143,8 @@ def _git_status(root: str) -> bytes:
     """What git says of changed files, by the shortest way: a pipe and a process, and none of Ralphy's own git verbs."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or "CONFIG" in name}
     root = os.path.abspath(root)
+    if _has_filters(root):
+        return os.urandom(16)  # git would run them: then nothing is kept, and the slower way knows which are safe
     git = programs.find(programs.GIT, env, root)
     if git is None:
         return b""
@@ -174,6 +178,20 @@ def _read_in_time(fd: int) -> bytes | None:
             return out
         out += piece
     return None
+
+
+def _has_filters(root: str) -> bool:
+    """Does a configuration name filters, but for git-lfs, or further files?"""
+    home = os.path.expanduser("~")
+    xdg = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    files = [os.path.join(root, ".git", "config"), os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config"),
+             os.environ.get("GIT_CONFIG_GLOBAL", "")]  # fmt: skip
+    for path in files:
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if _FILTER.search(file.read()):
+                    return True
+    return False
 
 
 def _stamp(path: str) -> list[int]:

@@ -18,6 +18,7 @@ import orjson
 
 from ralphy.adapters import git
 from ralphy.adapters.files import link_on_the_way, name_file, read_regular, write_beside
+from ralphy.adapters.git_programs import require_programs_outside
 from ralphy.adapters.objects import Entry
 from ralphy.core.errors import Conflict
 from ralphy.core.model import Prd, Tree
@@ -57,6 +58,7 @@ def land(w: Workspace, landing: Landing) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
     refresh: subprocess.Popen[bytes] | None = None
+    require_programs_outside(w.repository)
     staged: dict[str, Path] = {}
     try:
         with w.objects.together():

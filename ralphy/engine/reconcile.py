@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ralphy.adapters.disk import named_trouble
+from ralphy.adapters.git_programs import require_programs_outside
 from ralphy.core.decide import decide
 from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, RunAgent, SetAside, TakeBaseline
 from ralphy.core.errors import EnvironmentProblem
@@ -25,6 +26,7 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
 
     A disk that is full meanwhile is a rest, too: what there is is intact, and there may be room later.
     """
+    require_programs_outside(workspace.repository)
     while True:
         with named_trouble():
             snapshot = observe(workspace)

@@ -1,0 +1,72 @@
+"""Programs that Git is configured to run and that lie in the working tree: an agent can change them.
+
+Filters run at every look at a changed file, outside of the sandbox. One whose program an agent can write is never run
+by Ralphy's own Git: it is switched off for reading, and a run refuses to begin.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralphy.adapters import programs
+from ralphy.core.errors import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from ralphy.adapters.git import Repository
+
+ASKED = r"^(filter\..*\.(clean|smudge|process)|credential\.(.*\.)?helper|core\.(sshcommand|askpass|gitproxy))$"
+_OFF = ("clean=", "smudge=", "process=", "required=false")
+
+
+def in_the_tree(rows: bytes, root: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Setting -> command of those that run a file of the checkout; `rows` are of `git config -z --get-regexp`."""
+    found = {}
+    for row in filter(None, rows.split(b"\0")):
+        name, _, command = os.fsdecode(row).partition("\n")
+        if any(_is_in(word, at == 0, root, env) for at, word in enumerate(_words(name, command))):
+            found[name] = command
+    return found
+
+
+def require_programs_outside(repository: Repository) -> None:
+    """Raises EnvironmentProblem where git would run a program that an agent can change."""
+    for name, command in repository.in_the_tree.items():
+        raise EnvironmentProblem(
+            f"git runs a program of the working tree: {name} is {command!r}. An agent can change it, "
+            "and Ralphy's own git would run it outside of the sandbox",
+            hint=f"install the program outside of the repository, then: git config {name} COMMAND",
+        )
+
+
+def switched_off(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Options of git by which those filters do nothing; what else is named is needed for a push alone."""
+    filters = dict.fromkeys(name.rpartition(".")[0] for name in settings if name.startswith("filter."))
+    return tuple(word for name in filters for off in _OFF for word in ("-c", f"{name}.{off}"))
+
+
+def _words(name: str, command: str) -> Iterator[str]:
+    """The words of a command, without options and what git puts in; none of a credential helper of git's own."""
+    if name.startswith("credential.") and not command.startswith(("!", "/")):
+        return
+    try:
+        words = shlex.split(command.removeprefix("!"))
+    except ValueError:
+        words = command.split()
+    yield from (word for word in words if not word.startswith(("-", "%")))
+
+
+def _is_in(word: str, is_program: bool, root: Path, env: Mapping[str, str]) -> bool:
+    if word.startswith("/"):
+        return programs.lies_in(word, str(root)) or programs.lies_in(os.path.realpath(word), str(root))
+    if word.startswith("~") or ("/" in word and os.path.normpath(word).startswith("..")):
+        return False
+    if "/" in word:
+        return is_program or os.path.lexists(root / word)
+    if not is_program:
+        return (root / word).is_file()
+    found = programs.find(word, env) or ""
+    return any(programs.lies_in(at, str(root)) for at in (found, os.path.realpath(found)) if found)

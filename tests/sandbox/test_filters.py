@@ -1,0 +1,76 @@
+"""A program that Git runs, and that lies in the working tree, is an agent's to change: it never runs outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.git_programs import in_the_tree, switched_off
+from ralphy.core.errors import ExitCode
+from tests.engine.building import Project, build, story, works
+
+
+def with_filter(tmp_path: Path, command: str) -> tuple[Project, Path]:
+    """A project with a filter of the person's, and the file that its program makes when it is run from the tree."""
+    canary = tmp_path / "sung"
+    project = build(tmp_path, story("US-001"))
+    (project.repo / "tools").mkdir()
+    (project.repo / "tools" / "strip.sh").write_text("cat\n")
+    (project.repo / ".gitattributes").write_text("*.py filter=strip\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "chore: a filter")
+    project.git("config", "filter.strip.clean", command)
+    evil = f"echo 'touch {canary}; cat' > tools/strip.sh; touch src/base.py"
+    project.play(stories={"US-001": [works(run=[["sh", "-c", evil]])]})
+    return project, canary
+
+
+@pytest.mark.attempt(25)
+def test_no_run_begins_where_git_runs_a_program_of_the_tree(tmp_path: Path) -> None:
+    project, canary = with_filter(tmp_path, "sh tools/strip.sh")
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.ENVIRONMENT
+    assert "filter.strip.clean is 'sh tools/strip.sh'" in said
+    assert "install the program outside of the repository" in said
+    assert project.journal("run") == []
+    (project.repo / "tools" / "strip.sh").write_text(f"touch {canary}; cat\n")
+    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
+    for words in (["status", "login"], ["status", "login"], ["why", "login"], ["approve", "login"]):
+        project.call(*words)
+    assert not canary.exists()
+
+
+@pytest.mark.attempt(25)
+def test_a_filter_from_outside_works_as_ever(tmp_path: Path) -> None:
+    outside = tmp_path / "strip.sh"
+    outside.write_text("sed s/WORKS/DONE/\n")
+    project, canary = with_filter(tmp_path, f"sh {outside}")
+
+    project.loop()
+
+    assert project.git("show", f"{project.commit_of('US-001')}:src/us_001.py") == "DONE = 1"
+    assert not canary.exists()
+
+
+@pytest.mark.attempt(25)
+def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -> None:
+    root, tools = tmp_path / "repo", tmp_path / "bin"
+    for path in (root / "tools" / "f.sh", root / "f.sh", root / ".venv" / "bin" / "strip", tools / "clean"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    (tmp_path / "link").symlink_to(root / "f.sh")
+    env = {"PATH": f"{root}/.venv/bin:{tools}:/usr/bin:/bin"}
+    inside = ["tools/f.sh", "./new.sh %f", "sh tools/f.sh", "sh f.sh", f"{root}/f.sh", f"sh -e '{root}/f.sh'", "strip",
+              f"{tmp_path}/link", f"{root}/.venv/bin/python -m strip"]  # fmt: skip
+    outside = ["git-lfs clean -- %f", "clean", f"{tools}/clean --x", "sed s/a/b/", "python3 -m nbstripout", "cat"]
+    for command in inside:
+        assert in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env), command
+    for command in outside:
+        assert not in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env), command
+    rows = b"credential.helper\nstore\0credential.https://x.helper\n!tools/f.sh\0core.sshcommand\nssh -i key\0"
+    assert list(in_the_tree(rows, root, env)) == ["credential.https://x.helper"]
+    assert switched_off({"filter.a.b.clean": "x", "filter.a.b.smudge": "x"})[1] == "filter.a.b.clean="
