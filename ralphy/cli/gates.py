@@ -95,7 +95,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
     """
     from ralphy.engine.again import redo_step, redo_story
 
-    with call.edited(feature, f"redo {target}", review=False) as (w, s):
+    with call.edited(feature, f"redo {target}", review=False, starts_over=target == "spec") as (w, s):
         if target in ("spec", "qa", "pr"):
             said = redo_step(w, target)
         elif any(story.id == target for story in s.prd.stories):

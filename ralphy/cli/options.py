@@ -141,14 +141,18 @@ class Invocation:
         return self.open(Checkout.of(repository), self.feature(repository, name))
 
     @contextmanager
-    def edited(self, name: str | None, purpose: str, *, review: bool = True) -> Iterator[tuple[Workspace, Snapshot]]:
+    def edited(
+        self, name: str | None, purpose: str, *, review: bool = True, starts_over: bool = False
+    ) -> Iterator[tuple[Workspace, Snapshot]]:
         """The feature opened to be changed by a person: nobody else works here, a dead run is cleared first.
 
         What does again what went wrong looks away from the `review`: it may be that which is not valid.
 
-        Raises Conflict where a change would not reach the feature's branch.
+        Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json,
+        unless it `starts_over`.
         """
         from ralphy.adapters.lock import Lock
+        from ralphy.core.stories import why_lost
         from ralphy.engine.observe import observe
         from ralphy.engine.recover import is_unfinished, recover
 
@@ -162,6 +166,9 @@ class Invocation:
                 raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
             if tree.busy:
                 raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")
+            if snapshot.lost and not starts_over:
+                why = why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file)
+                raise Conflict(why)
             yield w, snapshot
 
     def open(self, checkout: Checkout, feature: Feature) -> Workspace:

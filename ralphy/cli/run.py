@@ -146,9 +146,10 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.engine.again import reset_feature
+    from ralphy.engine.again import reset_feature, start_over
 
-    with call.edited(feature, "reset") as (workspace, _):
+    with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
+        start_over(workspace, seen)
         call.output.say(reset_feature(workspace))
 
 

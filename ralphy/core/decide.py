@@ -18,7 +18,7 @@ from ralphy.core.life import Life
 from ralphy.core.model import Approval, Snapshot, Status, Story
 from ralphy.core.split import may_be_split
 from ralphy.core.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
-from ralphy.core.stories import flagged, next_ready, why_stuck
+from ralphy.core.stories import flagged, next_ready, why_lost, why_stuck
 from ralphy.core.verification import unverified
 
 # About twelve hours of back-off: longer than a night, then a person should know.
@@ -72,6 +72,10 @@ def _places(s: Snapshot, _: Config) -> d.Decision | None:
         return None
     more = f" and {len(s.obstructions) - 5} more" if len(s.obstructions) > 5 else ""
     return d.Halt(f"{'; '.join(s.obstructions[:5])}{more}. Move it away first", ExitCode.INVALID)
+
+
+def _lost(s: Snapshot, _: Config) -> d.Decision | None:
+    return d.Wait(why_lost(s.lost, s.feature, is_missing=not s.has_prd_file)) if s.lost else None
 
 
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
@@ -316,6 +320,7 @@ _RULES: tuple[Rule, ...] = (
     _stop,
     _closed,
     _places,
+    _lost,
     _inputs,
     _adoption,
     _pause,

@@ -80,6 +80,7 @@ class History:
     Without it, all runs count as its own, and so do lines that name none. `kept` is the last line about a run's kept
     work: who dies while it is cleared away still knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
+    `started_over` is the commit whose stories a person gave up, all of them.
     `watchdog` is the open run's last warning.
     """
 
@@ -114,6 +115,7 @@ class History:
     guard: Entry | None = None
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
+    started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
@@ -317,7 +319,7 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
-        fresh.kept, fresh.noted = history.kept, history.noted
+        fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
         fresh.guard = history.guard
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
@@ -326,6 +328,10 @@ def _reset(history: History, entry: Entry) -> None:
 
 def _kept(history: History, entry: Entry) -> None:
     history.kept = entry
+
+
+def _start_over(history: History, entry: Entry) -> None:
+    history.started_over = text_of(entry.get("head"))
 
 
 def _reset_circuit(history: History, _: Entry) -> None:
@@ -358,5 +364,15 @@ def _number(value: Any) -> float:
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
-_FOLDS = {"run": _run, "end": _end, "reset": _reset, "reset_circuit": _reset_circuit, "gate": _gate, "kept": _kept,
-          "accept_red": _accept_red, "watchdog": _watchdog, "guard": _guard}  # fmt: skip
+_FOLDS = {
+    "run": _run,
+    "end": _end,
+    "reset": _reset,
+    "reset_circuit": _reset_circuit,
+    "gate": _gate,
+    "kept": _kept,
+    "started_over": _start_over,
+    "accept_red": _accept_red,
+    "watchdog": _watchdog,
+    "guard": _guard,
+}

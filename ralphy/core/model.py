@@ -237,6 +237,15 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """Stories that a commit has in the prd.json at `path`, and that are not there any more."""
+
+    path: str
+    commit: str
+    stories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Baseline:
     """What the checks said of a code tree; `unnamed` are those that failed without naming a test."""
 
@@ -297,6 +306,7 @@ class Snapshot:
     baseline: Baseline | None = None
     qa: QaReport | None = None
     unfinished: str = ""
+    lost: Lost | None = None
     obstructions: tuple[str, ...] = ()
     free_mb: float = math.inf
     session: Session = field(default_factory=Session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ralphy.core.model import Document, Finding, Prd, Status, Story
+from ralphy.core.model import Document, Finding, Lost, Prd, Status, Story
 
 
 def next_ready(prd: Prd) -> Story | None:
@@ -54,6 +54,16 @@ def why_stuck(prd: Prd) -> str:
         f"blocked by these: {_listed(held)}" if held else "",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
+    """A sentence on stories that are gone from prd.json, with the ways on."""
+    back = f"`git checkout {lost.commit} -- {lost.path}` brings back"
+    which = f"{_listed(lost.stories)}, which {lost.commit} has"
+    if is_missing:
+        return f"{lost.path} is missing: {back} {which}; to start over: `ralphy redo spec {feature}`"
+    return (f"{lost.path} has lost {which}: {back} the whole file; if you mean it, commit the file as it is, "
+            f"or start over: `ralphy redo spec {feature}`")  # fmt: skip
 
 
 def _listed(ids: Sequence[str], most: int = 8) -> str:

@@ -27,6 +27,8 @@ def _settled(w: Workspace) -> Snapshot:
 def redo_step(w: Workspace, step: str) -> str:
     """Set the step's document aside, so that it is made again; gives a sentence."""
     s = _settled(w)
+    if step == "spec":
+        start_over(w, s)
     output = BY_NAME[step].output
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
     said = _without_approvals(s.prd.workflow.get("approvals", ()), step)
@@ -38,6 +40,12 @@ def redo_step(w: Workspace, step: str) -> str:
     files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
     keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **_unasked(w, [step_key(step)]))
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
+
+
+def start_over(w: Workspace, s: Snapshot) -> None:
+    """A person's word that stories which are gone from prd.json are to stay gone."""
+    if s.lost:
+        w.record("started_over", head=s.tree.head)
 
 
 def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:

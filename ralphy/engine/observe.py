@@ -25,6 +25,7 @@ from ralphy.engine.checkout import Rows
 from ralphy.engine.features import base_of, places_of, prd_at
 from ralphy.engine.kept_refs import note_kept
 from ralphy.engine.land import read_intent
+from ralphy.engine.lost_stories import lost_stories, with_way_back
 from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
 
@@ -37,7 +38,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     w = workspace
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
-    prd = committed_prd(w) if unfinished else w.store.load()
+    prd = committed_prd(w) if unfinished else _plan(w)
     note_kept(w, prd)
     artifacts = _artifacts(w)
     tree = _tree(w, prd, unfinished)
@@ -56,11 +57,19 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         baseline=_baseline(w, tree),
         qa=_qa(w, artifacts) if review and not unfinished else None,
         unfinished=unfinished,
+        lost=None if unfinished else lost_stories(w, prd, tree),
         obstructions=obstructions(w.feature),
         free_mb=free_mb(places(w)),
         session=w.session,
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
     )
+
+
+def _plan(w: Workspace) -> Prd:
+    try:
+        return w.store.load()
+    except InvalidInput as error:
+        raise with_way_back(w, error) from error
 
 
 def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact]) -> Life:

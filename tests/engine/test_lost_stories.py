@@ -1,0 +1,94 @@
+"""prd.json gone or emptied with history behind it: a question to the person, never an input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ralphy.core.errors import ExitCode, InvalidInput
+from tests.engine.building import Project, build, story
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Project:
+    """Two completed stories and a failed one, on the feature's branch, with a specification."""
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.write("PRD.md", "# Login\n")
+    project.write("SPEC.md", "# Specification\n")
+    assert project.loop().code == ExitCode.WAITING
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    return project
+
+
+def loses_everything(project: Project) -> None:
+    (project.folder / "prd.json").unlink()
+
+
+def loses_its_stories(project: Project) -> None:
+    project.write("prd.json", json.dumps({**project.prd(), "userStories": []}))
+
+
+def loses_a_completed_story(project: Project) -> None:
+    prd = project.prd()
+    project.write("prd.json", json.dumps({**prd, "userStories": prd["userStories"][1:]}))
+
+
+def loses_its_file_with_git(project: Project) -> None:
+    project.git("rm", "--quiet", f"{project.path}/prd.json")
+
+
+def loses_its_commit(project: Project) -> None:
+    loses_its_file_with_git(project)
+    project.git("commit", "--quiet", "-m", "tidy up")
+
+
+LOSSES = [loses_everything, loses_its_stories, loses_a_completed_story, loses_its_file_with_git, loses_its_commit]
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_stories_that_are_gone_are_asked_for_and_nothing_is_done(done: Project, lose: object) -> None:
+    assert callable(lose)
+    lose(done)
+    head = done.git("rev-parse", "HEAD")
+
+    ended = done.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "git checkout " in ended.rest.reason and "ralphy redo spec" in ended.rest.reason
+    assert done.git("rev-parse", "HEAD") == head
+    code, said = done.call("story", "add", "one more", "login")
+    assert code == ExitCode.CONFLICT and "git checkout " in said
+    commit = "HEAD" if lose is not loses_its_commit else "HEAD~1"
+    done.git("checkout", commit, "--", f"{done.path}/prd.json")
+    assert done.loop().runs == []
+    assert done.statuses() == {"US-001": "completed", "US-002": "completed"}
+
+
+@pytest.mark.parametrize("data", ["", "[]", "{}", '{"userStories": [{"id"'])
+def test_a_broken_prd_json_says_how_to_bring_it_back(done: Project, data: str) -> None:
+    done.write("prd.json", data)
+    with pytest.raises(InvalidInput) as error:
+        done.loop()
+    assert "git checkout HEAD -- docs/features/login/prd.json" in error.value.hint
+
+
+@pytest.mark.parametrize("words", [["redo", "spec", "login"], ["start", "login", "--fresh", "--max-iterations", "1"]])
+def test_starting_over_is_a_persons_word(done: Project, words: list[str]) -> None:
+    loses_everything(done)
+
+    done.call(*words)
+    done.loop(last_step="spec")
+
+    assert done.outcomes()[-1] == ("spec", "succeeded")
+    assert [found["id"] for found in done.prd()["userStories"]] == ["US-001", "US-002"]
+
+
+def test_a_story_that_is_not_completed_may_go(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
+    project.loop(runs=0)
+    prd = project.prd()
+    project.write("prd.json", json.dumps({**prd, "userStories": prd["userStories"][:1]}))
+
+    assert project.loop().runs == ["qa"]
