@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ralphy.core.first_error import cause_of, first_error
+
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_END = re.compile(r"\r+\n")
@@ -53,19 +55,39 @@ def clip(text: str, max_bytes: int, head_share: float = 0.5) -> str:
 
 
 def digest_failure(checks_failed: Sequence[str], tail: str, reason: str = "", max_bytes: int = FAILURE_BYTES) -> str:
-    """Why an attempt was refused, for the next one: the reason, the failed checks, the end of their output.
-
-    Terminal codes, redrawn progress lines and repeated lines of `tail` are left out.
-    """
+    """Why an attempt was refused, for the next one: the reason, the failed checks, the first error in their output
+    and its end."""
     said = [clip(reason, max_bytes // 3)] if reason else []
     if checks_failed:
         said.append(clip("Failed: " + ", ".join(checks_failed), max_bytes // 4))
     start = "\n".join(said)
-    output = "\n".join(_squeezed(_plain(tail[-_TAIL_CHARS:]).splitlines())).strip("\n")
-    if not output:
-        return start
     start = f"{start}\n\n" if start else ""
-    return start + clip(output, max_bytes - len(start.encode("utf-8", "replace")), 0.2)
+    return (start + excerpt(tail, max_bytes - len(start.encode("utf-8", "replace")))).rstrip("\n")
+
+
+def excerpt(output: str, max_bytes: int) -> str:
+    """What of a check's output must not be lost: all if it fits, else what shows the first error, and the end.
+
+    Terminal codes, redrawn progress lines and repeated lines are left out.
+    """
+    end = "\n".join(_squeezed(_plain(output[-_TAIL_CHARS:]).splitlines())).strip("\n")
+    if _size(end) <= max_bytes:
+        return end
+    plain = _plain(output)
+    first = first_error(plain)
+    cause = clip("\n".join(_squeezed(cause_of(plain))).strip("\n"), max_bytes * 3 // 5, 0.8)
+    if first is None or not cause:
+        return clip(end, max_bytes, 0.2)
+    head = f"The first error: {first.line}\n" if first.place else ""
+    head = f"{clip(head, max_bytes // 4)}{cause}\n[…]\n"
+    room = max_bytes - _size(head)
+    return f"{head}{_last_lines(end, room)}" if room > 0 else clip(head, max_bytes, 1.0)
+
+
+def _last_lines(text: str, max_bytes: int) -> str:
+    """The last whole lines that fit; of one that is longer, its end."""
+    kept = text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
+    return kept.partition("\n")[2] or kept
 
 
 def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:

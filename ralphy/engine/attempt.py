@@ -16,6 +16,7 @@ from ralphy.core.decision import RunAgent
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
 from ralphy.core.plaintext import plain
+from ralphy.core.prompt_budget import excerpt
 from ralphy.core.steering import steering_files
 from ralphy.core.stories import completed, not_passed
 from ralphy.core.substance import is_test
@@ -24,7 +25,7 @@ from ralphy.core.verification import is_unverified, verified_by
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
-from ralphy.engine.checks import checked
+from ralphy.engine.checks import CheckResult, checked
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
 from ralphy.engine.restore import clear_away, kept_commit, lay_out, next_number
@@ -35,6 +36,7 @@ from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 
 _ERROR_BYTES = 2000
+_OUTPUT_BYTES = 2400  # of a red check, in the story's document
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,7 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
         seconds=a.ran.result.duration_s,
         files=_names(w, a.candidate.files),
         checks=[check.sentence() for check in a.verdict.checks],
-        tail=redacted(w, _tail(last.output)) if last else "",
+        tail=redacted(w, _output(last)) if last else "",
         error=_short(a.verdict.failure),
         learnings=redacted(w, (a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace")),
     )
@@ -298,6 +300,11 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
 def _names(w: Workspace, paths: Sequence[str]) -> list[str]:
     """Paths as they may be written down: a name can hold a secret, too."""
     return redacted(w, "\0".join(map(shown, paths))).split("\0") if paths else []
+
+
+def _output(check: CheckResult) -> str:
+    """The end of what a check printed; of a red one what shows its first error, too."""
+    return _tail(check.output) if check.is_green else _tail(excerpt(check.output, _OUTPUT_BYTES), 60)
 
 
 def _tail(output: str, lines: int = 12, width: int = 300) -> str:

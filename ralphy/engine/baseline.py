@@ -60,7 +60,8 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     _require_ends(results)
     for result in results:
         if not result.is_green and not result.is_empty:
-            w.say("\n".join(["  it said at its end:", *result.output.strip().splitlines()[-_LAST_LINES:]]))
+            w.say("\n".join([f"  the end of what {result.name} printed:",
+                             *result.output.strip().splitlines()[-_LAST_LINES:]]))  # fmt: skip
     record_baseline(w, snapshot.tree.code, results, written)
 
 

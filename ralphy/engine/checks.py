@@ -19,6 +19,7 @@ from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
 from ralphy.core.errors import DiskFull, EnvironmentProblem
 from ralphy.core.failing import failing_tests
+from ralphy.core.first_error import first_error
 from ralphy.core.listing import Listing
 from ralphy.core.no_tests import ran_none
 from ralphy.core.runner_output import read_output
@@ -40,7 +41,8 @@ _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was kille
 class CheckResult:
     """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time).
 
-    `listing` is what its runner told of the tests, None if it told nothing.
+    `listing` is what its runner told of the tests, None if it told nothing; `error` is the first error that it printed,
+    with file and line.
     """
 
     name: str
@@ -52,6 +54,7 @@ class CheckResult:
     why: str = ""
     run: str = ""
     listing: Listing | None = None
+    error: str = ""
 
     @property
     def is_green(self) -> bool:
@@ -66,6 +69,11 @@ class CheckResult:
     def names(self) -> tuple[str, ...]:
         """What failed, as people know it: the tests, or the check itself when it names none."""
         return self.failing or (self.name,)
+
+    def failure(self) -> str:
+        """The sentence of a red check, with what failed in it and the first error."""
+        names = ", ".join(self.names[:5])
+        return f"{self.sentence()}: {names}" + (f"; first error: {self.error}" if self.error else "")
 
     def sentence(self) -> str:
         killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
@@ -86,6 +94,8 @@ def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
             w.detail(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)")
             results.append(_reported(w, check, env, reports))
             w.say(Toned(f"  check {results[-1].sentence()}", GOOD if results[-1].is_green else BAD))
+            if results[-1].error and not results[-1].is_empty:
+                w.say(f"    {results[-1].error}")
             if not results[-1].is_green:
                 require_room(w)
             if until_red and not results[-1].is_green and not results[-1].is_empty:
@@ -165,8 +175,11 @@ def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, 
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:g} s"
         return CheckResult(check.name, None, end.duration_s, text, why=why)
-    failing = () if end.returncode == 0 else failing_tests(text)
-    return CheckResult(check.name, end.returncode, end.duration_s, text, failing)
+    if end.returncode == 0:
+        return CheckResult(check.name, 0, end.duration_s, text)
+    first = first_error(text.replace(f"{w.repository.root}/", ""))
+    line = first.line if first else ""
+    return CheckResult(check.name, end.returncode, end.duration_s, text, failing_tests(text), error=line)
 
 
 def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:

@@ -12,6 +12,7 @@ from ralphy.core import stories
 from ralphy.core.errors import Conflict
 from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot, Status, Story
+from ralphy.core.prompt_budget import clip
 from ralphy.core.split import pieces_of
 from ralphy.core.steps import STEPS
 from ralphy.core.tone import BAD, Toned
@@ -26,6 +27,7 @@ from ralphy.engine.verify import SATISFIED
 from ralphy.engine.workspace import Workspace, fixed_base, is_private
 
 _ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
+_MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
 _PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
 
 
@@ -202,18 +204,26 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
 def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:
     """What a person is asked about a story that Ralphy cannot do: what was tried, and the ways on."""
     pieces = ", ".join(f"{piece.id} ({piece.status.value})" for piece in pieces_of(s.prd, story.id))
+    past = s.history.of("story", story.id)
     unsplit = s.history.of("split", story.id).last_failure
+    printed = past.last_failure.partition("\n\n")[2] if error else ""
     lines = [
         f"{reason[:300]}." + (f" The last failure: {error[:600]}" if error else ""),
+        f"It printed:\n\n{_indented(clip(printed, _MOST_PRINTED, 0.7))}\n" if printed else "",
         f"It was split before: {pieces}." if pieces else "",
         f"It could not be split: {unsplit[:300]}" if unsplit else "",
-        "What should be done? Whatever you answer reopens it: the next attempt is told your words "
-        "(where the trouble is, another way, a smaller scope; or just: again).",
+        f"How should the next attempt {'get past this failure' if error else 'go on'}? Your answer reopens the story "
+        "and is given to the agent word for word (where the trouble is, another way, a smaller scope; or just: again).",
         f"Or change or remove it in prd.json, or do it yourself, commit, and: "
         f"ralphy story done {w.feature.name}/{story.id}. "
         f"What was tried: ralphy {'attempts' if kept_numbers(w, story.id) else 'logs'} {w.feature.name}/{story.id}",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _indented(text: str) -> str:
+    """A block of code in Markdown."""
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
 def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:

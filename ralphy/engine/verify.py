@@ -97,8 +97,8 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
         return Verdict(Outcome.REJECTED, what, what, results, drifted=True)
     red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
     if red:
-        said = "; ".join(f"{r.sentence()}: {', '.join(r.names[:5])}" for r in red)
-        digest = digest_failure([r.name for r in red], red[0].output, said)
+        said = "; ".join(r.failure() for r in red)
+        digest = digest_failure([r.name for r in red], _from_root(w, red[0].output), said)
         return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
     kept = tests_kept(w, story, candidate, checks)
     if kept.rejected:
@@ -117,6 +117,11 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     found = [*_warnings(result, claim, candidate, results), *shown]
     warnings = sorted(found, key=lambda said: said not in kept.read_first)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
+
+
+def _from_root(w: Workspace, output: str) -> str:
+    """What a check printed, with files named from the repository's root."""
+    return output.replace(f"{w.repository.root}/", "")
 
 
 def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:

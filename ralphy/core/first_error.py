@@ -1,0 +1,156 @@
+"""The first error in what a check printed: what it says, its file and line, and the part of the output that shows it.
+
+Runners print the cause first and a summary last, with a stack between them: a digest of few lines needs both ends.
+A row of the table knows how a kind of tool writes an error, and on which side of it the place stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_MOST_OF_A_LINE = 300
+_AROUND = 14  # lines in which the place of an error is looked for
+_BEFORE, _AFTER = 4, 10  # lines of the output that are shown around it
+_SEEN = 400_000  # characters that are looked at
+_FILE = r"[\w@~./\\+-][\w@~./\\ +\[\]-]*\.\w+"
+
+
+class _Row(NamedTuple):
+    """`line` finds the error: `said`, and `place` if it stands in it; else `above` and `below` find it near by."""
+
+    line: re.Pattern[str]
+    above: re.Pattern[str] | None = None
+    below: re.Pattern[str] | None = None
+
+
+def _p(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+_PYTEST_PLACE = _p(rf"^(?P<place>{_FILE}:\d+): (?!in )")
+_PYTEST_ABOVE = _p(rf'^(?P<place>{_FILE}:\d+): in |^(?:E )?\s*File "(?P<file>[^"<>]+", line \d+)')
+# node's heading of an uncaught error, or a frame of a Python traceback
+_FRAME_ABOVE = _p(r'^(?:file://)?(?P<place>\S+\.[mc]?[jt]sx?:\d+)$|^\s*File "(?P<file>[^"<>]+", line \d+)')
+_FRAME_BELOW = _p(r"^\s*(?:at .*?\(?|❯ )(?:file://)?(?P<place>(?!node:)[^\s()]+\.[mc]?[jt]sx?:\d+:\d+)\)?$"
+                  r"|^\s*at .*\((?P<java>\w+\.(?:java|kt|scala|groovy):\d+)\)$")  # fmt: skip
+_ARROW = _p(r"^\s*--> (?P<place>\S+:\d+:\d+)")
+_LOCATION = _p(r"^\s*location: '(?P<place>[^']+)'")
+_RAISED = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)"
+
+_TABLE: tuple[_Row, ...] = (
+    # pytest: what it marks with an E
+    _Row(_p(rf"^E {{3,}}(?P<said>(?:assert |Failed: |fixture '|{_RAISED}\b).*)"), _PYTEST_ABOVE, _PYTEST_PLACE),
+    # TypeScript, plain and pretty; Maven; Kotlin
+    _Row(_p(rf"^(?P<place>{_FILE}(?:\(\d+,\d+\)|:\d+:\d+))(?::| -) (?P<said>error TS\d+: .*)")),
+    _Row(_p(r"^\[ERROR\] (?P<place>\S+\.\w+:\[\d+,\d+\]) (?P<said>.*)")),
+    _Row(_p(r"^\[ERROR\] +(?P<place>[\w.$]+:\d+)(?:->\S+)? (?P<said>.*)")),
+    _Row(_p(r"^e: (?:file://)?(?P<place>\S+\.kts?:\d+:\d+):? (?P<said>.*)")),
+    # compilers and linters: file:line:column: words; make's own mistakes; go's tests
+    _Row(_p(rf"^(?P<place>{_FILE}:\d+(?::\d+)?): (?P<said>(?!.*\b(?:warning|note):)(?!in |\w*(?:Error|Exception)$"
+            r"|\w*Warning\b).+)")),
+    _Row(_p(r"^(?P<place>[\w./-]*[Mm]akefile[\w.]*:\d+): (?P<said>\*\*\* .*)")),
+    _Row(_p(r"^\s+(?P<place>[\w./-]+_test\.go:\d+): (?P<said>.+)")),
+    _Row(_p(r"^(?P<said>panic: .*)"), None, _p(r"^\s+(?P<place>(?!/usr/)\S+\.go:\d+)")),
+    # Rust
+    _Row(_p(r"^(?P<said>error(?:\[E\d+\])?: (?!could not compile|test failed|aborting|\d+ targets? failed).*)"),
+         None, _ARROW),
+    _Row(_p(r"^thread '.*' (?:\(\d+\) )?panicked at (?P<place>[^\s']+:\d+:\d+):$")),
+    _Row(_p(r"^thread '.*' panicked at (?P<said>'.*'), (?P<place>\S+:\d+:\d+)$")),
+    # what Python, JavaScript and Java raise; jest's expectations; node's report as TAP
+    _Row(_p(rf"^\s*(?:Uncaught |Exception in thread \"\S+\" )?(?P<said>{_RAISED}(?: \[\w+\])?: .*)"),
+         _FRAME_ABOVE, _FRAME_BELOW),
+    _Row(_p(rf"^(?P<said>{_RAISED})$"), _FRAME_ABOVE, _FRAME_BELOW),
+    _Row(_p(r"^\s+(?P<said>expect\(.*\)\.?.*)$"), None, _FRAME_BELOW),
+    _Row(_p(r"^\s+error: (?:\|-$|(?P<said>'(?!test failed).+))"), _LOCATION),
+    # others that say so
+    _Row(_p(r"^(?P<said>(?:\S+: )?(?:fatal|fatal error|FATAL|ERROR|Error|error): .+)")),
+    _Row(_p(r"^(?P<said>.*: (?:No such file or directory|(?:command )?not found|Permission denied))$")),
+    _Row(_p(r"^(?P<said>make(?:\[\d+\])?: \*\*\* (?!\[).*)")),
+)  # fmt: skip
+_WEAK = re.compile(r"(?i)\b(?:error|fatal|exception|fail(?:ed|ure)?|cannot|can't|not ok|panic|abort(?:ed)?)\b")
+_NO_ERROR = re.compile(r"(?i)\b(?:no|0|without) (?:\w+ )?(?:error|fail|exception)|(?:error|fail\w*)s?[ :=]+0\b")
+_NOISE = re.compile(
+    r"^\s*(?:at .*\(?node:|at .*node_modules|<frozen |\?\?\?$|\S*(?:site-packages|/lib/python3[\w.]*)/"
+    r"|File \"(?:<frozen|[^\"]*(?:site-packages|/lib/python3))|\d+: (?:core|std|__rustc)::)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstError:
+    """`said` is the error's own line, `place` where it is ("" if nothing tells), `at` the line of the output."""
+
+    said: str
+    place: str
+    at: int
+
+    @property
+    def line(self) -> str:
+        """Both on one line, as compilers write it."""
+        text = f"{self.place}: {self.said}" if self.place and self.place not in self.said else self.said
+        return text if len(text) <= _MOST_OF_A_LINE else f"{text[: _MOST_OF_A_LINE - 1]}…"
+
+
+def first_error(output: str) -> FirstError | None:
+    """The first error that a tool names in its output; a line that speaks of failure where none does."""
+    return _first(_lines(output))
+
+
+def cause_of(output: str) -> list[str]:
+    """The lines that show the first error: from its place to what is said of it, without the stack's inner parts."""
+    lines = _lines(output)
+    found = _first(lines)
+    if found is None:
+        return []
+    begin = max(found.at - _BEFORE, 0)
+    if found.place:
+        near = range(max(found.at - _AROUND, 0), found.at)
+        begin = min([begin, *(at for at in near if found.place in _place_text(lines[at]))])
+    shown = lines[begin : found.at + _AFTER]
+    return [line[:_MOST_OF_A_LINE] for line in shown if not _NOISE.match(line)]
+
+
+def _first(lines: Sequence[str]) -> FirstError | None:
+    for at, line in enumerate(lines):
+        for row in _TABLE:
+            found = row.line.match(line)
+            if found:
+                said = found.groupdict().get("said") or _next(lines, at)
+                return FirstError(said.strip(), found.groupdict().get("place") or _place(row, lines, at), at)
+    weak = next((at for at, line in enumerate(lines) if _WEAK.search(line) and not _NO_ERROR.search(line)), None)
+    return None if weak is None else FirstError(lines[weak].strip(), "", weak)
+
+
+def _place(row: _Row, lines: Sequence[str], at: int) -> str:
+    """The nearest place on the side where this kind of tool writes it."""
+    sides = ((row.above, range(at - 1, max(at - _AROUND, 0) - 1, -1)), (row.below, range(at + 1, at + _AROUND)))
+    for pattern, near in sides:
+        found = next(_places(pattern, lines, near), "") if pattern else ""
+        if found:
+            return found
+    return ""
+
+
+def _places(pattern: re.Pattern[str], lines: Sequence[str], near: range) -> Iterator[str]:
+    for at in near:
+        found = pattern.match(lines[at]) if at < len(lines) else None
+        if found and not _NOISE.match(lines[at]):
+            yield _place_text("".join(filter(None, found.groups())))
+
+
+def _place_text(text: str) -> str:
+    """Python's `a.py", line 3` as others write it."""
+    return text.replace('", line ', ":")
+
+
+def _next(lines: Sequence[str], at: int) -> str:
+    return next((line for line in lines[at + 1 : at + 5] if line.strip()), lines[at])
+
+
+def _lines(output: str) -> list[str]:
+    """The lines; of what a TAP reporter passes on, without its mark."""
+    lines = output[:_SEEN].splitlines()
+    is_tap = any(line.startswith("TAP version") for line in lines[:5])
+    return [line.removeprefix("# ") if is_tap else line for line in lines]
