@@ -22,7 +22,10 @@ from ralphy.adapters.tree_walk import remove
 
 RECORD, OPEN = "git-state.json", "git-state-open"
 _SHARED = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "info/sparse-checkout",
-           "shallow", "objects/info/alternates", "objects/info/http-alternates")  # fmt: skip
+           "shallow", "objects/info/alternates", "objects/info/http-alternates",
+           # caches of what objects hold, which Git believes
+           "objects/info/commit-graph", "objects/info/commit-graphs/commit-graph-chain",
+           "objects/pack/multi-pack-index")  # fmt: skip
 _OF_A_WORKTREE = ("config.worktree", "info/sparse-checkout", "commondir", "gitdir")
 _MOST = 4 * 1024 * 1024
 _TOO_LARGE = b"\0a digest: "

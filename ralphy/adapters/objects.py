@@ -11,7 +11,7 @@ import os
 import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ralphy.adapters.disk import refusal
@@ -68,7 +68,19 @@ class Objects:
         if answer is None:
             raise EnvironmentProblem(f"git cannot read the object {name[:200]}", hint="git fsck")
         header, data = answer
-        return None if header.endswith((b" missing\n", b" ambiguous\n")) else data
+        if header.endswith((b" missing\n", b" ambiguous\n")):
+            return None
+        oid, kind, size = header.split()
+        if self._hash(b"%s %s\0" % (kind, size) + data).hexdigest() != oid.decode():  # git itself does not look
+            raise EnvironmentProblem(f"the object {oid.decode()} is not what its id says", hint="git fsck")
+        return data
+
+    def is_sound(self, oid: str) -> bool:
+        """Is an object there, whole, and what its id says?"""
+        try:
+            return self.read(oid) is not None
+        except EnvironmentProblem:
+            return False
 
     def _ask(self, name: bytes) -> tuple[bytes, bytes] | None:
         """(header, data) as `cat-file` answers; None if it ended before it had said all."""
@@ -205,7 +217,7 @@ class Objects:
         path = f"{self._folder}/{oid[:2]}/{oid[2:]}"
         if kind == "commit":
             self._tree_of[oid] = data[5 : data.index(b"\n")].decode()
-        if not os.path.exists(path):
+        if not self._has(path, framed):
             with self.together() as batch:
                 try:
                     batch.add(path, zlib.compress(framed, 1))
@@ -213,6 +225,19 @@ class Objects:
                     raise refusal(error, "cannot be written", path) from error
             self._last = path
         return oid
+
+    def drop_loose(self, oid: str) -> None:
+        """Take a loose object away, so that it can be written once more."""
+        with suppress(OSError):
+            os.unlink(f"{self._folder}/{oid[:2]}/{oid[2:]}")
+
+    def _has(self, path: str, framed: bytes) -> bool:
+        """Is this object there, as a loose file? Somebody may have put another one in its place."""
+        try:
+            with open(path, "rb") as file:
+                return zlib.decompress(file.read()) == framed
+        except (OSError, zlib.error):
+            return False
 
     @contextmanager
     def together(self) -> Iterator[Batch]:

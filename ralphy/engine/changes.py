@@ -172,9 +172,23 @@ def entries_of(w: Workspace, green: str, paths: Sequence[str]) -> dict[str, Entr
         else:
             plain.append((path, mode))
     if plain:
-        oids = w.checkout.blobs.write(path for path, _ in plain)
+        oids = _written(w, [path for path, _ in plain])
         entries |= {path: Entry(mode, oid) for (path, mode), oid in zip(plain, oids, strict=True)}
     return entries
+
+
+def _written(w: Workspace, paths: Sequence[str]) -> list[str]:
+    """The ids of the contents of files, stored. Git keeps an object that is there already, whatever it really holds."""
+    oids = w.checkout.blobs.write(paths)
+    planted = [oid for oid in dict.fromkeys(oids) if not w.objects.is_sound(oid)]
+    if planted:
+        for oid in planted:
+            w.objects.drop_loose(oid)
+        w.say(f"{len(planted)} objects in .git were not what their ids say: they are written again")
+        oids = w.checkout.blobs.write(paths)
+        for oid in planted:
+            w.objects.read(oid)
+    return oids
 
 
 def _kind(w: Workspace, green: str, path: str) -> tuple[str, bytes | None]:

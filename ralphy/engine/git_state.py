@@ -45,6 +45,7 @@ class GitState:
     refs: Mapping[str, str] = field(default_factory=dict)
     stash: tuple[str, ...] = ()
     head: str = ""
+    packs: frozenset[str] = frozenset()
     word: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -64,7 +65,7 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     closed = [f"{r.common_dir}/hooks", *folders, *closed]
     files.take([*own, *_included(w, own, personal), *hooks, *inner, *settings], personal, closed)
     _agree_with_others(w, files)
-    state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r))
+    state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r), _packs(r))
     moving = judged_with_the_run(w, branch)
     refs = {ref: oid for ref, oid in state.refs.items() if ref not in moving}
     seen = (files.kept, files.mine, files.folders, refs, state.stash, state.head)
@@ -166,6 +167,34 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
         w.checkout.blobs.close()
         w.checkout.objects.close()
     return [shown(w, path) for path in changed]
+
+
+def set_packs_aside(w: Workspace, state: GitState) -> list[str]:
+    """Packs that came with the run, and whose index lies about what they hold: Git would believe it."""
+    new = sorted(_packs(w.repository) - state.packs)
+    lying = [name for name in new if not _is_true(w.repository, name)]
+    for name in lying:
+        for path in (w.repository.common_dir / "objects" / "pack").glob(f"{name}.*"):
+            set_aside(w, path)
+    if new:
+        w.checkout.objects.close()
+    return [f".git/objects/pack/{name}.pack" for name in lying]
+
+
+def _packs(r: Repository) -> frozenset[str]:
+    try:
+        there = [entry.name for entry in os.scandir(r.common_dir / "objects" / "pack")]
+    except OSError:
+        return frozenset()
+    return frozenset(name.partition(".")[0] for name in there if name.endswith((".pack", ".idx")))
+
+
+def _is_true(r: Repository, name: str) -> bool:
+    try:
+        r.run("verify-pack", str(r.common_dir / "objects" / "pack" / f"{name}.idx"))
+    except EnvironmentProblem:
+        return False
+    return True
 
 
 def _begun_by_the_run(w: Workspace, spared: Collection[str]) -> list[str]:

@@ -61,7 +61,7 @@ class Before:
         """What steers Git, and its locks; until then git is asked for nothing."""
         steering = git_state.put_files_back(w, self.state)
         drop_locks(w, self.branch, self.began)
-        return steering
+        return [*steering, *git_state.set_packs_aside(w, self.state)]
 
     def put_control_back(self, w: Workspace) -> list[str]:
         return [*mend_folders(w), *set_markers_aside(w), *self.control.put_back(w)]
