@@ -48,6 +48,7 @@ class Invocation:
     _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _features: list[Found] | None = None
+    _settings_branch: str | None = None
 
     @property
     def directory(self) -> Path:
@@ -69,7 +70,32 @@ class Invocation:
         found = load(repository.root, folder, env=os.environ, flags=self.flags, home=None)
         for warning in found.warnings:
             self.output.note(f"warning: {warning}")
+        if self._settings_branch is None and (branch := self._branch_with_settings(repository, found.config)):
+            self.output.note(f"warning: the project's settings are on branch {branch}, not here: defaults are in force")
         return found
+
+    def _branch_with_settings(self, repository: Repository, config: Config) -> str:
+        """The branch that has the settings which this checkout lacks, or ""; looked up once."""
+        if self._settings_branch is None:
+            from ralphy.engine.checkout import Checkout
+            from ralphy.engine.project_settings import branch_with_settings
+
+            checkout = Checkout.of(repository)
+            try:
+                self._settings_branch = branch_with_settings(checkout, config.git.branch_prefix)
+            finally:
+                checkout.close()
+        return self._settings_branch
+
+    def require_settings(self, repository: Repository) -> None:
+        """Raises Conflict where the project has settings on another branch alone: defaults may guard less."""
+        from ralphy.adapters.settings import load
+
+        config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
+        if branch := self._branch_with_settings(repository, config):
+            raise Conflict(f"the project's settings are on branch {branch}, not in this checkout",
+                           hint=f"git checkout {branch} -- .ralphy; ralphy init; git add .ralphy Makefile; "
+                                "git commit -m 'chore: set up Ralphy'")  # fmt: skip
 
     def require_trusted(self, repository: Repository) -> None:
         """Note the repository's settings as the person's own, or end where they are not (exit code 4).

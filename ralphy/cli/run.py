@@ -177,6 +177,7 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
             from ralphy.cli.look import explain
 
             return explain(call, workspace)
+        call.require_settings(workspace.repository)
         call.require_trusted(workspace.repository)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
 
@@ -249,6 +250,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     call.flags.update(_flags(limits))
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
+    call.require_settings(repository)
     call.require_trusted(repository)
     checkout, came = Checkout.of(repository), Came()
 

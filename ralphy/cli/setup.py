@@ -27,8 +27,8 @@ _AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPRO
 def init(call: Invocation, dry_run: bool) -> int:
     """Set this repository up: settings with the checks that were found, Make targets, ignore rules.
 
-    Nothing is overwritten and nothing has to be committed: what is written here travels with the first commit of
-    the first feature's branch.
+    Nothing is overwritten. Commit what was written, so that every branch has the settings; what is not committed goes
+    with the first commit of the first feature's branch.
     """
     from ralphy.adapters import scaffold
 
@@ -78,7 +78,20 @@ def _steps(call: Invocation, repository: Repository, changes: Sequence[Change], 
         f"commit {path}: it has changes of yours beside the new line" for path, code in mixed.items() if code != "!!"
     ]
     at_the_gates = _AT_THE_GATES.replace("docs/features", features_dir)
-    return [*commit, *scaffold.next_steps(changes), at_the_gates]
+    return [*commit, *_commit_all(changes, mixed), *scaffold.next_steps(changes), at_the_gates]
+
+
+def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
+    """How to have the settings on every branch."""
+    from ralphy.adapters.scaffold import ChangeKind
+
+    new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
+    paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
+    if not paths:
+        return []
+    return [
+        f"commit it, so that every branch has it: git add {' '.join(paths)} && git commit -m 'chore: set up Ralphy'"
+    ]
 
 
 @click.command("init-prompts")

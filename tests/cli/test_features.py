@@ -185,6 +185,46 @@ def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: P
     assert (value["status"], value["circuit_breaker"]["state"], value["watchdog"]) == ("ready", "CLOSED", None)
 
 
+@pytest.fixture
+def set_up(made: Make, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, Call]:
+    """The feature login at its second gate; what init wrote was not committed, the settings are the person's own."""
+    project, call = made(ONE)
+    (project.repo / ".ralphy" / "config.yaml").write_text("safety: {level: minimal}\nlimits: {max_cost_usd: 7}\n")
+    project.git("rm", "--quiet", "--cached", ".ralphy/config.yaml")
+    project.git("commit", "--quiet", "--amend", "-m", "chore: not set up yet")
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", " ".join(AGENT))
+    monkeypatch.setenv("RALPHY_STACK_TEST_COMMAND", f"{AGENT[0]} -S -E check.py")
+    assert call("loop")[0] == 10
+    return project, call
+
+
+def test_settings_that_a_branch_took_along_are_missed_and_not_replaced_by_defaults(
+    set_up: tuple[Project, Call],
+) -> None:
+    project, call = set_up
+    project.git("switch", "--quiet", "main")
+    begin(project, "settings")
+    for words in (("loop", "settings"), ("start", "settings"), ("watch",)):
+        code, _, err = call(*words)
+        assert code == 4 and "ralphy: the project's settings are on branch ralph/login, not in this checkout" in err
+    assert "warning: the project's settings are on branch ralph/login" in call("why", "settings")[2]
+    project.git("checkout", "--quiet", project.branch, "--", ".ralphy")
+    project.git("commit", "--quiet", "-m", "chore: set up")
+    assert call("loop", "settings")[0] == 10
+    project.git("switch", "--quiet", "--detach", "main")
+    project.git("rm", "--quiet", "-r", ".ralphy")
+    project.git("commit", "--quiet", "-m", "chore: no settings any more")
+    assert "settings are on branch" not in call("why", "settings")[2]  # removed on purpose
+
+
+@pytest.mark.xfail(strict=True, reason="lanes: what init wrote goes with the first feature's branch")
+def test_settings_that_were_not_committed_are_in_force_on_every_branch(set_up: tuple[Project, Call]) -> None:
+    project, call = set_up
+    project.git("switch", "--quiet", "main")
+    begin(project, "settings")
+    assert call("loop", "settings")[0] == 10
+
+
 @pytest.mark.xfail(strict=True, reason="lanes: a finished feature holds the checkout until a person switches branches")
 def test_two_features_in_one_night(finished: tuple[Project, Call]) -> None:
     project, call = finished

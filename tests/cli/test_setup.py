@@ -95,7 +95,8 @@ def test_init_says_what_it_made_and_what_comes_next(git_repo: Path, ralphy: Ralp
     assert (code, value["ok"], value["schema"]) == (0, True, "ralphy/init@1")
     kinds = {row["path"]: row["kind"] for row in value["changes"]}
     assert kinds[".ralphy/config.yaml"] == kinds["Makefile"] == "create"
-    assert len(value["next"]) == 3
+    assert len(value["next"]) == 4
+    assert value["next"][0].endswith("git add .ralphy Makefile && git commit -m 'chore: set up Ralphy'")
     noted = json.loads((git_repo / ".git" / "ralphy" / "setup.json").read_text())
     assert set(noted) == {path for path, kind in kinds.items() if kind != "keep"}
 
