@@ -20,7 +20,7 @@ _REMARKS = {
     "setup": "run once per checkout or worktree before anything else, such as: npm ci",
     "agent": "the program that does the work; env: further variables that it may see",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
-    "timeouts": "seconds; agent bounds a single run, the others a whole step",
+    "timeouts": "seconds; agent bounds a single run, startup the time until it begins to work, the others a whole step",
     "limits": "iterations are agent runs per invocation; until is HH:MM",
     "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",

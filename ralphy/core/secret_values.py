@@ -23,6 +23,7 @@ _NAMED = (
     "(?:^|_)KEYS?$",
     "CREDENTIAL",
     "_PAT$",
+    "^ANTHROPIC_CUSTOM_HEADERS$",  # how a gateway's token reaches Claude Code
 )
 _NAME = re.compile("|".join(_NAMED), re.I)
 # What stands in such variables, too, and is no secret: words, paths, small numbers.

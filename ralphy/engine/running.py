@@ -87,7 +87,8 @@ def agent_run(
         before.note_end(w)
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
-    claim = read(result.text, result.structured)
+    # What was reported before the background work ended is no report on it.
+    claim = Claim() if result.background else read(result.text, result.structured)
     result = result if claim.is_complete else _without_blame(w, result)
     _pass_on_warning(w, result)
     tampered, stands = _put_back(w, snapshot, before)

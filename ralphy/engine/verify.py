@@ -105,8 +105,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
         record_baseline(w, candidate.code, results, written_by_checks(w, w.code_of(candidate.green)))
-    # What was reported before the background work ended is no report on it.
-    if result.outcome is not Outcome.SUCCEEDED and (result.background or not claim.is_complete):
+    if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
     old = list(old_tests_fail(w, candidate, removes_of(story), listed(checks)))

@@ -275,6 +275,20 @@ def test_a_tool_that_hangs_is_a_stalled_run_and_silence_without_one_is_the_provi
     assert "without a word" in hung.detail
 
 
+@pytest.mark.fault("P10")
+def test_a_tool_that_hangs_is_ended_although_the_program_says_that_it_lives(
+    supervisor: Supervisor, request_: AgentRequest
+) -> None:
+    source = f"""
+        say(INIT, {" ".join(OPEN_TOOL.split())})
+        while True:
+            time.sleep(0.2)
+            say({{"type": "tool_progress", "heartbeat": True, "tool_name": "Bash"}})
+        """
+    result = run(supervisor, request_, source, thresholds=replace(SOON, silence_s=30.0))
+    assert (result.outcome, result.trigger) == (Outcome.STALLED, "tool_silence")
+
+
 def test_words_on_the_way_are_life_and_are_not_kept(supervisor: Supervisor, request_: AgentRequest) -> None:
     source = """
         say(INIT)

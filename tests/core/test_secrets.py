@@ -137,6 +137,7 @@ def test_the_environments_values_are_known_by_the_names_of_their_variables() -> 
 
 NAMED = ["GH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY", "STRIPE_KEY", "DB_PASSWD",
          "DB_PASS", "MYSQL_PWD", "SSHPASS", "GPG_PASSPHRASE", "npm_config_apikey", "API_KEYS", "GITHUB_PAT",
+         "ANTHROPIC_CUSTOM_HEADERS",
          "GOOGLE_APPLICATION_CREDENTIALS"]  # fmt: skip
 ORDINARY = ["PATH", "PWD", "OLDPWD", "HOME", "KEYBOARD", "SSH_ASKPASS", "MONKEY", "BYPASS", "COMPASS", "DATABASE_URL",
             "GIT_CONFIG_KEY_0", "TOKENIZERS_PARALLELISM", "PATTERN", "DISPLAY"]  # fmt: skip

@@ -95,6 +95,13 @@ def test_what_goes_on_in_the_background_after_a_result_is_waited_for(
     assert_clean(project)
 
 
+def test_a_run_that_ends_before_its_background_work_is_not_judged_by_what_it_reported(tmp_path: Path) -> None:
+    """The tree is green and the report complete, but the rest of the story was still to come."""
+    project, _ = troubled(tmp_path, works(background={"seconds": 600}), timeouts={"agent": 3})
+    assert project.outcomes()[:2] == [("US-001", "timed_out"), ("US-001", "succeeded")]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
+
+
 NO_VERDICT = '{"type":"system","subtype":"informational","level":"warning","tag":"hook_no_verdict"}'
 
 
