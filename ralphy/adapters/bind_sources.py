@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ralphy.adapters.git_credentials import covers
 from ralphy.adapters.host_sockets import sockets_below
 from ralphy.core.errors import EnvironmentProblem
 
@@ -24,7 +25,8 @@ from ralphy.core.errors import EnvironmentProblem
 class BindSources:
     """What is read-only below `root`, present or not, and other `sources` with the writable folder that they lie in.
 
-    When `is_closed`, a link ends it, and the sockets of the host's programs below `root` are covered. `made` are the
+    When `is_closed`, a link ends it, and what must not be seen is covered: the sockets of the host's programs below
+    `root`, and credentials in the configuration of `git_dirs`, by copies in the folder `copies`. `made` are the
     placeholders, the outermost first.
     """
 
@@ -32,6 +34,8 @@ class BindSources:
     kept: tuple[Path, ...]
     sources: tuple[tuple[Path, Path], ...] = ()
     is_closed: bool = False
+    git_dirs: tuple[Path, ...] = ()
+    copies: Path = Path()
     made: list[Path] = field(default_factory=list, compare=False)
 
     def binds(self) -> Iterator[str]:
@@ -45,8 +49,11 @@ class BindSources:
             yield from ("--bind", str(folder), str(folder))
         for path in kept:
             yield from ("--ro-bind", str(path), str(path))
-        for path in sockets_below(self.root) if self.is_closed else ():
-            yield from ("--ro-bind", os.devnull, str(path))
+        if self.is_closed:
+            for path in sockets_below(self.root):
+                yield from ("--ro-bind", os.devnull, str(path))
+            for copy, config in covers(self.git_dirs, self.copies):
+                yield from ("--ro-bind", str(copy), str(config))
 
     def remove_placeholders(self) -> None:
         """Those that are still empty."""

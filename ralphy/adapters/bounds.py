@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.adapters.disk import free_bytes
+from ralphy.adapters.shared_memory import shared_of_machine
 from ralphy.adapters.tree_use import MEGABYTE, exact_memory, threads_of_machine, tree_use
 
 TREE_EVERY_S = 2.0
@@ -33,12 +34,13 @@ class Bounds:
         self._disk_at = NEVER
         self._tree_at: float | None = None
         self._threads = threads_of_machine()
+        self._shared = shared_of_machine() if room.max_memory_mb else 0
 
     def why_over(self, now: float) -> tuple[str, str] | None:
         """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
         if now - self._disk_at >= DISK_EVERY_S:
             self._disk_at = now
-            if found := self._disk():
+            if found := self.lack_of_room():
                 return found
         if self._tree_at is None:
             self._tree_at = now  # nothing has been started yet
@@ -52,7 +54,8 @@ class Bounds:
         most = self.room.max_processes
         return most > 0 and threads_of_machine() - self._threads > most
 
-    def _disk(self) -> tuple[str, str] | None:
+    def lack_of_room(self) -> tuple[str, str] | None:
+        """Why there is too little room on the disk now; None if there is enough."""
         if not self.room.min_free_mb:
             return None
         free, folder = free_bytes(self.room.folders)
@@ -67,6 +70,8 @@ class Bounds:
         if room.max_processes and use.processes > room.max_processes:
             return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
         most = room.max_memory_mb * MEGABYTE
-        if not most or use.memory <= most or (exact := exact_memory(self.root)) <= most:
+        if not most or use.memory + max(0, shared_of_machine() - self._shared) <= most:
+            return None
+        if (exact := exact_memory(self.root)) <= most:
             return None
         return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {room.max_memory_mb})"

@@ -188,7 +188,9 @@ def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
     return Sandbox(
         (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
          "--chdir", str(place.root)),
-        _starter(view), place.root, BindSources(place.root, place.kept, tuple(_exposed(place, view)), is_closed=True),
+        _starter(view), place.root,
+        BindSources(place.root, place.kept, tuple(_exposed(place, view)), is_closed=True,
+                    git_dirs=tuple(dict.fromkeys((place.common_dir, place.git_dir))), copies=place.state_dir / "shown"),
         ("--remount-ro", "/dev", "--remount-ro", "/"), _filter(place.root, is_closed=True),
     )  # fmt: skip
 

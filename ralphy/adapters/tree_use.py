@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from ralphy.adapters.shared_memory import held_by
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MEGABYTE = 1 << 20
 
@@ -24,8 +26,12 @@ def tree_use(root: int) -> Use:
 
 
 def exact_memory(root: int) -> int:
-    """The same memory, shared pages divided among those who share them: slow, and true."""
-    return sum(map(_proportional_bytes, below(root)))
+    """The same memory, shared pages divided among those who share them, and what they hold in memory without having
+    it in their address space: slow, and true."""
+    pids = below(root)
+    own = [_proportional_bytes(pid) for pid in pids]
+    shared = sum(mapped for _, mapped in own)
+    return sum(whole for whole, _ in own) + max(0, held_by(pids) - shared)
 
 
 def below(root: int) -> list[int]:
@@ -58,11 +64,14 @@ def _private_bytes(pid: int) -> int:
     return (int(fields[1]) - int(fields[2])) * PAGE if len(fields) > 2 else 0
 
 
-def _proportional_bytes(pid: int) -> int:
+def _proportional_bytes(pid: int) -> tuple[int, int]:
+    """A process's part of the memory that it maps, and how much of that is shared memory."""
+    found = dict.fromkeys((b"Pss:", b"Pss_Shmem:"), 0)
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
-    return 0
+        name, _, rest = line.partition(b" ")
+        if name in found:
+            found[name] = int(rest.split()[0]) * 1024
+    return found[b"Pss:"], found[b"Pss_Shmem:"]
 
 
 def _read(path: str) -> bytes:

@@ -198,6 +198,8 @@ def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     limits = w.config.limits
     room = Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
     looks = Bounds(room, w.supervisor.pid)
+    if looks.lack_of_room():  # before it began: that is not the check's doing
+        looks = Bounds(replace(room, min_free_mb=0), w.supervisor.pid)
 
     def why_stop() -> str | None:
         found = looks.why_over(time.monotonic())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.adapters.claude import Claude
 from ralphy.adapters.memory_file import sealed
 from ralphy.adapters.outbox import Outbox
-from ralphy.adapters.sandbox import Place
+from ralphy.adapters.process import Supervisor
+from ralphy.adapters.sandbox import Place, interpreter
+from ralphy.core.agent import AgentRequest
 from ralphy.core.errors import EnvironmentProblem
 from tests.conftest import RunGit
 from tests.sandbox.inside import CLOSED_ERRORS, Box, boxed, place_in
@@ -238,3 +242,66 @@ def test_of_the_main_checkout_a_linked_worktree_shows_git_alone(
     found = box.tries(main=f"os.listdir('{git_repo}')", file=f"open('{git_repo}/private.txt')",
                       log="said('git', 'log', '-1')[0]", write=f"put('{main_git}/config')")  # fmt: skip
     assert found == {"main": [".git"], "file": "ENOENT", "log": 0, "write": "EROFS"}
+
+
+SECRETS = """\
+[remote "origin"]
+	url = https://me:CANARY@forge.example.org/x.git
+	pushurl = https://CANARY@forge.example.org/x.git
+	fetch = +refs/heads/*:refs/remotes/origin/*
+[remote "ssh"]
+	url = git@forge.example.org:x.git
+	url = ssh://git@forge.example.org/x.git
+[http "https://forge.example.org/"] extraHeader = Authorization: CANARY
+	extraheader = Cookie: a \\
+ CANARY
+[sendemail]
+	smtpPass = CANARY
+"""
+
+
+@pytest.mark.attempt(55)
+def test_credentials_in_gits_configuration_are_not_shown(closed: Box, git: RunGit) -> None:
+    """In that of submodules neither; the rest is there, and Git works with it."""
+    config, module = closed.root / ".git" / "config", closed.root / ".git" / "modules" / "vendor" / "lib"
+    module.mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main")
+    for file in (config, module / "config"):
+        with file.open("a") as it:
+            it.write(SECRETS)
+    assert "CANARY" in git("config", "--list")
+    found = closed.tries(
+        all="said('grep', '-r', 'CANARY', '.git')[0]", url="said('git', 'remote', 'get-url', 'origin')[1]",
+        ssh="said('git', 'config', '--get-all', 'remote.ssh.url')[1]", status="said('git', 'status', '--short')[0]",
+    )  # fmt: skip
+    assert found == {"all": 1, "url": "https://forge.example.org/x.git", "status": 0,
+                     "ssh": "git@forge.example.org:x.git\nssh://git@forge.example.org/x.git"}  # fmt: skip
+    assert config.read_text().endswith(SECRETS)
+
+
+WRITES = """\
+import json, os, sys
+words = sys.stdin.read()
+tried = []
+for way in (f"/proc/{os.getppid()}/fd/0", "/proc/self/fd/0"):
+    for flags in (os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
+        try:
+            tried.append(os.write(os.open(way, flags), b"HACK"))
+        except OSError as error:
+            tried.append(error.errno)
+print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": f"{words} {tried}"}))
+"""
+
+
+@pytest.mark.attempt(43)
+def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box, tmp_path: Path) -> None:
+    (either.root / "agent.py").write_text(WRITES)
+    mine, run = either.place.feature / ".ralphy" / "outbox" / "run", either.place.feature / ".ralphy" / "runs" / "r1"
+    request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ), outbox=str(mine))
+    with Supervisor() as supervisor:
+        agent = Claude((interpreter(), "-I", "-S", "agent.py"), supervisor, sandbox=either.sandbox)
+        told = agent.run(request, "PROMPT", lambda _: None)
+    assert told.text.startswith("PROMPT ["), told
+    assert not {4, 0} & set(json.loads(told.text.removeprefix("PROMPT "))), told.text
+    assert (run / "prompt.md").read_text() == "PROMPT"
+    assert (run / "prompt.md").stat().st_mode & 0o7777 == 0o600
