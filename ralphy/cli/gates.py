@@ -4,59 +4,51 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.adapters.files import replace_file
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
-
-if TYPE_CHECKING:
-    from ralphy.adapters.feature import Feature
+from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 
 @click.command("approve")
 @feature_argument
 @with_options
 def approve(call: Invocation, feature: str | None) -> int:
-    """Put APPROVED into the feature folder, as `touch APPROVED` does."""
-    folder = call.feature(call.repository(), feature)
-    note = _when_nothing_waits(call, folder, feature)
-    replace_file(folder.file("APPROVED"), b"", durable=False)
-    value = {"schema": "ralphy/approve@1", "ok": True, "feature": folder.name, "note": note}
-    call.output.data("\n".join(filter(None, (f"{folder.name}: APPROVED written", note))), value)
-    return ExitCode.DONE
+    """Approve what waits at a gate, as `touch APPROVED` does; 4 if no gate waits."""
+    return _mark(call, feature, "APPROVED", "")
 
 
 @click.command("reject")
 @feature_argument
-@click.option("-m", "--message", default="", help="Remarks for the step's agent; without them the feature ends.")
+@click.option("-m", "--message", default="", help="Remarks for the step's agent, which makes the document again.")
+@click.option("--end", is_flag=True, help="End the feature as rejected, instead of sending the document back.")
 @with_options
-def reject(call: Invocation, feature: str | None, message: str) -> int:
-    """Put REJECTED into the feature folder, with the remarks in it."""
-    folder = call.feature(call.repository(), feature)
-    note = _when_nothing_waits(call, folder, feature)
-    replace_file(folder.file("REJECTED"), message.encode(), durable=False)
-    value = {"schema": "ralphy/reject@1", "ok": True, "feature": folder.name, "note": note}
-    call.output.data("\n".join(filter(None, (f"{folder.name}: REJECTED written", note))), value)
+def reject(call: Invocation, feature: str | None, message: str, end: bool) -> int:
+    """Send what waits at a gate back with remarks, or end the feature; 4 if no gate waits."""
+    if bool(message.strip()) == end:
+        raise InvalidInput("reject takes remarks, or ends the feature",
+                           hint='ralphy reject -m "what should change", or ralphy reject --end')  # fmt: skip
+    return _mark(call, feature, "REJECTED", message)
+
+
+def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
+    """Put the marker into the feature folder. Raises Conflict, and leaves nothing there, if no gate waits for it."""
+    from ralphy.core.decide import decide, waiting_gate
+    from ralphy.engine.observe import observe
+
+    with call.workspace(feature) as w:
+        s = observe(w)
+        gate = waiting_gate(s, w.config)
+        if not gate:
+            raise Conflict(f"no gate of {s.feature} waits for a person now: {decide(s, w.config).reason}",
+                           hint=f"ralphy why {s.feature}")  # fmt: skip
+        replace_file(w.feature.file(marker), text.encode(), durable=False)
+    value = {"schema": f"ralphy/{'approve' if marker == 'APPROVED' else 'reject'}@1", "ok": True,
+             "feature": s.feature, "gate": gate}  # fmt: skip
+    call.output.data(f"{s.feature}: {marker} written", value)
     return ExitCode.DONE
-
-
-def _when_nothing_waits(call: Invocation, folder: Feature, feature: str | None) -> str:
-    """What to say of a marker that no gate asks for just now; "" if one does, or if that cannot be told."""
-    from ralphy.cli.look import standing
-
-    try:
-        phase = str(standing(call, feature)["phase"])
-    except RalphyError:
-        return ""
-    if phase.startswith("AWAITING_"):
-        return ""
-    return (
-        f"nothing waits at a gate of {folder.name} just now (phase {phase}); "
-        "the file is judged at the next gate; if an agent has to run before that, it is set aside"
-    )
 
 
 @click.command("abort")

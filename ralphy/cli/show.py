@@ -165,17 +165,27 @@ class Narrator:
             self._output.note("It goes on by itself; to stop here, type s and Return.")
 
     def _take(self, line: str) -> bool:
-        """y makes the marker; n, with remarks behind it, sends the artifact back. At a limit, s stops."""
+        """y approves, n leaves the gate open and ends here, n with remarks sends the document back; ending the feature
+        takes its name. At a limit, s stops. False ends the waiting.
+        """
         answer, _, remarks = line.strip().partition(" ")
         if self._asked and not self._asked.gate:
             return answer.lower() not in ("s", "stop", "q", "n")
         folder = self._workspace.feature
         if answer.lower() in ("y", "yes"):
             replace_file(folder.file("APPROVED"), b"", durable=False)
-        elif answer.lower() in ("n", "no"):
+        elif answer.lower() in ("n", "no") and remarks.strip():
             replace_file(folder.file("REJECTED"), remarks.encode(), durable=False)
+        elif answer.lower() in ("n", "no"):
+            self._output.note(f"Not now: the gate stays open. ralphy start {folder.name} asks again.")
+            return False
+        elif (answer.lower(), remarks.strip()) == ("end", folder.name):
+            replace_file(folder.file("REJECTED"), b"", durable=False)
         else:
-            self._output.note("y approves, n rejects, n and some words send it back with these remarks: [y/n] ")
+            self._output.note(
+                "y approves, n leaves it for later, n and some words send it back with these remarks,\n"
+                f"end {folder.name} ends the feature as rejected: [y/n] "
+            )
         return True
 
     def finished(self, rest: d.Rest) -> int:

@@ -293,6 +293,20 @@ def _qa_gate(s: Snapshot, config: Config) -> d.Decision | None:
     return gate_decision(s, "qa", "QA_REPORT.md", config.gates.qa)
 
 
+def waiting_gate(s: Snapshot, config: Config) -> str:
+    """The gate that asks a person about what is there now, whatever comes before it at the next look; else ""."""
+    is_read = bool(s.prd.stories and s.digest("SPEC.md")) and not _why_spec(s)
+    if is_read and _asks(gate_decision(s, "spec", "SPEC.md", "human")):
+        return "spec"
+    is_built = bool(s.prd.stories) and all(story.is_completed for story in s.prd.stories)
+    is_reviewed = is_built and _qa(s, config) is None
+    return "qa" if is_reviewed and _asks(gate_decision(s, "qa", "QA_REPORT.md", "human")) else ""
+
+
+def _asks(decision: d.Decision | None) -> bool:
+    return decision is not None and not isinstance(decision, d.Halt)
+
+
 def _pr(s: Snapshot, config: Config) -> d.Decision | None:
     pr = s.prd.workflow.get("pr") or {}
     if pr.get("code") == s.tree.code:

@@ -287,11 +287,32 @@ def test_a_number_that_is_none_is_called_so(made: Make, words: tuple[str, str], 
 
 
 @pytest.mark.parametrize(("word", "marker"), [("approve", "APPROVED"), ("reject", "REJECTED")])
-def test_a_marker_that_no_gate_waits_for_is_there_and_said_to_be_early(made: Make, word: str, marker: str) -> None:
+def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make, word: str, marker: str) -> None:
     project, call = made(*TWO)
-    code, out, _ = call(word)
-    assert (code, (project.folder / marker).exists()) == (0, True)
-    assert "nothing waits at a gate of login just now (phase IMPLEMENTATION)" in out
+    words = [word, "-m", "smaller"] if word == "reject" else [word]
+    code, out, err = call(*words)
+    assert (code, out, (project.folder / marker).exists()) == (4, "", False)
+    assert "no gate of login waits for a person now: " in err and "hint: ralphy why login" in err
+    code, value = call.json(*words)
+    assert (code, value["ok"], value["error"]["code"]) == (4, False, 4)
+
+
+@pytest.mark.parametrize("words", [("reject",), ("reject", "-m", " "), ("reject", "--end", "-m", "smaller")])
+def test_a_rejection_names_remarks_or_the_end(made: Make, words: tuple[str, ...]) -> None:
+    project, call = made(*TWO)
+    call("loop")
+    code, _, err = call(*words)
+    assert (code, (project.folder / "REJECTED").exists()) == (3, False)
+    assert "--end" in err
+
+
+def test_a_document_that_was_edited_at_its_gate_can_be_approved(made: Make) -> None:
+    project, call = made(gates={"spec": "human", "qa": "human"})
+    project.play()
+    call("loop")
+    project.write("SPEC.md", "# Mine\n")
+    assert call("approve")[0] == 0
+    assert call("approve")[0] == 0
 
 
 def test_a_marker_that_is_waited_for_is_told_in_one_line(made: Make) -> None:

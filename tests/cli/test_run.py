@@ -150,7 +150,7 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     with on_a_terminal(project, "start") as (heard, process):
         heard.until("Approve spec of login? [y/n]")
         heard.send("maybe\n")
-        heard.until("y approves, n rejects")
+        heard.until("y approves, n leaves it for later")
         heard.send("y\n")
         heard.until("Approve qa of login? [y/n]")
         project.approve()
@@ -171,6 +171,14 @@ def test_a_no_with_remarks_goes_back_to_the_agent(made: Make) -> None:
         heard.until("goes back with the remarks")
         heard.until("Approve spec of login? [y/n]")
         heard.send("n\n")
+        heard.rest()
+    assert process.returncode == 10
+    assert not (project.folder / "REJECTED").exists()
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("Approve spec of login? [y/n]")
+        heard.send("end\n")
+        heard.until("end login ends the feature as rejected")
+        heard.send("end login\n")
         heard.rest()
     assert process.returncode == 11
     assert "the sessions must end" in project.prompts("spec")[1]

@@ -109,7 +109,7 @@ def test_a_rejected_specification_is_the_end(made: Make) -> None:
     project, call = made(gates={"spec": "human", "qa": "human"})
     project.play()
     project.loop()
-    assert call("reject")[0] == 0
+    assert call("reject", "--end")[0] == 0
     project.loop()
     assert phase(project, call) == "REJECTED"
 
