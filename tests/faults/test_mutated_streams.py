@@ -22,10 +22,12 @@ from ralphy.core.history import History
 from ralphy.core.outcome import ExitFacts, classify
 from ralphy.core.report import read
 from ralphy.core.stream import Lines, Transcript, parse
+from ralphy.core.usage_windows import noted_windows
 from ralphy.core.watchdog import Thresholds, Watchdog
 from ralphy.engine.ending import end_line
 
-STREAMS = {path.stem: path.read_bytes().splitlines() for path in (Path(__file__).parents[1] / "streams").iterdir()}
+TESTS = Path(__file__).parents[1]
+STREAMS = {f"{path.parent.name}/{path.stem}": path.read_bytes().splitlines() for path in TESTS.glob("streams*/*")}
 AT = 1_800_000_000.0
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 0.5, 1e300, -1e308, 2**63, AT, AT * 1000, "2026-11-22T10:00:00Z", "", " ", "0.5",
@@ -72,11 +74,21 @@ def with_event(lines: Lines_, at: int, chance: random.Random) -> Lines_:
     pick = chance.choice
     event = pick([
         {"type": "rate_limit_event", "rate_limit_info": {
-            "status": pick(["rejected", "allowed_warning", None]), "resetsAt": pick(ODD), "rateLimitType": pick(ODD)}},
+            "status": pick(["rejected", "allowed_warning", None]), "resetsAt": pick(ODD), "rateLimitType": pick(ODD),
+            "isUsingOverage": pick(ODD), "unifiedWindows": pick([None, {"five_hour": pick(ODD), "x": {
+                "utilization": pick(ODD), "resetsAt": pick(ODD)}}])}},
         {"type": "result", "subtype": pick(["success", "error_max_turns", None]), "is_error": pick([True, False, None]),
          "terminal_reason": pick(["completed", "aborted_tools"]), "result": pick([*SAID, None]), "num_turns": pick(ODD),
          "total_cost_usd": pick(ODD), "api_error_status": pick([*ODD, 429, 529, 401, 413]), "usage": pick(ODD),
-         "modelUsage": {"m": {"inputTokens": pick(ODD)}}, "structured_output": pick(ODD)},
+         "modelUsage": {"m": {"inputTokens": pick(ODD)}}, "structured_output": pick(ODD),
+         "api_error": pick([*ODD, "usage_limit_reached"]), "api_error_type": pick(ODD), "stop_reason": pick(ODD)},
+        {"type": "system", "subtype": "background_tasks_changed",
+         "tasks": pick([[], [pick(ODD)], [{"task_id": "b1", "description": pick(ODD)}], pick(ODD)])},
+        {"type": "system", "subtype": "task_started", "task_id": "b1", "tool_use_id": pick(ODD)},
+        {"type": "system", "subtype": "permission_denied", "tool_name": pick(ODD), "tool_use_id": pick(ODD)},
+        {"type": "system", "subtype": "informational", "tag": pick(["hook_no_verdict", *ODD])},
+        {"type": "system", "subtype": "status", "status": "compacting", "compact_output_chars": pick(ODD)},
+        {"type": "tool_progress", "heartbeat": pick(ODD)},
         {"type": "user", "message": {"content": [
             {"type": "tool_result", "tool_use_id": pick(ODD), "content": pick(SAID), "is_error": pick(ODD)}]}},
         {"type": "assistant", "parent_tool_use_id": pick([None, "t"]),
@@ -132,7 +144,8 @@ def may_be_limited(event: dict[str, Any]) -> bool:
     """Does the structure of this event speak of a limit?"""
     info = event.get("rate_limit_info")
     is_rejected = isinstance(info, dict) and info.get("status") == "rejected"
-    return is_rejected or event.get("error") == "rate_limit" or event.get("api_error_status") == 429
+    named = event.get("api_error") == "usage_limit_reached"
+    return is_rejected or named or event.get("error") == "rate_limit" or event.get("api_error_status") == 429
 
 
 @pytest.mark.fault("A6", "A11", "P18")
@@ -165,7 +178,8 @@ def test_what_comes_of_a_changed_stream_can_be_booked_and_read_again(
     transcript, _ = heard(mutated(random.Random(seed)), 1 << 20)
     outcome, detail, retry_at = classify(transcript, ExitFacts(1))
     result = AgentResult(outcome, cost_usd=transcript.cost_usd, cost_known=transcript.knows_its_cost,
-                         tokens=transcript.tokens, limit=transcript.limit, denials=transcript.denials)  # fmt: skip
+                         tokens=transcript.tokens, limit=transcript.limit, denials=transcript.denials,
+                         background=transcript.background.shown, unguarded=transcript.unguarded)  # fmt: skip
     journal, history = Journal(tmp_path_factory.mktemp("journal") / "journal.jsonl"), History("login")
     run = {"run": "r1", "feature": "login"}
     journal.append({"ev": "run", "step": "story", "story": "US-001", "at": AT, **run}, durable=False)
@@ -178,3 +192,4 @@ def test_what_comes_of_a_changed_stream_can_be_booked_and_read_again(
     assert isfinite(history.cost_usd) and history.cost_usd >= 0
     assert all(0 <= number < 2**63 for number in history.tokens.values())
     assert moment(history.retry_at, AT)
+    assert all(len(window.kind) <= 250 for window in noted_windows(history.limit, AT))
