@@ -28,6 +28,9 @@ def ground(s: Snapshot) -> d.Halt | None:
         return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
     if s.tree.dirty:
         names = ", ".join(s.tree.dirty[:5]) + (" …" if len(s.tree.dirty) > 5 else "")
+        if s.history.left.issuperset(s.tree.dirty):
+            return d.Halt(f"the branch was switched during a run; the agent's work is left in the checkout: {names}. "
+                          "Look through it, then commit it or remove it", ExitCode.CONFLICT)  # fmt: skip
         return d.Halt(f"uncommitted changes: {names}. Commit or stash them first", ExitCode.CONFLICT)
     return None
 

@@ -81,7 +81,7 @@ class History:
     work: who dies while it is cleared away still knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
-    `watchdog` is the open run's last warning.
+    `watchdog` is the open run's last warning; `left` names the files that were changed when a run had to be left alone.
     """
 
     feature: str
@@ -117,6 +117,7 @@ class History:
     noted: dict[str, StoryHistory] | None = None
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -184,7 +185,7 @@ def _run(history: History, entry: Entry) -> None:
     if place:
         history.elsewhere[place] = entry
     else:
-        history.open_run, history.watchdog = entry, {}
+        history.open_run, history.watchdog, history.left = entry, {}, frozenset()
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -338,6 +339,11 @@ def _reset_circuit(history: History, _: Entry) -> None:
     history.breaker.close()
 
 
+def _left(history: History, entry: Entry) -> None:
+    paths = entry.get("paths")
+    history.left = frozenset(map(str, paths)) if isinstance(paths, list) else frozenset()
+
+
 def _watchdog(history: History, entry: Entry) -> None:
     if history.open_run is not None and history.open_run.get("run") == entry.get("run"):
         history.watchdog = entry
@@ -374,5 +380,6 @@ _FOLDS = {
     "started_over": _start_over,
     "accept_red": _accept_red,
     "watchdog": _watchdog,
+    "left": _left,
     "guard": _guard,
 }

@@ -79,7 +79,17 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         forgery.require_branch(w, w.feature_branch, head)
         w.milestone("judged")
         judged = verdict.candidate or candidate
+        _ask_whose(w, ran, judged)
         settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, tip))
+
+
+def _ask_whose(w: Workspace, ran: Ran, candidate: Candidate) -> None:
+    """A person's edit cannot be told from the agent's work: at least it is not taken without a word."""
+    found = [shown(path) for path in ran.touched.unexplained(candidate.files)]
+    if found:
+        names = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        w.say(Toned(f"changed without an edit by the agent: {names}; by a command that it ran, or by you. "
+                    "What is saved here during a run is part of the attempt", WAITING))  # fmt: skip
 
 
 def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:

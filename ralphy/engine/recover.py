@@ -71,6 +71,8 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     result = with_known_cost(w, str(run.get("run")), result)
     if forgery.person_left(w, str(run.get("branch") or "")) and git_state.head_moved_later(w):
         w.say("HEAD was moved elsewhere since: what is there now is left alone")
+        left = [path for code, path in w.checkout.changed(w.config.project.features_dir) if code != "!!"]
+        w.record("left", run=run.get("run"), paths=left[:100])
         _note_end(w, run, result)
         return
     mend_folders(w)

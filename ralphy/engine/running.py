@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
 from ralphy.core.spans import span
 from ralphy.core.steps import active_limit_s
+from ralphy.core.touched import Touched
 from ralphy.core.usage_windows import noted_windows
 from ralphy.core.watchdog import Thresholds
 from ralphy.engine import git_state
@@ -40,8 +41,8 @@ TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run left: its result, its claim, its outbox, the control files that it had changed; and refs that it may
-    have moved, which stand."""
+    """What a run left: its result, its claim, its outbox, the control files that it had changed; refs that it may
+    have moved, which stand; and what its tool calls account for."""
 
     run: str
     result: AgentResult
@@ -49,6 +50,7 @@ class Ran:
     outbox: Outbox
     tampered: tuple[str, ...]
     stands: tuple[str, ...] = ()
+    touched: Touched = field(default_factory=Touched)
 
     def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
         """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
@@ -73,7 +75,8 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path)
-    with _agent(w, request).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
+    touched = Touched()
+    with _agent(w, request).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         before = Before.take(w, snapshot.tree.branch)
         _note(w, decision, snapshot, run, before.noted)
@@ -94,7 +97,7 @@ def agent_run(
     tampered, stands = _put_back(w, snapshot, before)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
-    yield Ran(run, result, claim, outbox, tampered, stands)
+    yield Ran(run, result, claim, outbox, tampered, stands, touched)
     root = w.repository.root
     for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
@@ -167,7 +170,7 @@ def _warm(w: Workspace) -> None:
     w.checkout.refs.warm()
 
 
-def _listener(w: Workspace, run: str) -> Callable[[Activity], None]:
+def _listener(w: Workspace, run: str, touched: Touched) -> Callable[[Activity], None]:
     """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
 
     def hear(activity: Activity) -> None:
@@ -176,6 +179,7 @@ def _listener(w: Workspace, run: str) -> Callable[[Activity], None]:
             if warned := activity.raw.get("watchdog"):
                 w.record("watchdog", durable=False, run=run, **warned)
         else:
+            touched.saw(activity.raw)
             w.show(activity)
 
     return hear
