@@ -8,11 +8,13 @@ Imports stay few: `ralphy status` needs this.
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+OUTSIDE = "install it outside: pipx install ralphy-pipeline, or uv tool install ralphy-pipeline"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
 _KNOWN: dict[tuple[str, str, str], str | None] = {}
 
@@ -34,6 +36,12 @@ def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:
     if asked not in _KNOWN:
         _KNOWN[asked] = _found(*asked)
     return _KNOWN[asked]
+
+
+def installed_in(root: str) -> list[str]:
+    """Where in the checkout this very Ralphy runs from (its environment, its code): agents can write there."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return [place for place in (sys.prefix, package) if lies_in(place, root)]
 
 
 def root_around(start: str) -> str:

@@ -56,7 +56,7 @@ _OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other c
 @dataclass(frozen=True, slots=True)
 class Place:
     """What the walls stand around. Paths are absolute and real; `features` is the folder of all features, `branch` the
-    one that an agent may commit to."""
+    one that an agent may commit to, `own` where Ralphy itself is installed in the checkout."""
 
     root: Path
     git_dir: Path
@@ -65,6 +65,7 @@ class Place:
     feature: Path
     features: Path
     branch: str = ""
+    own: tuple[Path, ...] = ()
 
     @property
     def kept(self) -> tuple[Path, ...]:
@@ -296,7 +297,8 @@ def _trusted(place: Place) -> Iterator[str]:
     for folder in dict.fromkeys((place.common_dir, place.git_dir)):
         for name in _FIXED:
             yield from _read_only(folder / name)
-    yield from _read_only(place.state_dir)
+    for path in (place.state_dir, *place.own):
+        yield from _read_only(path)
 
 
 def _other_refs(place: Place) -> Iterator[str]:

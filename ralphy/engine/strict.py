@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ralphy.adapters.programs import OUTSIDE, installed_in
 from ralphy.adapters.proxy import AllowProxy, Host, host_of
 from ralphy.adapters.sandbox import (
     FORWARD,
@@ -40,7 +41,7 @@ def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox
     agent = closed_sandbox(program, place, _view(w, settings, networked=True))
     checks = agent if w.config.safety.checks_network else \
         closed_sandbox(program, place, _view(w, settings, networked=False))  # fmt: skip
-    lacking = [*_switched_off(w), *_no_key(w)]
+    lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
     why, fix = why_not(checks)
     lacking += [(why, fix)] if why else [*_no_start(w, agent), *_out_of_sight(w)]
     if lacking:
@@ -108,6 +109,12 @@ def _hosts(w: Workspace) -> Iterator[Host]:
 def _switched_off(w: Workspace) -> Iterator[tuple[str, str]]:
     if w.config.safety.sandbox == "none":
         yield "safety.sandbox is none", "set safety.sandbox: auto"
+
+
+def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
+    """A Ralphy that agents can edit is outside of the sandbox at its next start."""
+    for place in installed_in(str(w.repository.root))[:1]:
+        yield f"Ralphy itself runs from {place}, which agents can change", OUTSIDE
 
 
 def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,8 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from ralphy.adapters.command import Command
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
 from ralphy.adapters.guard_settings import write_settings
+from ralphy.adapters.programs import OUTSIDE, installed_in
 from ralphy.adapters.sandbox import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.workspace import Workspace
@@ -74,8 +77,15 @@ def _put_up(w: Workspace) -> Walls:
         return Walls(agent, checks, "safety: strict, in a closed bubblewrap sandbox", str(settings))
     sandbox, why = _sandbox(w)
     if sandbox:
-        return Walls(sandbox, sandbox, f"safety: {safety.level}, in a bubblewrap sandbox", str(settings))
-    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}", settings=str(settings))
+        said = f"safety: {safety.level}, in a bubblewrap sandbox{_own_place(w)}"
+        return Walls(sandbox, sandbox, said, str(settings))
+    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}{_own_place(w)}", settings=str(settings))
+
+
+def _own_place(w: Workspace) -> str:
+    """What is to be said where Ralphy is installed in the checkout."""
+    found = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
+    return f". Ralphy itself runs from {found[0]} in this checkout, where agents work: {OUTSIDE}" if found else ""
 
 
 def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
@@ -96,17 +106,11 @@ def place(w: Workspace) -> Place:
     """What the walls stand around."""
     repository = w.repository
     repository.checkout_dir.mkdir(parents=True, exist_ok=True)
-    features = repository.root / w.config.project.features_dir
-    real = (
-        repository.root,
-        repository.git_dir,
-        repository.common_dir,
-        repository.state_dir,
-        w.feature.folder,
-        features,
-    )
-    root, git_dir, common_dir, state_dir, feature, all_features = (path.resolve() for path in real)
-    return Place(root, git_dir, common_dir, state_dir, feature, all_features, w.feature_branch)
+    git = (repository.git_dir, repository.common_dir, repository.state_dir)
+    root, git_dir, common_dir, state_dir = (path.resolve() for path in (repository.root, *git))
+    folders = (w.feature.folder.resolve(), (repository.root / w.config.project.features_dir).resolve())
+    own = tuple(Path(name).resolve() for name in installed_in(str(repository.root)) if name == sys.prefix)
+    return Place(root, git_dir, common_dir, state_dir, *folders, w.feature_branch, own)
 
 
 def _settings(w: Workspace) -> Path:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from ralphy.adapters import programs
+from ralphy.core.errors import EnvironmentProblem
 from tests.core.test_layers import MODULES, parsed
 from tests.engine.building import Project, build, story, works
 
@@ -91,3 +93,43 @@ def test_nothing_is_started_by_its_bare_name() -> None:
     own = [module for module in MODULES if not module.startswith(PLAYED) and not module.endswith("/guard.py")]
     found = {module: lines for module in own if (lines := started_by_name(module))}
     assert found == {}
+
+
+def in_its_venv(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let this Ralphy run from the project's own environment; gives a module of it."""
+    module = project.repo / ".venv" / "lib" / "click.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("SOUND = 1\n")
+    (project.repo / ".gitignore").write_text(".venv/\n*.log\n__pycache__/\n")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+    monkeypatch.setattr(sys, "prefix", str(project.repo / ".venv"))
+    return module
+
+
+@pytest.mark.attempt(23)
+def test_a_ralphy_in_the_projects_environment_is_read_only_in_the_sandbox(
+    sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = build(tmp_path, story("US-001"))
+    module = in_its_venv(project, monkeypatch)
+    project.play(stories={"US-001": [works(run=[["sh", "-c", "echo 'EVIL = 1' > .venv/lib/click.py; touch .venv/x"]])]})
+
+    ended = project.loop()
+
+    assert module.read_text() == "SOUND = 1\n"
+    assert not (project.repo / ".venv" / "x").exists()
+    assert "Ralphy itself runs from .venv in this checkout" in ended.text
+    assert "pipx install" in ended.text
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.attempt(23)
+def test_strict_refuses_a_ralphy_that_agents_could_edit(
+    sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = build(tmp_path, story("US-001"), safety={"level": "strict"})
+    in_its_venv(project, monkeypatch)
+
+    with pytest.raises(EnvironmentProblem, match="Ralphy itself runs from"):
+        project.loop()
+    assert project.journal("run") == []
