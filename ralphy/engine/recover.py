@@ -70,10 +70,7 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     result = with_known_cost(w, str(run.get("run")), result)
     if forgery.person_left(w, str(run.get("branch") or "")) and git_state.head_moved_later(w):
-        w.say("HEAD was moved elsewhere since: what is there now is left alone")
-        left = [path for code, path in w.checkout.changed(w.config.project.features_dir) if code != "!!"]
-        w.record("left", run=run.get("run"), paths=left[:100])
-        _note_end(w, run, result)
+        _leave_alone(w, run, result)
         return
     mend_folders(w)
     drop_leftovers(w)
@@ -85,6 +82,14 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         _close_attempt(w, run, result, base)
     else:
         _close_step(w, run, result, base)
+
+
+def _leave_alone(w: Workspace, run: Entry, result: AgentResult) -> None:
+    """A person has switched the branch since: what the run left in the checkout is noted, and stays."""
+    w.say("HEAD was moved elsewhere since: what is there now is left alone")
+    left = [path for code, path in w.checkout.changed(w.config.project.features_dir) if code != "!!"]
+    w.record("left", run=run.get("run"), paths=left[:100])
+    _note_end(w, run, result)
 
 
 def _end_what_lives(w: Workspace) -> None:
