@@ -26,6 +26,7 @@ from ralphy.core.jsontext import dump
 from ralphy.core.model import Prd, Snapshot
 from ralphy.core.split import split
 from ralphy.core.steps import BY_NAME
+from ralphy.core.verification import unverified
 from ralphy.engine.asking import ask
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
@@ -197,6 +198,8 @@ def _read_qa(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
 def _read_pr(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
     text = _wanted(ran, "PR.md")
     parse_pr_text(text.decode("utf-8", "replace"))
+    if doubts := unverified(s.prd):  # whatever the agent claims, who reads PR.md alone must know
+        text = text.rstrip() + f"\n\n## Unverified\n\nThese stories {doubts}.\n".encode()
     record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
     return Artifacts({"PR.md": text}, s.prd.with_step("pr", record))
 

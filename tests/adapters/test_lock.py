@@ -50,8 +50,9 @@ def test_the_holder_is_known_while_it_holds(path: Path) -> None:
 @pytest.mark.fault("M1")
 def test_a_second_ralphy_is_told_who_works(path: Path) -> None:
     with held_elsewhere(path) as other:
+        said = rf"Ralphy is already running here: pid {other.pid} on .*\(feature login\)"
         with (
-            pytest.raises(Conflict, match=rf"Ralphy is already running here: pid {other.pid} on .*\(feature login\)") as caught,
+            pytest.raises(Conflict, match=said) as caught,
             Lock(path, "x"),
         ):
             pass

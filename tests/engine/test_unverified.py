@@ -41,9 +41,9 @@ def test_a_story_without_checks_lands_unverified_everywhere(unchecked: Project) 
     assert message.startswith("This story is unverified: no checks ran.\n\nRalphy-Story:")
     assert "US-001: completed; unverified: no checks ran" in unchecked.prompts("qa")[0]
     assert "US-001: completed; unverified: no checks ran" in unchecked.prompts("pr")[0]
-    assert "completed, unverified" in unchecked.read("TASKS.md") and "[ ] AC1: All checks pass" in unchecked.read(
-        "TASKS.md"
-    )
+    assert "## Unverified\n\nThese stories landed unverified" in unchecked.read("PR.md")
+    tasks = unchecked.read("TASKS.md")
+    assert "completed, unverified" in tasks and "[ ] AC1: All checks pass" in tasks
 
 
 def test_status_and_show_say_it(unchecked: Project, capfd: pytest.CaptureFixture[str]) -> None:
