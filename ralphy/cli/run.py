@@ -179,6 +179,7 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
             return explain(call, workspace)
         call.require_settings(workspace.repository)
         call.require_trusted(workspace.repository)
+        call.require_released(workspace.repository, workspace.feature)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
 
 
@@ -255,6 +256,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     checkout, came = Checkout.of(repository), Came()
 
     def opened(feature: Any) -> Any:
+        call.require_released(repository, feature)
         workspace = call.open(checkout, feature)
         narrator = Narrator(call.output, workspace, named=True)
         narrator.attend(workspace)

@@ -64,6 +64,7 @@ class Checkout:
     prds: dict[str, Prd | None] = field(default_factory=dict)
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
+    other_features: dict[Path, tuple[tuple[int, ...] | None, bytes | None]] = field(default_factory=dict)
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
     _file_mode: bool | None = None

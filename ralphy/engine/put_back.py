@@ -19,6 +19,7 @@ from ralphy.engine import git_state, submodules
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.forgery import drop_locks, person_left
 from ralphy.engine.git_refs import Changed
+from ralphy.engine.other_features import OtherFeatures
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 
@@ -31,6 +32,7 @@ class Before:
     state: git_state.GitState
     noted: Mapping[str, Any]
     control: Remembered = field(default_factory=Remembered)
+    others: OtherFeatures = field(default_factory=OtherFeatures)
     began: float = 0.0
     tip: Mapping[str, object] = field(default_factory=dict)
 
@@ -55,6 +57,8 @@ class Before:
     def remember_control(self, w: Workspace) -> None:
         """The control files, too; the program starts now."""
         self.control.take(w)
+        if walls(w).agent is None:  # else they were read-only, and what changed there is a person's
+            self.others.take(w)
         self.began = time.time()
 
     def put_steering_back(self, w: Workspace) -> list[str]:
@@ -64,7 +68,7 @@ class Before:
         return [*steering, *git_state.set_packs_aside(w, self.state)]
 
     def put_control_back(self, w: Workspace) -> list[str]:
-        return [*mend_folders(w), *set_markers_aside(w), *self.control.put_back(w)]
+        return [*mend_folders(w), *set_markers_aside(w), *self.control.put_back(w), *self.others.put_back(w)]
 
 
 def tell(w: Workspace, by: str, back: list[str], changed: Changed) -> tuple[str, ...]:
