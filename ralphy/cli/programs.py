@@ -166,7 +166,7 @@ def _sandbox(g: Ground) -> Finding:
     program = find(BWRAP, g.env, str(g.repository.root))
     why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
     if not why:
-        return ok("sandbox", f"{safety.level}: {program}")
+        return ok("sandbox", f"{safety.level}: {program}{_unfiltered()}")
     if safety.sandbox == "bwrap":
         return fail("sandbox", why, fix)
     return warn("sandbox", f"{why}: the agent can write whatever you can", fix)
@@ -181,7 +181,15 @@ def _closed_walls(g: Ground) -> Finding:
             require_closed_walls(w, folder)
     except (RalphyError, OSError) as error:
         return fail("sandbox", str(error), getattr(error, "hint", "") or "set safety.level: moderate")
-    return ok("sandbox", "strict: a closed bubblewrap sandbox, in which the agent starts")
+    return ok("sandbox", f"strict: a closed bubblewrap sandbox, in which the agent starts{_unfiltered()}")
+
+
+def _unfiltered() -> str:
+    """That system calls are not filtered on this machine; "" if they are."""
+    from ralphy.core.syscall_filter import is_filtered
+
+    machine = os.uname().machine
+    return "" if is_filtered(machine) else f", without a filter of system calls ({machine} has none)"
 
 
 def _checks(g: Ground) -> Finding:

@@ -55,6 +55,11 @@ _MACHINES: Mapping[str, tuple[Abi, ...]] = {
 }
 
 
+def is_filtered(machine: str) -> bool:
+    """Is there a filter for a machine, as `uname -m` names it?"""
+    return machine in _MACHINES
+
+
 def syscall_filter(machine: str, *, is_closed: bool, allows_setgid: bool = False) -> bytes:
     """The program for a machine as `uname -m` names it; empty for one whose numbers are not known here.
 

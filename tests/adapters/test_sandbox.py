@@ -78,6 +78,7 @@ def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
     ],
 )
 @pytest.mark.fault("A4")
+@pytest.mark.attempt(12, 14)
 def test_what_is_trusted_cannot_be_changed(box: Sandbox, place: Place, attempt: str) -> None:
     (place.root / "evil").write_text("HACK")
     code, words = inside(box, place, attempt)
@@ -147,6 +148,7 @@ time.sleep(60)
 
 @pytest.mark.fault("A13")
 @pytest.mark.parametrize("how", ["it ends", "it is stopped"])
+@pytest.mark.attempt(47)
 def test_nothing_outlives_the_program(supervisor: Supervisor, box: Sandbox, place: Place, how: str) -> None:
     """Not even a server that was put into a session of its own, twice, and ignores every signal."""
     mark = place.root / "mark"

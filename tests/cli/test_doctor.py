@@ -329,3 +329,10 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
     refused = json.loads(out.splitlines()[-1])["error"]
     assert (found["state"], code) == ("fail", 5)
     assert (found["said"], found["fix"]) == (refused["message"], refused["hint"])
+
+
+def test_a_machine_without_a_filter_of_system_calls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ralphy.cli import programs
+
+    monkeypatch.setattr("ralphy.core.syscall_filter._MACHINES", {})
+    assert programs._unfiltered() == f", without a filter of system calls ({os.uname().machine} has none)"

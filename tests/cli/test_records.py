@@ -105,6 +105,7 @@ def test_as_json_every_line_is_an_object(made: Make) -> None:
 
 
 @pytest.mark.fault("A10")
+@pytest.mark.attempt(56)
 def test_what_a_terminal_would_obey_is_not_sent(made: Make) -> None:
     project, call = made(story("US-001"))
     a_run(project, "20260101T000000-00000001-spec", "so \\u001b]0;owned\\u0007far \\u009b31mred")

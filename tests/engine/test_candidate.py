@@ -91,6 +91,7 @@ def test_known_caches_stay_where_they_are(tmp_path: Path) -> None:
     assert project.set_aside() == []
 
 
+@pytest.mark.attempt(48)
 def test_index_bits_of_the_agents_hide_nothing(tmp_path: Path) -> None:
     hide = ["git", "update-index"]
     bits = [[*hide, "--assume-unchanged", "src/base.py"], [*hide, "--skip-worktree", "check.py"]]
@@ -166,6 +167,7 @@ NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", 
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.attempt(58)
 def test_a_file_of_any_name_is_committed_as_it_is(tmp_path: Path, name: str) -> None:
     project = tried(tmp_path, works(write={name: "X = 1\n"}))
 

@@ -30,6 +30,7 @@ NOT_WORK: dict[str, Act] = {
 
 @pytest.mark.parametrize("what", NOT_WORK)
 @pytest.mark.fault("A1")
+@pytest.mark.attempt(57)
 def test_no_story_passes_by(tmp_path: Path, what: str) -> None:
     project = tried(tmp_path, NOT_WORK[what])
 

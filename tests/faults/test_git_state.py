@@ -113,6 +113,7 @@ def test_plain_git_runs_what_the_canaries_are_made_of(tmp_path: Path, canaries: 
 
 
 @pytest.mark.fault("G13", "S2")
+@pytest.mark.attempt(13)
 def test_programs_that_an_agent_puts_into_gits_configuration_never_run(tmp_path: Path, canaries: Canaries) -> None:
     project = two(tmp_path, hostile(canaries))
     before = (project.repo / ".git" / "config").read_text()
@@ -285,6 +286,7 @@ def test_a_record_that_was_changed_is_not_believed(tmp_path: Path, canaries: Can
 
 
 @pytest.mark.fault("G16")
+@pytest.mark.attempt(13)
 def test_refs_that_an_agent_moved_deleted_or_made_are_put_back_and_kept(tmp_path: Path) -> None:
     project, ended = meddled(
         tmp_path,

@@ -36,6 +36,7 @@ def everything_written(project: Project) -> str:
 
 
 @pytest.mark.fault("S3")
+@pytest.mark.attempt(52)
 def test_a_key_in_the_code_rejects_the_attempt_and_stands_nowhere(tmp_path: Path) -> None:
     project = planted(tmp_path, f'# settings\nKEY = "{KEY}"\n')
 
@@ -85,6 +86,7 @@ NAMES = {
 
 @pytest.mark.fault("S3")
 @pytest.mark.parametrize("where", NAMES)
+@pytest.mark.attempt(53)
 def test_a_key_in_a_name_rejects_the_attempt_and_stands_nowhere(tmp_path: Path, where: str) -> None:
     path, found = NAMES[where]
     project = build(tmp_path, story("US-001"))
@@ -142,6 +144,7 @@ def test_a_key_that_was_there_before_is_not_the_agents(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("S3")
+@pytest.mark.attempt(52)
 def test_the_environments_tokens_reach_no_log_no_commit_and_no_document(tmp_path: Path) -> None:
     token = "Zq9-" + noise(24)
     project = build(tmp_path, story("US-001"), agent={"command": AGENT, "env": ["DEPLOY_TOKEN"]})
@@ -160,6 +163,7 @@ def test_the_environments_tokens_reach_no_log_no_commit_and_no_document(tmp_path
 
 
 @pytest.mark.fault("S3")
+@pytest.mark.attempt(2, 3)
 def test_no_command_that_runs_what_an_agent_wrote_sees_the_users_keys(tmp_path: Path) -> None:
     kept_back = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY", "STRIPE_KEY", "DB_PASSWD", "GH_TOKEN"]
     look = f"sh -c 'env >> {tmp_path}/seen-by-$0' "
@@ -212,6 +216,7 @@ def test_base64_of_a_token_rejects_the_attempt(tmp_path: Path) -> None:
     assert "src/settings.py:1 holds the value of DEPLOY_TOKEN" in ended.text
 
 
+@pytest.mark.attempt(52)
 def test_a_document_with_a_key_goes_back_to_its_agent(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     report = "---\nverdict: pass\nfindings: []\n---\n# Review\n"

@@ -154,6 +154,7 @@ def test_an_agent_that_gets_nowhere_is_stopped_and_the_next_is_told_why(
 
 
 @pytest.mark.fault("P13")
+@pytest.mark.attempt(45)
 def test_a_fork_bomb_is_ended_and_ralphy_lives(tmp_path: Path) -> None:
     project, ended = troubled(tmp_path, {"fork_bomb": 2000}, limits={"max_processes": 300})
     end = first_end(project)
@@ -165,6 +166,7 @@ def test_a_fork_bomb_is_ended_and_ralphy_lives(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("P14")
+@pytest.mark.attempt(45)
 def test_an_agent_that_eats_the_memory_is_ended_and_ralphy_lives(tmp_path: Path) -> None:
     project, _ = troubled(tmp_path, {"eat_mb": 600}, limits={"max_memory_mb": 400})
     end = first_end(project)
@@ -186,6 +188,7 @@ def test_a_fork_bomb_among_the_tests_makes_the_check_red(tmp_path: Path) -> None
     assert "processes at once (limits.max_processes: 200)" in first_end(project)["detail"]
 
 
+@pytest.mark.attempt(46)
 def test_a_disk_that_runs_full_during_a_run_ends_it_and_uses_no_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +204,7 @@ def test_a_disk_that_runs_full_during_a_run_ends_it_and_uses_no_attempt(
 
 
 @pytest.mark.fault("P8")
+@pytest.mark.attempt(47)
 def test_a_process_that_hides_its_mark_and_its_session_ends_with_the_run(tmp_path: Path) -> None:
     hidden = "env -i sh -c 'trap \"\" TERM; echo $$; exec sleep 600' "
     command = ["sh", "-c", f"setsid {hidden} > '{tmp_path}/pid' 2> /dev/null < /dev/null & sleep 0.3"]
