@@ -28,6 +28,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
     "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
     "tasks": ("stories", "The same as story."),
+    "help": ("about", "Show this help, or that of a command."),
+    "version": ("about", "Show the version."),
+    "completion": ("about", "Print what a shell needs to complete commands."),
 }
 
 _HELP = """\

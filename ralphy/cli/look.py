@@ -99,11 +99,10 @@ class _Bare(click.Command):
 @with_options
 def bare(call: Invocation) -> int:
     """All features, or how to begin."""
-    if not sys.stdout.isatty():
-        context = click.get_current_context()
-        if not call.output.as_json and context.parent:
-            sys.stderr.write(f"{context.parent.get_help()}\n\n")
-        raise click.UsageError("no command was given")
+    context = click.get_current_context()
+    if context.parent and not sys.stdout.isatty() and not call.output.as_json:
+        sys.stdout.write(f"{context.parent.get_help()}\n")
+        return ExitCode.DONE
     try:
         if call.features(call.repository()):
             return _status_all(call)

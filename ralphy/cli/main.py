@@ -30,7 +30,8 @@ class LazyGroup(Group):
         if name not in COMMANDS:
             return None
         module = import_module(f"ralphy.cli.{COMMANDS[name][0]}")
-        found: click.Command = getattr(module, name.replace("-", "_"))
+        attribute = name.replace("-", "_")
+        found: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
         return found
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002

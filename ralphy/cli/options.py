@@ -250,7 +250,16 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-feature_argument = click.argument("feature", required=False)
+def _features_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
+    """The names of features that begin so, for a shell; none where that cannot be told."""
+    try:
+        call = Invocation(os.curdir, Output(quiet=True))
+        return [name for found in call.features(call.repository()) if (name := found.feature.name).startswith(word)]
+    except (RalphyError, OSError):
+        return []
+
+
+feature_argument = click.argument("feature", required=False, shell_complete=_features_begun)
 
 
 def named_story(word: str, feature: str | None) -> tuple[str, str | None]:
@@ -272,6 +281,8 @@ class Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         count = leading(args)
         options, rest = args[:count], args[count:]
+        if ctx.resilient_parsing and not rest:  # a shell asks for the commands that there are
+            return super().parse_args(ctx, rest)
         if rest and rest[0].startswith("-"):
             return super().parse_args(ctx, rest)
         return super().parse_args(ctx, [*(rest[:1] or [self.otherwise]), *options, *rest[1:]])
@@ -280,6 +291,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         command = self.get_command(ctx, args[0])
+        if command is None and ctx.resilient_parsing:
+            return None, None, args
         if command is None:
             ctx.fail(f"No such command {args[0]!r}.{_nearest(args[0], self.list_commands(ctx))}")
         return args[0], command, args[1:]

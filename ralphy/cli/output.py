@@ -57,6 +57,16 @@ class Output:
             sys.stdout.write(line.rstrip("\n") + "\n")
             sys.stdout.flush()
 
+    def verbatim(self, text: str) -> None:
+        """A text on stdout whose lines are not to be broken."""
+        sys.stdout.write(_without_secrets(clean(text)))
+        sys.stdout.flush()
+
+    def result(self, text: str) -> None:
+        """A sentence on stdout that ends a run; as JSON the run's events have said it."""
+        if not self.quiet and not self.as_json:
+            _write(sys.stdout, f"{self._printed(text, sys.stdout)}\n")
+
     def event(self, value: Any) -> None:
         """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
         _write(sys.stdout, _json(value) + "\n")
@@ -64,23 +74,24 @@ class Output:
     def say(self, text: str) -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
-            _tell(f"[{time.strftime('%H:%M:%S')}] {self._printed(text, sys.stderr)}\n")
+            stamp = f"[{time.strftime('%H:%M:%S')}] "
+            _tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp))}\n")
 
     def detail(self, text: str) -> None:
         """A line that only -v shows."""
         if self.verbose:
             self.say(Toned(text, FAINT))
 
-    def _printed(self, text: str, stream: TextIO) -> str:
-        """A text as it goes to a stream: harmless, without secrets, in its colour."""
-        harmless = _without_secrets(clean(text))
+    def _printed(self, text: str, stream: TextIO, indent: int = 0) -> str:
+        """A text as it goes to a stream: harmless, without secrets, in its colour, broken between words."""
+        harmless = _wrapped(_without_secrets(clean(text)), stream, indent)
         tone = tone_of(text)
         return painted(harmless, tone) if tone and wants_colour(stream, self.color, os.environ) else harmless
 
     def note(self, text: str) -> None:
         """A line for people without a stamp."""
         if not self.quiet:
-            _tell(f"{clean(text)}\n")
+            _tell(f"{_wrapped(clean(text), sys.stderr)}\n")
 
     def insist(self, text: str) -> None:
         """A line of the log that is said however quiet it is to be."""
@@ -101,7 +112,8 @@ class Output:
             self._json_error(error.exit_code, str(error), error.hint)
         else:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
-            _tell(f"{self._printed(Toned('ralphy:', BAD), sys.stderr)} {clean(str(error))}{hint}\n")
+            said = _wrapped(f"{clean(str(error))}{hint}", sys.stderr, len("ralphy: "))
+            _tell(f"{self._printed(Toned('ralphy:', BAD), sys.stderr)} {said}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:
@@ -139,6 +151,32 @@ def without_secrets(line: bytes) -> bytes:
     from ralphy.core.secret_values import clear_json, without_values
 
     return clear_json(line, lambda text: without_values(text, _secrets()))
+
+
+def _wrapped(text: str, stream: TextIO, indent: int = 0) -> str:
+    """A text with lines no longer than the terminal that the stream is, broken between words; else as it is.
+
+    `indent` is what stands before it on its first line, and in front of each line that is broken off.
+    """
+    if not stream.isatty():
+        return text
+    from shutil import get_terminal_size
+
+    width = get_terminal_size().columns
+    return "\n".join(
+        _broken(line, width, 0 if number else indent, indent) for number, line in enumerate(text.split("\n"))
+    )
+
+
+def _broken(line: str, width: int, before: int, indent: int) -> str:
+    if before + len(line) <= width:
+        return line
+    from textwrap import wrap
+
+    inner = indent or len(line) - len(line.lstrip()) + 2
+    rows = wrap(line, width, initial_indent=" " * before, subsequent_indent=" " * inner, break_long_words=False,
+                break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
+    return "\n".join(rows)[before:]
 
 
 def _json(value: Any) -> str:

@@ -177,9 +177,11 @@ def diff(call: Invocation, story: str, number: int | None) -> int:
 
     repository, attempt = _one(call, story, number)
     patch = difference(repository, attempt)
-    if call.output.as_json or sys.stdout.isatty():
+    if call.output.as_json:
         text = patch.decode("utf-8", "replace")
         call.output.data(text, {"schema": "ralphy/attempt-diff@1", "ok": True, **_row(attempt), "diff": text})
+    elif sys.stdout.isatty():
+        call.output.verbatim(patch.decode("utf-8", "replace"))
     else:
         sys.stdout.buffer.write(patch)
         sys.stdout.buffer.flush()

@@ -216,7 +216,7 @@ class Narrator:
         has_branch = s.tree.is_on_branch or s.tree.has_branch_elsewhere
         log = f"git log --oneline {s.tree.feature_branch}; " if has_branch else ""
         runs = "1 agent run" if self._workspace.session.runs == 1 else f"{self._workspace.session.runs} agent runs"
-        self._output.note(
+        self._output.result(
             f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {runs}, ${cost:.2f}. "
             f"Look: {log}ralphy status {s.feature}"
         )

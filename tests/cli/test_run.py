@@ -89,9 +89,9 @@ def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> N
     project, call = made(*TWO, gates=GATES)
     project.write("PRD.md", "# Log in\n\n- a button\n")
     project.write("SPEC.md", "# Spec\n")
-    assert call("loop")[2].endswith("0 agent runs, $0.00. Look: ralphy status login\n")
+    assert call("loop")[1].endswith("0 agent runs, $0.00. Look: ralphy status login\n")
     project.approve()
-    last = call("loop", "--max-iterations", "1")[2].splitlines()[-1]
+    last = call("loop", "--max-iterations", "1")[1].splitlines()[-1]
     assert last.endswith("Look: git log --oneline ralph/login; ralphy status login")
 
 

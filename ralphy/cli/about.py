@@ -1,0 +1,65 @@
+"""help, version and completion: what Ralphy says of itself, and what a shell may offer."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ralphy import __version__
+from ralphy.cli.options import Invocation, with_options
+from ralphy.core.errors import ExitCode, NotFound
+
+_VARIABLE = "_RALPHY_COMPLETE"
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@with_options
+def help_(call: Invocation, words: tuple[str, ...]) -> int:
+    """Show the help of Ralphy, or of a COMMAND."""
+    context = click.get_current_context().find_root()
+    for word in words:
+        group = context.command
+        found = group.get_command(context, word) if isinstance(group, click.Group) and word else None
+        if found is None:
+            raise NotFound(f"no command {' '.join(words)!r}", hint="ralphy help")
+        context = click.Context(found, info_name=word, parent=context)
+    text = context.get_help()
+    if call.output.as_json:
+        call.output.data("", {"schema": "ralphy/help@1", "ok": True, "text": text})
+    else:
+        sys.stdout.write(f"{text}\n")
+    return ExitCode.DONE
+
+
+@click.command("version")
+@with_options
+def version(call: Invocation) -> int:
+    """Show the version."""
+    call.output.data(f"ralphy {__version__}", {"schema": "ralphy/version@1", "ok": True, "version": __version__})
+    return ExitCode.DONE
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@with_options
+def completion(call: Invocation, shell: str) -> int:
+    """Print what a SHELL needs to complete commands, options and features.
+
+    \b
+    bash: eval "$(ralphy completion bash)"     in ~/.bashrc
+    zsh:  eval "$(ralphy completion zsh)"      in ~/.zshrc
+    fish: ralphy completion fish | source      in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    root = click.get_current_context().find_root()
+    kind = get_completion_class(shell)
+    assert kind is not None  # click has all three
+    text = kind(root.command, {}, "ralphy", _VARIABLE).source()
+    if call.output.as_json:
+        call.output.data("", {"schema": "ralphy/completion@1", "ok": True, "shell": shell, "text": text})
+    else:
+        sys.stdout.write(f"{text}\n")
+    return ExitCode.DONE

@@ -1,0 +1,80 @@
+"""help, version and completion, and where the result of a run goes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ralphy import __version__
+from ralphy.cli.main import main
+from ralphy.cli.output import Output
+from tests.cli.conftest import Make
+from tests.engine.building import ROOT, Project, story
+
+
+def test_the_summary_of_a_loop_is_data_and_goes_to_stdout(made: Make) -> None:
+    _, call = made(story("US-001"))
+    _, out, err = call("loop")
+    assert out.startswith("login: 1 of 1 stories completed, 2 agent runs")
+    assert "stories completed" not in err
+    assert call("loop", "-q")[1] == ""
+
+
+def test_without_a_terminal_the_bare_word_prints_the_help_and_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    said = capfd.readouterr()
+    assert said.out.startswith("Usage: ralphy") and said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [(["help"], "Usage: ralphy [OPTIONS] COMMAND"), (["help", "loop"], "Usage: ralphy loop"),
+     (["help", "story", "add"], "Usage: ralphy story add"), (["version"], f"ralphy {__version__}\n"),
+     (["completion", "bash"], "_ralphy_completion()"), (["completion", "zsh"], "#compdef ralphy"),
+     (["completion", "fish"], "function _ralphy_completion")],
+)  # fmt: skip
+def test_what_ralphy_says_of_itself(words: list[str], begins: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert capfd.readouterr().out.startswith(begins)
+
+
+def test_help_for_a_command_that_does_not_exist_is_not_found(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "stories"]) == 2
+    assert "no command 'stories'" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("ralphy st", ["start", "status", "story"]), ("ralphy story re", ["reset"]), ("ralphy status lo", ["login"]),
+     ("ralphy loop --max-i", ["--max-iterations"]), ("ralphy nonsense x", [])],
+)  # fmt: skip
+def test_a_shell_is_offered_commands_options_and_features(made: Make, line: str, offered: list[str]) -> None:
+    project, _ = made(story("US-001"))
+    assert completed(project, line) == offered
+
+
+def completed(project: Project, line: str) -> list[str]:
+    """What bash is offered at the end of a line."""
+    asked = {"_RALPHY_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = subprocess.run([sys.executable, "-P", "-c", "import sys; sys.argv[0] = 'ralphy'; "
+                           "from ralphy.__main__ import main; main()"],
+                          cwd=project.repo, env={**project.env, **asked, "PYTHONPATH": str(ROOT)},
+                          capture_output=True, encoding="utf-8", check=True)  # fmt: skip
+    assert done.stderr == ""
+    return [row.partition(",")[2] for row in done.stdout.splitlines() if row]
+
+
+def test_a_long_line_is_broken_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = os.openpty()
+    monkeypatch.setenv("COLUMNS", "40")
+    with open(slave, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        Output(color="never").say("verified and committed US-001 after " + "several words " * 5)
+    rows = os.read(master, 4096).decode().splitlines()
+    os.close(master)
+    assert len(rows) > 2 and all(len(row) <= 40 for row in rows)
+    assert all(row.startswith(" " * 11) for row in rows[1:])
+    assert " ".join(" ".join(rows).split()).endswith("several words")
