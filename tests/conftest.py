@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+import hypothesis
 import pytest
+
+# `make fast` shows each property a quarter of its examples; `make test`, and so CI, all of them.
+hypothesis.settings.register_profile("fast", max_examples=25)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
 FOREIGN = ("RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")

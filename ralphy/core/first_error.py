@@ -14,7 +14,7 @@ from typing import NamedTuple
 _MOST_OF_A_LINE = 300
 _AROUND = 14  # lines in which the place of an error is looked for
 _BEFORE, _AFTER = 4, 10  # lines of the output that are shown around it
-_SEEN = 400_000  # characters that are looked at
+_SEEN, _MOST_READ = 400_000, 2000  # characters that are looked at: of all, of a line
 _FILE = r"[\w@~./\\+-][\w@~./\\ +\[\]-]*\.\w+"
 
 
@@ -70,6 +70,10 @@ _TABLE: tuple[_Row, ...] = (
     _Row(_p(r"^(?P<said>.*: (?:No such file or directory|(?:command )?not found|Permission denied))$")),
     _Row(_p(r"^(?P<said>make(?:\[\d+\])?: \*\*\* (?!\[).*)")),
 )  # fmt: skip
+# What is in every line that a row finds: one look at a line that says nothing.
+_TOLD = re.compile(
+    r":\d|\(\d|rror|ERROR|xception|Exit|Interrupt|panic|[Ff]atal|FATAL|\*\*\*|^E |expect\(|not found|No such|denied"
+)
 _WEAK = re.compile(r"(?i)\b(?:error|fatal|exception|fail(?:ed|ure)?|cannot|can't|not ok|panic|abort(?:ed)?)\b")
 _NO_ERROR = re.compile(r"(?i)\b(?:no|0|without) (?:\w+ )?(?:error|fail|exception)|(?:error|fail\w*)s?[ :=]+0\b")
 _NOISE = re.compile(
@@ -114,7 +118,7 @@ def cause_of(output: str) -> list[str]:
 
 def _first(lines: Sequence[str]) -> FirstError | None:
     for at, line in enumerate(lines):
-        for row in _TABLE:
+        for row in _TABLE if _TOLD.search(line) else ():
             found = row.line.match(line)
             if found:
                 said = found.groupdict().get("said") or _next(lines, at)
@@ -151,6 +155,6 @@ def _next(lines: Sequence[str], at: int) -> str:
 
 def _lines(output: str) -> list[str]:
     """The lines; of what a TAP reporter passes on, without its mark."""
-    lines = output[:_SEEN].splitlines()
+    lines = [line[:_MOST_READ] for line in output[:_SEEN].splitlines()]
     is_tap = any(line.startswith("TAP version") for line in lines[:5])
     return [line.removeprefix("# ") if is_tap else line for line in lines]

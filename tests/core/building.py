@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hypothesis import settings
+
 from ralphy.core.history import History
 from ralphy.core.model import (
     Answer,
@@ -25,6 +27,11 @@ from ralphy.core.model import (
 NOW = 1_800_000_000.0
 FEATURE = "login"
 GREEN = Baseline(is_green=True)
+
+
+def examples(number: int) -> int:
+    """How many examples a property is shown: fewer where the profile of the call says so (`make fast`)."""
+    return max(10, number * settings().max_examples // 100)
 
 
 def story(story_id: str = "US-001", **fields: Any) -> Document:

@@ -16,7 +16,7 @@ from ralphy.core.config import Breaker as Rules
 from ralphy.core.config import Config, Limits
 from ralphy.core.decide import decide
 from ralphy.core.errors import ExitCode
-from tests.core.building import NOW, a_run, an_end, done, history, snapshot, story
+from tests.core.building import NOW, a_run, an_end, done, examples, history, snapshot, story
 
 SECOND = story("US-002", priority=2)
 
@@ -40,6 +40,13 @@ def test_three_runs_without_progress_half_open_it_and_one_more_opens_it(runs: in
     breaker = after(*[end()] * runs)
     assert (breaker.state.value, breaker.attempts) == (state, runs)
     assert breaker.trigger == ("no_progress" if state == "OPEN" else "")
+
+
+def test_a_success_leaves_nothing_of_what_was_counted() -> None:
+    red = end(changed="a", error="red", detail="test exit 1", tree="kept", test_only=True)
+
+    assert after(red, end(), end("succeeded", changed="b")) == after() == Breaker()
+    assert (Breaker().attempts, Breaker().idle, Breaker().same_error, Breaker().test_only, Breaker().good) == (0,) * 5
 
 
 def test_a_changed_tree_is_progress() -> None:
@@ -283,4 +290,4 @@ class Circuit(RuleBasedStateMachine):
 
 
 TestCircuit = Circuit.TestCase
-TestCircuit.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestCircuit.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

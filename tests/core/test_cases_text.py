@@ -139,3 +139,16 @@ def test_a_test_of_javascript_may_be_expected_to_fail() -> None:
 @given(st.text(alphabet="{}()try catch if false return;\n\"'`", max_size=200))
 def test_any_braces_come_to_an_end(text: str) -> None:
     assert len(reached(text)) <= len(text)
+
+
+@pytest.mark.parametrize(
+    "inside", ["", "a();", "if (a) { b(); }", "if (a) { if (b) { c(); } } else { d(); }", "x = '}';"]
+)
+def test_what_never_runs_ends_with_its_own_brace(inside: str) -> None:
+    before, after = "it('a', () => {\n  ", "\n  expect(add(1)).toBe(2);\n});\n"
+
+    assert reached(f"{before}if (false) {{ {inside} }}{after}") == f"{before}{after}"
+    assert (
+        reached(f"{before}try {{ {inside} }} catch (e) {{ {inside.replace('expect', '')} }}{after}")
+        == f"{before}{after}"
+    )

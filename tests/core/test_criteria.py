@@ -17,6 +17,7 @@ from ralphy.core.review_brief import stories_for_review
 from ralphy.core.shape import compile_check
 from ralphy.engine.view import tasks_text
 from ralphy.resources import schema
+from tests.core.building import examples
 
 FITS = compile_check(schema("prd"))
 PLAIN = st.text(st.characters(categories=["L", "N"], max_codepoint=0x2FFF), min_size=1, max_size=12)
@@ -71,7 +72,7 @@ def words_of(raw: Any) -> set[str]:
     return {word for value in values if not isinstance(value, bool) for word in str(value).split()}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(FORM.filter(lambda raw: not why_unreadable(raw)), min_size=1, max_size=4))
 def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(listed: list[Any]) -> None:
     story = Prd.of({**prd_with(*listed)}).stories[0]

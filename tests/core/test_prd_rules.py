@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from ralphy.core.prd_rules import Problem, problems, rendered, why_no_branch
+from tests.core.building import examples
 
 
 def story(story_id: str = "US-001", **fields: Any) -> dict[str, Any]:
@@ -171,7 +172,7 @@ ODD_NAMES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=ODD_NAMES)
 @example(name="ralph/login")
 @example(name="a/HEAD")

@@ -255,6 +255,16 @@ def test_a_fingerprint_is_that_of_the_value_alone() -> None:
     here, there = (next(find(text.encode())) for text in (f"a {secret}", f"\n\nb='{secret}'"))
 
     assert here.mark == there.mark == mark_of(secret.encode())
+    assert re.fullmatch(r"[0-9a-f]{16}", here.mark)
+
+
+def test_two_secrets_have_two_fingerprints_and_one_that_comes_twice_is_found_once() -> None:
+    stripe, slack = PLANTED["a Stripe key"], PLANTED["a Slack token"]
+
+    found = list(find(f"{stripe}\n{slack}\n{stripe}\n".encode()))
+
+    assert [(one.kind, one.line) for one in found] == [("a Stripe key", 1), ("a Slack token", 2)]
+    assert len({one.mark for one in found}) == 2
 
 
 def test_a_megabyte_is_looked_through_in_no_time() -> None:

@@ -12,6 +12,7 @@ from referencing import Registry, Resource
 
 from ralphy.core.shape import compile_check
 from ralphy.resources import schema
+from tests.core.building import examples
 
 PRD = schema("prd")
 PRD_FITS = compile_check(PRD)
@@ -108,7 +109,7 @@ DOCUMENTS = maybe(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(DOCUMENTS)
 @example({"userStories": []})
 @example({"userStories": [{"id": "a", "title": "a", "priority": 1.0, "passes": True, "status": "completed"}]})
@@ -165,7 +166,7 @@ SMALL = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(SCHEMAS, st.lists(SMALL, min_size=1, max_size=5))
 def test_every_keyword_means_what_jsonschema_means_by_it(any_schema: Any, values: list[Any]) -> None:
     fits = compile_check({"allOf": [any_schema]})

@@ -44,7 +44,7 @@ def test_a_key_in_the_code_rejects_the_attempt_and_stands_nowhere(tmp_path: Path
 
     assert ended.runs[:2] == ["US-001", "US-001"]
     assert project.landed() == ["login/US-001"]
-    said = next(line for line in ended.said if "does not count" in line)
+    said = next(line for line in ended.said if "attempt 1 rejected" in line)
     assert "src/settings.py:2 holds an Anthropic key (sk-a…" in said
     assert KEY not in ended.text
     assert KEY not in everything_written(project)
