@@ -35,6 +35,8 @@ def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, st
     decision = decide(snapshot, w.config)
     if not found or not found.at or isinstance(decision, d.Done):
         return snapshot, decision, decision.reason
+    if place := w.worked_on_in:
+        return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
     return snapshot, decision, f"{decision.reason} (on {found.branch}: git switch {found.branch})"
 
 

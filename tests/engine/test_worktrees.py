@@ -9,6 +9,8 @@ import pytest
 
 from ralphy.adapters.lock import Lock
 from ralphy.core.errors import Conflict, ExitCode
+from ralphy.engine.features import features_of
+from ralphy.engine.status import decided
 from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story
 from tests.engine.driver import KILLED
 
@@ -38,6 +40,23 @@ def test_a_live_run_of_another_checkout_is_not_recovered(tmp_path: Path) -> None
             other.loop()
     assert project.journal("end") == []
     assert (project.repo / "src" / "us_001.py").exists()
+
+
+def test_a_live_run_of_a_worktree_is_shown_from_main(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_iterations": 1})
+    project.git("branch", project.branch)
+    other = Project(tmp_path / "beside", project.path, project.scenario, project.env)
+    project.git("worktree", "add", "--quiet", str(other.repo), project.branch)
+    other.plan(story("US-001"))
+    other.git("add", "--all")
+    other.git("commit", "--quiet", "-m", "chore(login): start")
+    with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "worktree-beside" / "lock", "loop"):
+        with open_feature(other.repo, other.path, other.env) as w:
+            w.record("run", step="story", story="US-001", attempt=1, run="r-1", green=other.git("rev-parse", "HEAD"),
+                     branch=other.branch, checkout="worktree-beside")  # fmt: skip
+        with open_feature(project.repo, project.path, project.env) as w:
+            (found,) = features_of(w.checkout, w.config)
+            assert decided(w, found)[2] == "login is being worked on in worktree-beside"
 
 
 def half_done(project: Project) -> None:
