@@ -7,6 +7,7 @@ The protocol is small: a request goes out, events come in, a result ends it. The
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -129,8 +130,18 @@ class Activity:
 
 
 class Agent(Protocol):
-    """A program that does one piece of work in a folder."""
+    """A program that does one piece of work in a folder; `ralphy.adapters.agents` makes the one of a preset."""
 
-    def run(self, request: AgentRequest, prompt: str, on_activity: Callable[[Activity], None]) -> AgentResult:
-        """Run to the end, the deadline or a stop; never raises for trouble with the work."""
+    def prepared(
+        self,
+        request: AgentRequest,
+        on_activity: Callable[[Activity], None],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> AbstractContextManager[Callable[[str], AgentResult]]:
+        """Get everything ready; gives what runs the agent, once, with a prompt, to its end, its deadline or a stop.
+
+        Until that is called nothing of the agent runs: the run is noted in between. `meanwhile` is called when the
+        agent has been started. Trouble with the work is an outcome; EnvironmentProblem is raised for trouble with
+        the machine.
+        """
         ...

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ralphy.adapters.agents import Setting, agent
 from ralphy.adapters.bounds import Room
-from ralphy.adapters.claude import Claude
 from ralphy.adapters.files import private_folder, read_regular
 from ralphy.adapters.outbox import Outbox
 from ralphy.adapters.tree_walk import remove
-from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.core.agent import Activity, Agent, AgentRequest, AgentResult, Outcome
 from ralphy.core.decision import RunAgent
 from ralphy.core.model import Snapshot
 from ralphy.core.report import Claim, read
@@ -158,10 +158,10 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
             w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
 
 
-def _agent(w: Workspace, request: AgentRequest) -> Claude:
+def _agent(w: Workspace, request: AgentRequest) -> Agent:
     """The agent's program in its walls, with its bounds."""
-    return Claude(agent_command(w), w.supervisor, startup_s=w.config.timeouts.startup,
-                  thresholds=_thresholds(w, request), room=_room(w), sandbox=walls(w).agent)  # fmt: skip
+    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), walls(w).agent)
+    return agent(w.config.agent.preset, agent_command(w), setting)
 
 
 def _warm(w: Workspace) -> None:
