@@ -39,6 +39,7 @@ class Supervisor:
 
     def __init__(self) -> None:
         self._link: Link | None = None
+        self._becomes: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -59,11 +60,13 @@ class Supervisor:
         """What the supervisor process turns into if this one dies while a program runs, once nothing of that lives."""
         self.warm()
         assert self._link
-        self._link.send({"do": "become", "argv": argv})
+        if argv != self._becomes:  # what it was told last still holds
+            self._becomes = argv
+            self._link.send({"do": "become", "argv": argv})
 
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""
-        link, self._link = self._link, None
+        link, self._link, self._becomes = self._link, None, []
         if link:
             link.drop()
 

@@ -53,9 +53,13 @@ def _quoted(path: str) -> str:
 
 
 class RefMover:
-    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything."""
+    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything.
+
+    `moves` counts them: what was read of the refs before is true as long as it stays.
+    """
 
     def __init__(self, repository: Repository) -> None:
+        self.moves = 0
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -73,6 +77,7 @@ class RefMover:
         EnvironmentProblem for all else; nothing has moved then.
         """
         zero = self._repository.null_oid
+        self.moves += 1
         moves = list(updates)
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
         why = self._why_refused(rows, meanwhile)

@@ -50,6 +50,7 @@ class Checkout:
     git_record: str = ""
     git_seen: tuple[object, ...] = ()
     git_word: str = ""
+    refs_known_at: int = -1
     hooks: Path | None = None
     included: tuple[tuple[object, ...], tuple[str, ...]] | None = None
     index_at: str = ""

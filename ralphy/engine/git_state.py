@@ -65,7 +65,9 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     closed = [f"{r.common_dir}/hooks", *folders, *closed]
     files.take([*own, *_included(w, own, personal), *hooks, *inner, *settings], personal, closed)
     _agree_with_others(w, files)
-    state = GitState(files, w.checkout.all_refs.read(), _stash(r), _head_text(r), _packs(r))
+    is_fresh = bool(w.history.open_run) and w.checkout.refs_known_at == w.checkout.refs.moves
+    found = w.checkout.all_refs.found if is_fresh else w.checkout.all_refs.read()
+    state = GitState(files, found, _stash(r), _head_text(r), _packs(r))
     moving = judged_with_the_run(w, branch)
     refs = {ref: oid for ref, oid in state.refs.items() if ref not in moving}
     seen = (files.kept, files.mine, files.folders, refs, state.stash, state.head)
@@ -213,6 +215,7 @@ def put_back(w: Workspace, state: GitState, judged: Collection[str] | None = Non
     spared = {head_of_checkout(w.repository, folder.name) for folder in busy}
     spared |= open_branches(w) if judged is None else set(judged)
     changed = put_refs_back(w, state.refs, state.stash, spared, others_at_work=bool(busy))
+    w.checkout.refs_known_at = -1 if changed.back else w.checkout.refs.moves
     (w.repository.checkout_dir / OPEN).unlink(missing_ok=True)
     return changed
 

@@ -176,3 +176,27 @@ def test_what_a_check_leaves_where_git_ignores_it_does_not_steer_a_persons_comma
     assert "GNUmakefile" in project.set_aside()
     assert "the checks left GNUmakefile behind" in ended.text
     assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.attempt(51)
+@pytest.mark.xfail(strict=True, reason="lanes: the checkout's own remotes are there for an agent that sets out to push")
+def test_an_agent_that_takes_its_settings_away_cannot_push(tmp_path: Path) -> None:
+    project = with_check(tmp_path, "")
+    push = "env -u GIT_CONFIG_COUNT git push -q origin HEAD:main"
+    project.play(stories={"US-001": [works(run=[["sh", "-c", f"git commit -q --allow-empty -m x; {push}"]])]})
+
+    project.loop()
+
+    assert project.git("ls-remote", "origin", "refs/heads/main").split()[0] == project.git("rev-parse", "main")
+
+
+@pytest.mark.attempt(32)
+@pytest.mark.xfail(strict=True, reason="lanes: agents and checks write to the repository's own object database")
+def test_a_check_cannot_delete_objects(tmp_path: Path) -> None:
+    project = with_check(
+        tmp_path, "oid=$(git rev-parse main:check.py); rm -f .git/objects/$(echo $oid | sed 's#^..#&/#')"
+    )
+
+    project.loop()
+
+    assert project.git("cat-file", "-t", "main:check.py") == "blob"
