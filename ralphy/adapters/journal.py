@@ -80,10 +80,11 @@ class Journal:
 
     def catch_up(self, history: History) -> None:
         """Fold in what was appended since the last call, by whomever."""
-        for entry in self._new_lines():
+        for entry in self.entries():
             history.add(entry)
 
-    def _new_lines(self) -> Iterator[Mapping[str, Any]]:
+    def entries(self) -> Iterator[Mapping[str, Any]]:
+        """What was appended since the last call, by whomever."""
         data = self._new_bytes()
         end = data.rfind(b"\n") + 1
         self._read += end

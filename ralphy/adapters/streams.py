@@ -40,15 +40,12 @@ class Run:
         stamp, number, step, story = [*folder.name.split("-", 3), "", "", ""][:4]
         return cls(folder, f"{stamp}-{number}", step, story)
 
-    def line(self, kind: str, text: str, raw: bytes = b"") -> Line:
+    def line(self, kind: str, text: str, raw: bytes = b"", **facts: Any) -> Line:
+        """A line of this run; `facts` are further fields of its JSON."""
         value = {"schema": "ralphy/log@1", "run": self.run, "step": self.step, "story": self.story or None,
-                 "kind": kind, "text": text}  # fmt: skip
+                 "kind": kind, "text": text, **facts}  # fmt: skip
         shown = f"  {kind:<9} {text}" if kind != "run" else text
         return Line(shown, value, raw)
-
-    @property
-    def title(self) -> Line:
-        return self.line("run", f"==> {self.story or self.step}, run {self.run} <==")
 
 
 def runs(feature: Feature) -> list[Run]:
@@ -74,9 +71,7 @@ class Reader:
     _offsets: dict[str, int] = field(default_factory=dict)
 
     def new(self) -> Iterator[Line]:
-        """What came since the last call; the first call begins with the run's title."""
-        if not self._offsets:
-            yield self.run.title
+        """What came since the last call."""
         for data in self._read("stream.ndjson"):
             for raw in self.events.feed(data):
                 yield self._line(raw)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.adapters.streams import Line, Reader, Run, runs
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
+from ralphy.cli.run_lines import RunLines
 from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -38,15 +40,25 @@ def logs(
     repository, folder, story_id = _addressed(call, story, feature)
     emit = _emit_raw if raw else _emitter(call, f"{repository.root}/")
     is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
+    told = RunLines(repository)
     if follow:
-        _follow(folder, story_id, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
+        _follow(folder, story_id, told, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
     found = _chosen(runs(folder), story_id)
     if not found:
         of = f"{folder.name}/{story_id}" if story_id else folder.name
         raise NotFound(f"no run of {of} is kept", hint=f"ralphy why {folder.name}")
-    lines = (line for run in found for line in Reader(run).rest())
+    told.read_on()
+    lines = (line for run in found for line in _whole(run, told))
     _emit_all(_last(filter(is_shown, lines), tail), emit)
     return ExitCode.DONE
+
+
+def _whole(run: Run, told: RunLines) -> Iterator[Line]:
+    """A run from its title to its end."""
+    yield told.title(run)
+    yield from Reader(run).rest()
+    if ending := told.ending(run):
+        yield ending
 
 
 def _chosen(found: Sequence[Run], story: str) -> Sequence[Run]:
@@ -80,19 +92,43 @@ def _emit_all(lines: Iterable[Line], emit: Callable[[Line], None]) -> None:
         emit(line)
 
 
-def _follow(feature: Feature, story: str, show: Callable[[Iterable[Line]], None], tail: int | None) -> None:
+@dataclass(slots=True)
+class _Followed:
+    """A run whose lines are shown as they come: its title first, how it ended last, each once."""
+
+    reader: Reader
+    told: RunLines
+    has_begun: bool = False
+    has_ended: bool = False
+
+    def new(self) -> Iterator[Line]:
+        if not self.has_begun:
+            self.has_begun = True
+            yield self.told.title(self.reader.run)
+        yield from self.reader.new()
+        ending = None if self.has_ended else self.told.ending(self.reader.run)
+        if ending:
+            self.has_ended = True
+            yield ending
+
+
+def _follow(
+    feature: Feature, story: str, told: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
+) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
     from ralphy.engine.wakeups import RESYNC_S, Wakeups
 
     with Wakeups([feature.folder]) as wakeups:
         found = runs(feature)
         seen = {run.folder for run in found}
-        readers = [Reader(run) for run in _chosen(found, story)]
+        told.read_on()
+        readers = [_Followed(Reader(run), told) for run in _chosen(found, story)]
         show(_last((line for reader in readers for line in reader.new()), tail))
         while True:
             new = [run for run in runs(feature) if run.folder not in seen]
             seen.update(run.folder for run in new)
-            readers = [*readers[-1:], *(Reader(run) for run in new if not story or run.story == story)]
+            told.read_on()
+            readers = [*readers[-1:], *(_Followed(Reader(run), told) for run in new if story in ("", run.story))]
             show(line for reader in readers for line in reader.new())
             wakeups.wait(RESYNC_S)
 

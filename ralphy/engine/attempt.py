@@ -239,6 +239,7 @@ def _end(a: Attempt) -> dict[str, Any]:
     seconds = a.ran.result.duration_s + sum(check.seconds for check in a.verdict.checks)
     line = end_line(a.ran.run, a.ran.result, a.verdict.outcome, seconds=round(seconds, 3),
                     detail=_short(a.verdict.failure, 300))  # fmt: skip
+    line["checks"] = [checked(check) for check in a.verdict.checks] or None
     if a.ran.result.outcome is not a.verdict.outcome:
         line["agent"] = a.ran.result.outcome.value
     return line if a.was_cut_off else {**line, **_for_the_breaker(a)}
