@@ -77,18 +77,29 @@ def set_ignored_aside(w: Workspace, found: set[str], green: str) -> tuple[str, .
 
 
 def _beside_old(w: Workspace, path: str, before: frozenset[str]) -> list[str]:
-    """An ignored path; of a folder that holds something that was there before the run, the files beside that.
+    """An ignored path; of a folder that holds something that was there before the run, what lies beside that.
 
     Git names a folder as a whole once a rule matches it: one old cache in it would hide every new file.
     """
     if not path.endswith("/") or not any(old.startswith(path) for old in before):
         return [path]
-    found = []
-    for folder, folders, files in os.walk(w.repository.root / path):
-        at = os.path.relpath(folder, w.repository.root)
-        folders[:] = [name for name in folders if f"{at}/{name}/" not in before and not _is_cache(name)]
-        found += [f"{at}/{name}" for name in files if f"{at}/{name}" not in before]
+    found, folders = [], [path]  # as deep as what is old lies: whatever is new goes as a whole
+    for folder in folders:
+        for entry in _entries(w.repository.root / folder):
+            inner = f"{folder}{entry.name}" + ("/" if entry.is_dir(follow_symlinks=False) else "")
+            if inner.endswith("/") and any(old.startswith(inner) and old != inner for old in before):
+                folders.append(inner)
+            elif inner not in before:
+                found.append(inner)
     return found
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What stands in a folder; nothing if it cannot be read, or is none any more."""
+    try:
+        return list(os.scandir(folder))
+    except OSError:
+        return []
 
 
 def _holds_old(w: Workspace, path: str, before: frozenset[str], green: str) -> bool:
