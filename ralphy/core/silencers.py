@@ -62,6 +62,13 @@ def is_silencing(node: ast.stmt) -> bool:
     return said is not None and last_name(said) in _CALLS - {"importorskip"}
 
 
+def skips_others(tree: ast.Module | None) -> frozenset[str]:
+    """What in a conftest skips tests of other files, or has them expected to fail: in its hooks and fixtures."""
+    nodes = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Call)]
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    return frozenset(_said(n) for n in nodes if id(n) not in called and last_name(n) in (MARKS | _CALLS))
+
+
 def _mark_in(mark: ast.expr) -> ast.expr | None:
     """The mark itself; `pytest.param(…, marks=…)` is about one case, and none."""
     return mark if last_name(mark) in MARKS else None

@@ -9,11 +9,12 @@ from ralphy.adapters.objects import Entry
 from ralphy.core.asserting import FUNCTION, assertions
 from ralphy.core.cases import Case, functions_of, is_named_test, parsed, python_cases
 from ralphy.core.cases_text import has_tests_beside_code, text_cases
-from ralphy.core.findings import Finding
+from ralphy.core.findings import Finding, Kind
 from ralphy.core.homes import Sources
 from ralphy.core.listing import Listing
 from ralphy.core.reach import MAKEFILES
 from ralphy.core.runs import Key
+from ralphy.core.silencers import skips_others
 from ralphy.core.substance import is_test
 from ralphy.core.surroundings import PYTEST_CONFIGS, Surroundings, is_pytest_config, matters, weaker
 from ralphy.engine.candidate import Candidate
@@ -82,8 +83,17 @@ def surroundings_of(w: Workspace, candidate: Candidate, *, is_listed: bool) -> I
     commands = [argv(check) for check in w.checks]
     around = Surroundings(commands, known, is_listed, lambda path: _script(w, candidate, path), moved)
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        if path.rpartition("/")[2] == "conftest.py":
+            yield from _skips_others(w, path, was, now)
         if matters(path, around):
             yield from weaker(shown(path), _text(w, was), _text(w, now), around)
+
+
+def _skips_others(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Iterator[Finding]:
+    """A conftest that skips tests in a new way: one that was skipped before may never run because of it."""
+    before, after = (skips_others(parsed(_data(w, entry) or b"")) for entry in (was, now))
+    if after - before:
+        yield Finding(Kind.EDITED, f"{shown(path)} skips tests now, or expects them to fail")
 
 
 def _script(w: Workspace, candidate: Candidate, path: str) -> str | None:

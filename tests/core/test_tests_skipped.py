@@ -15,6 +15,7 @@ from ralphy.core.cases_text import text_cases
 from ralphy.core.findings import Kind
 from ralphy.core.homes import Sources
 from ralphy.core.listing import Listing
+from ralphy.core.silencers import skips_others
 from ralphy.core.tests_kept import compare
 
 Files = Mapping[str, str]
@@ -226,6 +227,24 @@ HONEST: dict[str, Change] = {
 @pytest.mark.parametrize("release", HONEST)
 def test_a_test_that_did_not_run_is_not_missed_when(release: str) -> None:
     assert HONEST[release].findings() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "skips"),
+    [
+        (
+            "def pytest_collection_modifyitems(items):\n    items[0].add_marker(pytest.mark.skip(reason='later'))\n",
+            True,
+        ),
+        ("@pytest.fixture(autouse=True)\ndef later(request):\n    pytest.skip('later')\n", True),
+        ("def pytest_runtest_setup(item):\n    item.add_marker(pytest.mark.xfail)\n", True),
+        ("@pytest.fixture\ndef one():\n    return 1\n", False),
+        ("def pytest_collection_modifyitems(items):\n    items[0].add_marker('unit')\n", False),
+        ("def", False),
+    ],
+)
+def test_a_conftest_may_skip_tests_of_other_files(text: str, skips: bool) -> None:
+    assert bool(skips_others(parsed(text.encode()))) is skips
 
 
 def test_both_versions_of_a_skipped_test_are_shown() -> None:

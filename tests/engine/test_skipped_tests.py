@@ -109,6 +109,15 @@ def test_a_skipped_test_that_expects_something_else_is_flagged_with_both_version
     assert "it said: words.count('a b') == 2; it says: words.count('a b') == 3" in said
 
 
+def test_a_conftest_that_keeps_a_woken_test_silent_is_flagged(tmp_path: Path) -> None:
+    hook = "import pytest\n\n\ndef pytest_runtest_setup(item):\n    'words' in item.nodeid and pytest.skip('later')\n"
+
+    project = played(tmp_path, IMPORTED, {"write": {"words.py": CHARACTERS, "tests/conftest.py": hook}})
+
+    warnings = project.story("US-001")["evidence"]["warnings"]
+    assert [said for said in warnings if "tests/conftest.py skips tests now" in said]
+
+
 UNITTEST = (
     "import unittest\n\nimport base\n\n\nclass TestBase(unittest.TestCase):\n    def test_one(self):\n"
     "        self.assertEqual(base.one(), 1)\n\n    @unittest.skip('later')\n    def test_two(self):\n"
