@@ -70,12 +70,9 @@ class Place:
     @property
     def kept(self) -> tuple[Path, ...]:
         """What agents and checks may not write below the root, and may not make if it is not there."""
-        above = self.features.is_relative_to(self.root) and self.features != self.root
-        folders = (self.features, self.feature) if above else (self.feature,)
-        own = [path for path in folders if path not in (self.root, *self.root.parents)]
-        own = own[:1] if len(own) > 1 and own[1].is_relative_to(own[0]) else own
-        inside = [path for path in own if path.is_relative_to(self.root)]
-        return (*(self.root / name for name in CONTROL), *inside)
+        inside = [path for path in (self.features, self.feature) if self.root in path.parents]
+        own = dict.fromkeys(path for path in inside if not any(other in path.parents for other in inside))
+        return (*(self.root / name for name in CONTROL), *own)
 
 
 @dataclass(frozen=True, slots=True)

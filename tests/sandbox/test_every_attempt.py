@@ -14,7 +14,7 @@ DOCUMENTED = {
     54: ("verification.md", "in hexadecimal, broken into lines or compressed they are not"),
 }
 # Waited for: a test of their own is being written.
-AWAITED = {19, 20, 23}
+AWAITED = {19, 20}
 
 
 def marked() -> dict[int, list[str]]:
