@@ -73,6 +73,13 @@ INSIDE = "def test_count():\n    words = pytest.importorskip('toy.words')\n    a
 CLASS = "import unittest\n\n\n@unittest.skip('later')\nclass TestWords(unittest.TestCase):\n" \
         "    def test_count(self):\n        self.assertEqual(words.count('a b'), 2)\n"  # fmt: skip
 IN_CLASS = {f"{WORDS}::TestWords::test_count": "skipped"}
+SET_UP = CLASS.replace("@unittest.skip('later')\n", "").replace(
+    "    def test_count",
+    "    def setUp(self):\n        if words is None:\n            self.skipTest('')\n\n    def test_count",
+)
+RAISES = (
+    f"try:\n    import toy.words as words\nexcept ImportError:\n    raise SkipTest from None\n\n\n{COUNT}\n\n{SIZE}"
+)
 NODE = "test.js"
 NODE_SKIP = "test('adds', () => {\n  assert.equal(add(1, 1), 2);\n});\ntest.skip('subtracts', () => {\n" \
             "  assert.equal(sub(3, 1), 2);\n});\n"  # fmt: skip
@@ -136,6 +143,11 @@ CHEATS: dict[str, tuple[Change, Kind]] = {
                marked(f"{SKIP}\n@pytest.mark.parametrize('n', [1])"),
                {f"{WORDS}::test_count[1]": "skipped", f"{WORDS}::test_count[2]": "skipped"},
                {f"{WORDS}::test_count[1]": "skipped"}), Kind.REMOVED),
+    "a set-up skips its class in another way": (
+        Change(SET_UP, SET_UP.replace("words is None", "True"), IN_CLASS, IN_CLASS), Kind.SKIPPED),
+    "a module that raises asks for another import": (
+        Change(RAISES, RAISES.replace("toy.words", "toy.wordz"), WHOLE, WHOLE), Kind.SKIPPED),
+    "a module that raises loses a test": (Change(RAISES, RAISES.replace(COUNT, ""), WHOLE, WHOLE), Kind.REMOVED),
     "a skipped class of unittest is deleted": (Change(CLASS, "", IN_CLASS, {}), Kind.REMOVED),
     "a skipped class of unittest is emptied": (
         Change(CLASS, CLASS.replace("self.assertEqual(words.count('a b'), 2)", "pass"), IN_CLASS, IN_CLASS),
