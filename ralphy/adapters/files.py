@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralphy.adapters.disk import refusal
+from ralphy.adapters.safe_read import open_regular
 from ralphy.core.errors import EnvironmentProblem
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
@@ -136,7 +137,7 @@ def names_in(folder: Path) -> list[str]:
 def last_bytes(path: Path, most: int) -> bytes:
     """The end of a file; nothing if it cannot be read."""
     try:
-        with path.open("rb") as source:
+        with open_regular(path) as source:
             source.seek(max(0, source.seek(0, os.SEEK_END) - most))
             return source.read()
     except OSError:

@@ -21,6 +21,7 @@ from ralphy.adapters.disk import as_problem, problem_said, refusal
 from ralphy.adapters.files import read_regular
 from ralphy.adapters.git_mend import mend_dead
 from ralphy.adapters.ref_files import SYMBOLIC, followed, is_oid, ref_text
+from ralphy.adapters.safe_read import read_safely
 from ralphy.core.errors import EnvironmentProblem, NotFound
 
 SAFE = (
@@ -256,7 +257,7 @@ def _drop_orphan(lock: Path, content: str) -> None:
 def install_index(repository: Repository, index: Path) -> bool:
     """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
     lock = repository.git_dir / "index.lock"
-    data = index.read_bytes()
+    data = read_safely(index, 1 << 40)
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git_config import steering
+from ralphy.adapters.safe_read import read_safely
 from ralphy.adapters.tree_walk import remove
 
 RECORD, OPEN = "git-state.json", "git-state-open"
@@ -254,7 +255,7 @@ def read_record(folder: Path, is_trusted: Callable[[str], bool]) -> dict[str, An
     try:
         if not (folder / OPEN).exists():
             return None
-        data = (folder / RECORD).read_bytes()
+        data = read_safely(folder / RECORD, 1 << 40)
         found = json.loads(data) if is_trusted(digest_of(data)) else None
     except (OSError, ValueError):
         return None

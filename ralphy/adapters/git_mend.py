@@ -11,6 +11,7 @@ from pathlib import Path
 from ralphy.adapters.files import fitting, is_odd, last_bytes, read_text, replace_file
 from ralphy.adapters.git_files import OPEN, GitFiles, read_kept, read_record
 from ralphy.adapters.ref_files import can_be_head, is_oid, is_packed_sound, ref_text
+from ralphy.adapters.safe_read import read_safely
 from ralphy.adapters.tree_walk import remove, walk
 
 
@@ -115,10 +116,10 @@ def git_dirs(start: Path) -> tuple[Path, Path] | None:
         if at.is_dir():
             return at, at
         if at.is_file():
-            named = at.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+            named = os.fsdecode(read_safely(at)).removeprefix("gitdir:").strip()
             git_dir = (folder / named).resolve()
             try:
-                common = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
+                common = os.fsdecode(read_safely(git_dir / "commondir")).strip()
             except OSError:
                 return git_dir, git_dir
             return git_dir, (git_dir / common).resolve()

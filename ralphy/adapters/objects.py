@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ralphy.adapters.disk import refusal
 from ralphy.adapters.git import SAFE, Repository
 from ralphy.adapters.loose import Batch
+from ralphy.adapters.safe_read import read_safely
 from ralphy.core.errors import EnvironmentProblem
 
 TREE = "40000"
@@ -234,8 +235,7 @@ class Objects:
     def _has(self, path: str, framed: bytes) -> bool:
         """Is this object there, as a loose file? Somebody may have put another one in its place."""
         try:
-            with open(path, "rb") as file:
-                return zlib.decompress(file.read()) == framed
+            return zlib.decompress(read_safely(path, 1 << 40)) == framed
         except (OSError, zlib.error):
             return False
 

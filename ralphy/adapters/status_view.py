@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 
+from ralphy.adapters.safe_read import read_safely
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -53,8 +55,7 @@ class Place:
 
     def _branch_file(self) -> str:
         try:
-            with open(os.path.join(self.git_dir, "HEAD")) as head:
-                ref = head.read().strip()
+            ref = os.fsdecode(read_safely(os.path.join(self.git_dir, "HEAD"))).strip()
         except OSError:
             return self.git_dir
         return os.path.join(self.common_dir, ref[5:]) if ref.startswith("ref: ") else self.git_dir
@@ -68,8 +69,7 @@ def find_root(start: str) -> tuple[str, str] | None:
         if os.path.isdir(dot_git):
             return here, dot_git
         if os.path.isfile(dot_git):
-            with open(dot_git) as link:
-                target = link.read().strip().removeprefix("gitdir: ")
+            target = os.fsdecode(read_safely(dot_git)).strip().removeprefix("gitdir: ")
             return here, os.path.normpath(os.path.join(here, target))
         parent = os.path.dirname(here)
         if parent == here:
@@ -79,10 +79,10 @@ def find_root(start: str) -> tuple[str, str] | None:
 
 def _common(git_dir: str) -> str:
     try:
-        with open(os.path.join(git_dir, "commondir")) as link:
-            return os.path.normpath(os.path.join(git_dir, link.read().strip()))
+        common = os.fsdecode(read_safely(os.path.join(git_dir, "commondir"))).strip()
     except OSError:
         return git_dir
+    return os.path.normpath(os.path.join(git_dir, common))
 
 
 def _stat(path: str) -> list[Any]:
@@ -96,8 +96,7 @@ def _stat(path: str) -> list[Any]:
 def load(place: Place) -> dict[str, Any] | None:
     """The view, if it is still true; else None."""
     try:
-        with open(place.view) as source:
-            kept = json.load(source)
+        kept = json.loads(read_safely(place.view))
     except (OSError, ValueError):
         return None
     if not isinstance(kept, dict) or kept.get("seen") != place.seen():

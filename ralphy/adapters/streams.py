@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.adapters.feature import Feature
+from ralphy.adapters.safe_read import open_regular
 from ralphy.core.agent import Activity
 from ralphy.core.stream import Lines, Transcript, parse
 
@@ -90,7 +91,7 @@ class Reader:
     def _read(self, name: str) -> Iterator[bytes]:
         offset = self._offsets.setdefault(name, 0)
         try:
-            with (self.run.folder / name).open("rb") as source:
+            with open_regular(self.run.folder / name) as source:
                 source.seek(offset)
                 while data := source.read(_READ_BYTES):
                     self._offsets[name] += len(data)

@@ -17,9 +17,10 @@ def audit(call: Invocation) -> int:
     in or moved breaks it. That its end was cut off, or that all of it was made anew, a chain cannot tell.
     """
     from ralphy.adapters.chain import verify
+    from ralphy.adapters.safe_read import read_safely
 
     path = call.repository().state_dir / "journal.jsonl"
-    data = path.read_bytes() if path.exists() else b""
+    data = read_safely(path, 1 << 40) if path.exists() else b""
     found = verify(data)
     value = {
         "schema": "ralphy/audit@1", "ok": not found.broken, "journal": str(path), "lines": found.links,

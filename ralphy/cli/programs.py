@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.adapters.programs import BWRAP, GIT, find, lies_in
+from ralphy.adapters.safe_read import read_safely
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
 from ralphy.core.errors import RalphyError
 
@@ -85,8 +86,7 @@ def _own_command(env: Mapping[str, str]) -> Finding:
         return warn("ralphy", "ralphy is not on PATH: `make loop` will not find it", fix)
     if (scripts / "ralphy").exists() and Path(first).samefile(scripts / "ralphy"):
         return ok("ralphy", first)
-    with Path(first).open("rb") as file:
-        is_ours = b"ralphy.__main__" in file.read(4096)
+    is_ours = b"ralphy.__main__" in read_safely(first, 4096)
     what = "another installation of Ralphy" if is_ours else "another tool called `ralphy`"
     return warn("ralphy", f"{what} is first on PATH: {first}", fix)
 

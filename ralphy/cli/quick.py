@@ -15,6 +15,7 @@ import sys
 import time
 
 from ralphy.adapters import programs, status_view
+from ralphy.adapters.safe_read import read_safely
 from ralphy.cli.colour import OF_STATUS, painted, wants_colour
 from ralphy.cli.commands import help_text
 from ralphy.cli.plain import clean, utf8
@@ -186,12 +187,8 @@ def _has_filters(root: str) -> bool:
     xdg = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     files = [os.path.join(root, ".git", "config"), os.path.join(home, ".gitconfig"), os.path.join(xdg, "git", "config"),
              os.environ.get("GIT_CONFIG_GLOBAL", "")]  # fmt: skip
-    for path in files:
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                if _FILTER.search(file.read()):
-                    return True
-    return False
+    there = filter(os.path.isfile, files)
+    return any(_FILTER.search(read_safely(path).decode("utf-8", "replace")) for path in there)
 
 
 def _stamp(path: str) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.adapters.safe_read import read_safely
 from ralphy.adapters.tree_walk import remove
 from ralphy.core.config import Check
 from ralphy.engine.candidate import Candidate, write_candidate
@@ -46,7 +47,7 @@ def hook_digest(w: Workspace) -> str:
     """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
     hook = hook_of(w)
     try:
-        return hashlib.sha256(hook.read_bytes()).hexdigest()[:12] if hook else ""
+        return hashlib.sha256(read_safely(hook)).hexdigest()[:12] if hook else ""
     except OSError:  # it may be run and not be read
         return ""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ import orjson
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.objects import Entry
 from ralphy.adapters.odd_files import run_wary
+from ralphy.adapters.tree_walk import remove
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.workspace import Workspace
 
@@ -83,7 +83,7 @@ def _files(w: Workspace, folder: Path) -> Iterator[str]:
 def _listed(w: Workspace, folder: Path) -> list[str]:
     """What a folder holds and does not ignore, asked of a Git that knows no repository there."""
     own = w.repository.checkout_dir / "no-repository"
-    shutil.rmtree(own, ignore_errors=True)
+    remove(own)
     for name in ("objects", "refs"):
         (own / name).mkdir(parents=True)
     (own / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
@@ -94,7 +94,7 @@ def _listed(w: Workspace, folder: Path) -> list[str]:
     except EnvironmentProblem:  # what cannot be listed is not as it was
         return [f"unreadable-{os.urandom(4).hex()}"]
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        remove(own)
     return [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
 
 
