@@ -15,7 +15,7 @@ from ralphy.core.split import MOST_PIECES
 from ralphy.core.steering import steering_of
 from ralphy.core.verification import verified_by
 from ralphy.engine.named_documents import context_texts
-from ralphy.engine.outbox import UNFINISHED
+from ralphy.engine.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace import Workspace
 
 

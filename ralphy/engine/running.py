@@ -28,7 +28,7 @@ from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.housekeeping import old_runs
-from ralphy.engine.outbox import hand_on
+from ralphy.engine.unfinished_documents import hand_on
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.put_back import Before, tell
 from ralphy.engine.room import places
