@@ -32,11 +32,11 @@ from ralphy.engine.changes import note_ignored
 from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
-from ralphy.engine.unfinished_documents import digest_of
 from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
 from ralphy.engine.scan import redact_run
 from ralphy.engine.spent import has_spoken, with_known_cost
+from ralphy.engine.unfinished_documents import digest_of
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
 

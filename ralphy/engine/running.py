@@ -28,11 +28,11 @@ from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.housekeeping import old_runs
-from ralphy.engine.unfinished_documents import hand_on
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.put_back import Before, tell
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
+from ralphy.engine.unfinished_documents import hand_on
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 
