@@ -228,8 +228,10 @@ def is_open(w: Workspace) -> bool:
 def put_back_after_kill(w: Workspace) -> None:
     """The same for a run that died with its Ralphy. Raises Conflict if what was remembered cannot be trusted."""
     folder = w.repository.checkout_dir
-    if not is_there(w) or not (folder / OPEN).exists():
+    if not is_open(w):
         return
+    if not is_there(w):
+        w.record("journal_lost")  # somebody has wiped it since: the missing journal is no sign of a replaced .git
     run = w.history.open_run or {}
     notes = (run, w.history.guard or {})
     known = {str(note["git"]) for note in notes if note.get("git")}

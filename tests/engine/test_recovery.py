@@ -233,6 +233,17 @@ def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
 
 
+def test_a_kill_after_which_the_journal_was_wiped_is_recovered_from(two: Project) -> None:
+    killed(two, "laid_out")
+    (two.repo / ".git" / "ralphy" / "journal.jsonl").unlink()
+
+    code, said = two.call("loop", two.name)
+
+    assert code == ExitCode.WAITING, said  # not an endless row of recoveries
+    assert two.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(two)
+
+
 @pytest.mark.fault("P15")
 def test_kills_in_a_step_cost_no_attempt_and_its_unfinished_documents_are_handed_on(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
