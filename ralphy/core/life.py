@@ -109,8 +109,11 @@ def _published_code(prd: Prd) -> str:
 
 
 def is_rejected(prd: Prd, digest_of: Callable[[str], str]) -> bool:
-    """Does a person's rejection stand? It is of exactly one content of a document, whose name `digest_of` takes."""
+    """Does a person's rejection stand? It is of exactly one content of a document, whose name `digest_of` takes.
+
+    `ralphy redo` answers it: what is handed in then waits for a person, even if it is the same.
+    """
     said = prd.approvals[-1] if prd.approvals else None
-    if said is None or said.verdict != "rejected":
+    if said is None or said.verdict != "rejected" or said.answered:
         return False
     return said.digest == digest_of(next((step.output for step in STEPS if step.gate == said.gate), ""))
