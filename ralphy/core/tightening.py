@@ -7,6 +7,9 @@ limits) are free. docs/decisions/008-settings-may-only-tighten.md says why.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
+
+from ralphy.core.config import Verify
 
 _Looser = Callable[[object, object], bool]
 
@@ -45,7 +48,6 @@ PROGRAMS = ("agent.command", "agent.preset", "agent.env", "setup")
 # Only a value that somebody wrote down is a floor here: the default is a proposal, and a repository may propose more.
 AMOUNTS = ("limits.max_cost_usd", "limits.max_cost_per_story_usd", "limits.max_cost_per_run_usd")
 
-_FINDINGS = ("removed_tests", "skipped_tests", "emptied_tests", "fewer_assertions", "runner_config", "edited_checks")
 _RULES: Mapping[str, _Looser] = {
     "safety.level": _ranked("minimal", "moderate", "strict"),
     "safety.sandbox": _ranked("none", "auto", "bwrap"),
@@ -57,7 +59,7 @@ _RULES: Mapping[str, _Looser] = {
     "gates.spec": _ranked("auto", "human"),
     "gates.qa": _ranked("auto", "human"),
     "git.hooks": _ranked("skip", "run"),
-    **{f"verify.{name}": _ranked("flag", "reject") for name in _FINDINGS},
+    **{f"verify.{finding.name}": _ranked("flag", "reject") for finding in fields(Verify)},
     "agent.command": _differs,
     "agent.preset": _differs,
     "agent.env": _adds,

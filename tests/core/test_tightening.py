@@ -1,0 +1,16 @@
+"""Every setting that guards a person is one that others can only tighten."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from ralphy.core.config import Verify
+from ralphy.core.tightening import is_looser
+
+
+@pytest.mark.parametrize("finding", [field.name for field in fields(Verify)])
+def test_a_finding_that_rejects_is_not_loosened_to_a_flag(finding: str) -> None:
+    assert is_looser(f"verify.{finding}", "flag", "reject")
+    assert not is_looser(f"verify.{finding}", "reject", "flag")
