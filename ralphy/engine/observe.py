@@ -164,6 +164,7 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     mine = w.feature_branch
     tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=_pushed(w, prd, mine))
     found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in ARTIFACTS}
+    questions = (found["QUESTIONS.md"] or b"").decode("utf-8", "replace")
     report = found["QA_REPORT.md"]
     return Snapshot(
         feature=w.feature.name,
@@ -172,6 +173,8 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
         tree=tree,
         history=w.history,
         artifacts={name: Artifact(w.digests.of(data), 0) for name, data in found.items() if data and data.strip()},
+        answers=answers(questions),
+        unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
         qa=parse_qa_report(report.decode("utf-8", "replace"), w.feature.in_repository("QA_REPORT.md"))
         if report

@@ -103,6 +103,15 @@ def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project,
     assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
 
 
+def test_from_main_the_question_of_a_step_is_what_a_feature_waits_for(made: Make) -> None:
+    project, call = made(ONE, gates=AUTO)
+    project.play(stories={"*": [works()]}, qa=[{"question": "One shop or many?"}])
+    assert call("loop")[0] == 10
+    project.git("switch", "--quiet", "main")
+    said = call.json("status", "login")[1]["next"]
+    assert said.startswith("the qa agent asks a question: answer it in QUESTIONS.md"), said
+
+
 def test_from_main_status_shows_what_is_on_branches(made: Make) -> None:
     project, call = made(ONE)
     assert call("loop")[0] == 10
