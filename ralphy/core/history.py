@@ -25,7 +25,7 @@ class StoryHistory:
     """Since the story's last completion, redo, reset or split.
 
     `tree` is the kept attempt that the next run starts from: to heal it (`heals`), or to resume it because its run was
-    cut off (`cut_off` says by what). For a step that writes a document, `tree` is the run whose outbox is handed on.
+    cut off (`cut_off` says by what). `outbox` names the run of a step whose unfinished documents are handed on.
 
     `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
     `asks` that the last run ended with a question.
@@ -39,6 +39,7 @@ class StoryHistory:
     active_s: float = 0.0
     last_failure: str = ""
     tree: str = ""
+    outbox: str = ""
     last_mode: str = ""
     heals: bool = False
     cut_off: str = ""
@@ -263,7 +264,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         # A run knows its number: after a wiped journal it goes on from prd.json's.
         counts.attempts = max(counts.attempts + 1, attempt)
         counts.last_failure = str(entry.get("failure", ""))
-        counts.tree = str(entry.get("tree", ""))
+        counts.tree, counts.outbox = str(entry.get("tree", "")), ""
         counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
         counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
@@ -271,7 +272,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.retry_at, history.retry_reason = 0.0, ""
         history.waits_in_a_row = history.resets_in_a_row = 0
         if outcome is Outcome.SUCCEEDED:
-            counts.attempts, counts.last_failure, counts.too_large = 0, "", 0
+            counts.attempts, counts.last_failure, counts.too_large, counts.deaths = 0, "", 0, 0
     elif outcome in (Outcome.STOPPED, Outcome.DIED):
         _cut_off(counts, entry)
         if outcome is Outcome.DIED:
@@ -287,8 +288,10 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
 
 def _cut_off(counts: StoryHistory, entry: Entry) -> None:
     """The next run resumes from what this one had made; where that is nothing, from where this one started."""
-    if entry.get("heals") and entry.get("tree"):
-        counts.tree, counts.cut_off = str(entry.get("tree")), text_of(entry.get("detail")) or "it was stopped"
+    kept, outbox = text_of(entry.get("tree")) if entry.get("heals") else "", text_of(entry.get("outbox"))
+    if kept or outbox:
+        counts.tree, counts.outbox = kept, outbox
+        counts.cut_off = text_of(entry.get("detail")) or "it was stopped"
 
 
 def _count_death(counts: StoryHistory, work: str) -> None:

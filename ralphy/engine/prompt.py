@@ -70,7 +70,7 @@ def _resume(run: RunAgent, s: Snapshot) -> str:
     said = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
     if past.too_large:
         said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
-    if past.cut_off and past.tree:
+    if past.cut_off:
         where = "in the tree" if run.step == "story" else f"in {UNFINISHED}/ in the outbox"
         said.append(f"The last run was cut off: {past.cut_off}. What it left is {where}: check it, and go on from it.")
     return " ".join(said)

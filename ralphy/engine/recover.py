@@ -184,7 +184,7 @@ def _close_step(w: Workspace, run: Entry, result: AgentResult, base: str) -> Non
         put_control_back(w, w.objects.tree_of(base))
         w.install_index()
     made = digest_of(w, str(run["run"]))
-    _note_end(w, run, result, tree=str(run["run"]) if made else None, heals=bool(made) or None, work=made or None)
+    _note_end(w, run, result, outbox=str(run["run"]) if made else None, work=made or None)
 
 
 def _note_end(w: Workspace, run: Entry, result: AgentResult, **more: Any) -> None:

@@ -107,7 +107,7 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     """The run's outbox; a document's step finds in it what a run that was cut off had written."""
     outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
     if d.step != "story":
-        hand_on(w, s.history.of(d.step, d.story).tree, outbox.path)
+        hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)
     return outbox
 
 

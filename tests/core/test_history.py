@@ -170,6 +170,14 @@ def test_an_attempt_that_counts_ends_a_row_of_deaths_and_its_own_work_is_no_news
     assert again.of("story", "US-001").idle_deaths == 1
 
 
+def test_deaths_are_counted_since_the_last_success() -> None:
+    found = history(*({**line, "step": "qa", "story": None} for line in attempts_with({}, {})))
+    assert found.of("qa", None).deaths == 2
+    found.add(a_run(run="x", step="qa", story=None))
+    found.add(an_end("succeeded", run="x"))
+    assert found.of("qa", None).deaths == 0
+
+
 def test_a_resumed_run_goes_on_with_the_mode_of_the_one_that_was_cut_off() -> None:
     cut_off = [a_run(mode="fresh"), an_end("died", tree="t", heals=True, detail="d")]
     found = history(*cut_off, a_run(run="r2", mode="resume"))

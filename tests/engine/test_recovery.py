@@ -258,6 +258,7 @@ def test_kills_in_a_step_cost_no_attempt_and_its_unfinished_documents_are_handed
 
     assert ended.code == ExitCode.WAITING
     assert [outcome for _, outcome in project.outcomes()] == ["died", "died", "succeeded"]
+    assert not any("tree" in end for end in project.journal("end"))  # that names a kept commit
     assert "Ralphy or the machine died" in project.prompts("spec")[-1]
     assert project.read("SPEC.md") == "# Half a specification\n"
     assert not (project.folder / "unfinished").exists()
