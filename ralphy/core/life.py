@@ -90,7 +90,7 @@ def _is_merged(p: Places, prd: Prd) -> bool:
         return True
     if p.base is None or not is_done(p.base):
         return False
-    return not p.has_open_branch or (_same_work(p.base, prd) and p.code in ("", _published_code(prd)))
+    return not p.has_open_branch or holds_work(p.base, prd, p.code)
 
 
 def _has_worked_on(prd: Prd) -> bool:
@@ -98,10 +98,14 @@ def _has_worked_on(prd: Prd) -> bool:
     return bool(prd.workflow.get("pr")) or any(story.raw.get("evidence") for story in prd.stories)
 
 
-def _same_work(base: Prd, prd: Prd) -> bool:
-    """The base's prd.json may have been reformatted or edited since: its stories and the published code tell."""
-    same_stories = {story.id for story in base.stories} == {story.id for story in prd.stories}
-    return same_stories and bool(_published_code(prd)) and _published_code(base) == _published_code(prd)
+def holds_work(base: Prd, prd: Prd, code: str) -> bool:
+    """Does the base's prd.json tell of the work of a branch, whose tip has this code and `prd`?
+
+    It may have been reformatted or edited since: its stories and the published code tell.
+    """
+    published, same_stories = _published_code(prd), {s.id for s in base.stories} == {s.id for s in prd.stories}
+    is_same = same_stories and bool(published) and _published_code(base) == published
+    return is_done(base) and is_same and code in ("", published)
 
 
 def _published_code(prd: Prd) -> str:

@@ -15,7 +15,7 @@ from ralphy.adapters.objects import TREE
 from ralphy.core.config import Config
 from ralphy.core.errors import InvalidInput, NotFound
 from ralphy.core.jsontext import MAX_BYTES
-from ralphy.core.life import Life, Places, is_done, is_rejected, life_of, newest
+from ralphy.core.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
 from ralphy.core.model import Prd
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.workspace import base_branch
@@ -55,14 +55,19 @@ def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: 
     tip = git.resolve(checkout.repository, f"refs/heads/{branch}")
     on_branch = prd_at(checkout, tip, path)
     on_base = [prd for oid in base.tips if (prd := prd_at(checkout, oid, path))]
+    code = checkout.objects.id_without(checkout.objects.tree_of(tip), path) if on_branch else ""
     return Places(
         here=here,
         branch=on_branch,
         base=next((prd for prd in on_base if is_done(prd)), on_base[0] if on_base else None),
         is_checked_out=at == branch,
         prefers_base=at.startswith(config.git.branch_prefix) and at not in (branch, base.name),
-        is_in_base=on_branch is not None and any(_is_in(checkout, tip, oid, on_branch, path) for oid in base.tips),
-        code=checkout.objects.id_without(checkout.objects.tree_of(tip), path) if on_branch else "",
+        is_in_base=on_branch is not None
+        and (
+            any(holds_work(prd, on_branch, code) for prd in on_base)  # asks no git: most features are long merged
+            or any(_is_in(checkout, tip, oid, on_branch, path) for oid in base.tips)
+        ),
+        code=code,
     )
 
 

@@ -180,6 +180,18 @@ def test_what_is_left_to_do_keeps_it_open(published: Project, what: str) -> None
     assert life(published) == expected
 
 
+@pytest.mark.parametrize("how", ["--no-ff", "--squash"])
+def test_a_feature_that_was_published_and_merged_costs_no_call_of_git(
+    published: Project, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published.git("switch", "--quiet", "main")
+    published.git("merge", "--quiet", how, published.branch)
+    commit(published)
+    monkeypatch.setattr("ralphy.engine.features.is_squashed", None)
+    monkeypatch.setattr("ralphy.engine.checkout.is_ancestor", None)
+    assert life(published) == "merged"
+
+
 def test_a_branch_of_another_name_is_found_by_what_its_prd_says(published: Project) -> None:
     published.plan(*published.prd()["userStories"], branchName="ralph/renamed")
     commit(published)
