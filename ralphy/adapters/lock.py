@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,15 @@ from ralphy.core.errors import Conflict
 _TRIES = 4  # somebody who only looks (`holder`) has it for microseconds: that is waited out
 
 
+class Held(Conflict):
+    """Another Ralphy holds the lock; `purpose` is what it says that it does."""
+
+    def __init__(self, holder: Mapping[str, object]) -> None:
+        super().__init__(f"Ralphy is already running here: {_shown(holder)}",
+                         hint="wait for it, or end it with: ralphy abort")  # fmt: skip
+        self.purpose = str(holder.get("purpose") or "")
+
+
 class Lock:
     """Held from `with` to its end, and given back by the kernel if the owner dies."""
 
@@ -27,13 +37,12 @@ class Lock:
         self._descriptor = -1
 
     def __enter__(self) -> Lock:
-        """Take the lock; Conflict names the holder if there is one."""
+        """Take the lock; raises Held if there is a holder."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if not is_taken(descriptor, _TRIES):
             os.close(descriptor)
-            raise Conflict(f"Ralphy is already running here: {_shown(holder(self._path))}",
-                           hint="wait for it, or end it with: ralphy abort") from None  # fmt: skip
+            raise Held(holder(self._path))
         note = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -71,7 +80,7 @@ def holder(path: Path) -> dict[str, object]:
     return {}
 
 
-def _shown(note: dict[str, object]) -> str:
+def _shown(note: Mapping[str, object]) -> str:
     since = note.get("since")
     at = time.strftime("%H:%M:%S", time.localtime(since)) if isinstance(since, (int, float)) else "?"
     return f"pid {note.get('pid', '?')} on {note.get('host', '?')} since {at} ({note.get('purpose', '?')})"

@@ -49,6 +49,12 @@ def sweep(variable: str, value: str) -> int:
     return len(killed)
 
 
+def descends_from(variable: str, value: str) -> bool:
+    """Was this process, or one that it descends from, started with `variable` set to `value`?"""
+    marker = os.fsencode(f"{variable}={value}")
+    return any(_carries(pid, marker) for pid in _lineage(os.getpid()))
+
+
 def _kill(pids: list[int], marker: bytes) -> set[int]:
     """Stop all, kill all, wait for their ends for a second at most; those that were there to be killed.
 

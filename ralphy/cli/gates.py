@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.adapters.files import replace_file
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.core.story_changes import Changed
+    from ralphy.engine.workspace import Workspace
 
 
 @click.command("approve")
@@ -85,13 +90,17 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 
     The step's document is set aside, never deleted; a story becomes pending and its attempt count resets.
     """
-    from ralphy.engine.again import redo_step, redo_story
+    from ralphy.core.requests import Change, Verb
+    from ralphy.engine.again import redo_step
+    from ralphy.engine.story_changes import keep, plan
 
     with call.edited(feature, f"redo {target}", review=False, starts_over=target == "spec") as (w, s):
         if target in ("spec", "qa", "pr"):
             said = redo_step(w, target)
         elif any(story.id == target for story in s.prd.stories):
-            said = redo_story(w, target)
+            new = plan(s, Change(Verb.RESET, target))
+            keep(w, s, new)
+            said = new.said
         else:
             raise InvalidInput(f"{target!r} is no step (spec, qa, pr) and no story", hint="ralphy status")
     call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
@@ -103,12 +112,13 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
     """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
-    from ralphy.engine.again import reset_feature
+    from ralphy.cli.story_changes import change_stories
+    from ralphy.core.requests import Change, Verb
 
-    with call.edited(feature, "reset", review=False) as (w, _):
-        said = reset_feature(w)
-    call.output.data(said, {"schema": "ralphy/reset@1", "ok": True, "said": said})
-    return ExitCode.DONE
+    def say(_: Workspace, new: Changed) -> None:
+        call.output.data(new.said, {"schema": "ralphy/reset@1", "ok": True, "said": new.said})
+
+    return change_stories(call, feature, Change(Verb.RESET_ALL), "reset", say, review=False)
 
 
 @click.command("reset-circuit")

@@ -186,7 +186,6 @@ class Invocation:
         unless it `starts_over`.
         """
         from ralphy.adapters.lock import Lock
-        from ralphy.core.stories import why_lost
         from ralphy.engine.observe import observe
         from ralphy.engine.recover import is_unfinished, recover
 
@@ -195,14 +194,7 @@ class Invocation:
             if is_unfinished(w):
                 recover(w)
             snapshot = observe(w, review=review)
-            tree = snapshot.tree
-            if tree.has_branch_elsewhere:
-                raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
-            if tree.busy:
-                raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")
-            if snapshot.lost and not starts_over:
-                why = why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file)
-                raise Conflict(why)
+            require_changeable(snapshot, starts_over=starts_over)
             yield w, snapshot
 
     def open(self, checkout: Checkout, feature: Feature) -> Workspace:
@@ -223,6 +215,19 @@ class Invocation:
             stack = detect(repository.root, prefer=config.stack.language) if needs_stack else None
             self._known[own] = (config, with_stack(config, stack))
         return self._known[own]
+
+
+def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None:
+    """Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json."""
+    from ralphy.core.stories import why_lost
+
+    tree = snapshot.tree
+    if tree.has_branch_elsewhere:
+        raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
+    if tree.busy:
+        raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")
+    if snapshot.lost and not starts_over:
+        raise Conflict(why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file))
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:

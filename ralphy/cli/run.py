@@ -146,11 +146,15 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.engine.again import reset_feature, start_over
+    from ralphy.core.requests import Change, Verb
+    from ralphy.engine.again import start_over
+    from ralphy.engine.story_changes import keep, plan
 
     with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
         start_over(workspace, seen)
-        call.output.say(reset_feature(workspace))
+        new = plan(seen, Change(Verb.RESET_ALL))
+        keep(workspace, seen, new)
+        call.output.say(new.said)
 
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:

@@ -1,27 +1,28 @@
 """story list|next|show|add|start|done|fail|reset (also as tasks …): prd.json from the command line.
 
 Every change goes the way that the engine's own changes go: under the lock, checked as a file is checked when
-it is read, committed where the feature has its branch. A person's word alone completes nothing.
+it is read, committed where the feature has its branch; while Ralphy works, it is queued for its next decision.
+A person's word alone completes nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, named_story, with_options
-from ralphy.core.errors import Conflict, ExitCode, NotFound
+from ralphy.core.errors import ExitCode, NotFound
 
 if TYPE_CHECKING:
     from ralphy.adapters.ledger import KeptAttempt, Landed
     from ralphy.core.criteria import Item
-    from ralphy.core.model import Document, Prd, Snapshot, Story
+    from ralphy.core.model import Story
+    from ralphy.core.requests import Change
+    from ralphy.core.story_changes import Changed
     from ralphy.engine.workspace import Workspace
 
-_NUMBERED = re.compile(r"(US-)(\d+)")
 story_argument = click.argument("story_id", metavar="STORY")
 
 
@@ -79,13 +80,14 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show all that is known of a story: its fields, its evidence, its commit, its kept attempts."""
     from ralphy.adapters import git, ledger
     from ralphy.core.stories import shown_status
+    from ralphy.core.story_changes import found as found_in
     from ralphy.engine.observe import observe
 
     story_id, feature = named_story(story_id, feature)
     with call.workspace(feature) as w:
         s = observe(w)
         prd, name = s.prd, s.feature
-        found = _found(prd, story_id, name)
+        found = found_in(prd, story_id, name)
         branch = f"refs/heads/{s.tree.feature_branch}"
         tip = branch if git.resolve(w.repository, branch) else "HEAD"
         commit = ledger.landed(w.repository, name, tip).get(found.id)
@@ -153,24 +155,12 @@ def add(
     call: Invocation, title: str, feature: str | None, description: str, criteria: tuple[str, ...],
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Add a story."""
-    with call.edited(feature, "story add") as (w, s):
-        for story_id in after:
-            _found(s.prd, story_id, s.feature)
-        last = max((other.priority for other in s.prd.stories), default=0)
-        new: Document = {"id": _free_id(s.prd), "title": title, "description": description,
-                         "acceptanceCriteria": list(criteria), "priority": last + 1 if priority is None else priority,
-                         "passes": False, "status": "pending", "dependsOn": list(after)}  # fmt: skip
-        new = {name: value for name, value in new.items() if name == "title" or value not in ("", [])}
-        prd = s.prd.with_stories([*(other.raw for other in s.prd.stories), new])
-        _keep(w, s, prd, f"added {new['id']}", f"{new['id']} is added")
-        return _say(call, w, "add", new["id"], f"{new['id']} {title} is added")
+    """Add a story. While Ralphy works, it is queued for its next decision."""
+    from ralphy.core.requests import Change, Verb
 
-
-def _free_id(prd: Prd) -> str:
-    """The number after the highest one."""
-    numbers = [int(found[2]) for other in prd.stories if (found := _NUMBERED.fullmatch(other.id.upper()))]
-    return f"US-{max(numbers, default=0) + 1:03}"
+    given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
+             "dependsOn": list(after)}  # fmt: skip
+    return _change(call, feature, Change(Verb.ADD, given=given), "story add")
 
 
 @story.command("start")
@@ -179,27 +169,10 @@ def _free_id(prd: Prd) -> str:
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story the next one, by its priority."""
-    from ralphy.core.stories import next_ready
+    from ralphy.core.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
-    with call.edited(feature, f"story start {story_id}") as (w, s):
-        found = _found(s.prd, story_id, s.feature)
-        if not found.is_open:
-            raise Conflict(f"{found.id} is {found.status.value}", hint=f"ralphy story reset {found.id} {s.feature}")
-        _require_dependencies(s.prd, found)
-        if next_ready(s.prd) != found:
-            _keep(w, s, _first(s.prd, found), f"next {found.id}", f"{found.id} goes first")
-        return _say(call, w, "start", found.id, f"{found.id} is the next story; ralphy loop {s.feature} works on it")
-
-
-def _first(prd: Prd, found: Story) -> Prd:
-    """The story below the lowest priority; where that is 0, the others that are open move up by one."""
-    others = [other for other in prd.stories if other.is_open and other.id != found.id]
-    lowest = min(other.priority for other in others)
-    if lowest == 0:
-        for other in others:
-            prd = prd.with_story(other.id, priority=other.priority + 1)
-    return prd.with_story(found.id, priority=max(0, lowest - 1))
+    return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
 
 
 @story.command("done")
@@ -208,23 +181,18 @@ def _first(prd: Prd, found: Story) -> Prd:
 @with_options
 def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that a person did: only if everything is committed and none of Ralphy's own checks is red."""
+    from ralphy.core.story_changes import found as found_in
+    from ralphy.core.story_changes import require_dependencies
     from ralphy.engine.accept import accept
 
     story_id, feature = named_story(story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
-        found = _found(s.prd, story_id, s.feature)
+        found = found_in(s.prd, story_id, s.feature)
         if found.is_completed:
             return _say(call, w, "done", found.id, f"{found.id} is completed already")
-        _require_dependencies(s.prd, found)
+        require_dependencies(s.prd, found)
         checks = "the checks are green" if accept(w, s, found) else "no checks ran"
         return _say(call, w, "done", found.id, f"{found.id} is completed: accepted by a person, {checks}")
-
-
-def _require_dependencies(prd: Prd, found: Story) -> None:
-    missing = [other for other in found.depends_on if not prd.story(other).is_completed]
-    if missing:
-        raise Conflict(f"{found.id} depends on {', '.join(missing)}, not completed yet",
-                       hint=f"ralphy story start {missing[0]}")  # fmt: skip
 
 
 @story.command("fail")
@@ -234,15 +202,10 @@ def _require_dependencies(prd: Prd, found: Story) -> None:
 @with_options
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
     """Give a story up: those that depend on it are blocked, the others go on."""
+    from ralphy.core.requests import Change, Verb
+
     story_id, feature = named_story(story_id, feature)
-    with call.edited(feature, f"story fail {story_id}") as (w, s):
-        found = _found(s.prd, story_id, s.feature)
-        if found.is_completed:
-            raise Conflict(f"{found.id} is completed", hint=f"ralphy story reset {found.id} {s.feature}")
-        fields = {"passes": False, "status": "failed", "execution": {**found.execution, "last_error": message[:2000]}}
-        prd = s.prd.with_story(found.id, **fields)
-        _keep(w, s, prd, f"failed {found.id}", f"{found.id} is given up by a person")
-        return _say(call, w, "fail", found.id, f"{found.id} has failed: {message}")
+    return _change(call, feature, Change(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
 
 
 @story.command("reset")
@@ -251,34 +214,20 @@ def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> 
 @with_options
 def reset(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story pending again; its commit and its kept attempts stay."""
-    from ralphy.engine.again import redo_story
+    from ralphy.core.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
-    with call.edited(feature, f"story reset {story_id}") as (w, s):
-        found = _found(s.prd, story_id, s.feature)
-        return _say(call, w, "reset", found.id, redo_story(w, found.id))
+    return _change(call, feature, Change(Verb.RESET, story_id), f"story reset {story_id}")
 
 
-def _found(prd: Prd, story_id: str, feature: str) -> Story:
-    """The story of that id. Raises NotFound, with the id that was meant if only the case differs."""
-    for other in prd.stories:
-        if other.id == story_id:
-            return other
-    near = next((other.id for other in prd.stories if other.id.lower() == story_id.lower()), "")
-    raise NotFound(f"{feature} has no story {story_id!r}",
-                   hint=f"did you mean {near}?" if near else f"ralphy story list {feature}")  # fmt: skip
+def _change(call: Invocation, feature: str | None, change: Change, purpose: str) -> int:
+    """Make the change now, or queue it while Ralphy works."""
+    from ralphy.cli.story_changes import change_stories
 
+    def say(w: Workspace, new: Changed) -> None:
+        _say(call, w, change.verb.value, new.story, new.said)
 
-def _keep(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
-    """Check the new PRD as if it were read from the disk, then commit or write it."""
-    from ralphy.adapters.documents import check_prd
-    from ralphy.core.jsontext import dump
-    from ralphy.core.stories import canonical
-    from ralphy.engine.gate import keep_prd
-
-    prd = canonical(prd)
-    check_prd(dump(prd.raw), "the changed prd.json", base_branches=(s.tree.base,))
-    keep_prd(w, s, prd, event, subject, **more)
+    return change_stories(call, feature, change, purpose, say)
 
 
 def _say(call: Invocation, w: Workspace, verb: str, story_id: str, said: str) -> int:

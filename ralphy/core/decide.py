@@ -25,7 +25,7 @@ from ralphy.core.verification import unverified
 _MOST_TROUBLES = 80
 
 # What becomes a commit on the feature's branch.
-_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.AddFixes, d.GiveUp)
+_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.TakeRequest, d.AddFixes, d.GiveUp)
 
 Rule = Callable[[Snapshot, Config], d.Decision | None]
 
@@ -92,6 +92,15 @@ def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
     if not (s.tree.is_on_branch and s.tree.edited):
         return None
     return d.Adopt(f"changed by hand since the last commit: {', '.join(s.tree.edited[:5])}")
+
+
+def _request(s: Snapshot, _: Config) -> d.Decision | None:
+    """Where the command itself would not change prd.json, the request waits."""
+    if s.request is None or s.tree.has_branch_elsewhere or s.tree.busy:
+        return None
+    change = s.request.change
+    what = " ".join(part for part in (change.verb.value, change.story) if part) if change else s.request.invalid
+    return d.TakeRequest(f"a change of the stories is queued: {what}")
 
 
 def _pause(s: Snapshot, config: Config) -> d.Decision | None:
@@ -337,6 +346,7 @@ _RULES: tuple[Rule, ...] = (
     _lost,
     _inputs,
     _adoption,
+    _request,
     _pause,
     _spec,
     _spec_end,

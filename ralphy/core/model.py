@@ -14,6 +14,7 @@ from typing import Any
 
 from ralphy.core.history import History
 from ralphy.core.life import Life
+from ralphy.core.requests import Request
 
 Document = dict[str, Any]
 
@@ -290,7 +291,8 @@ class Session:
 class Snapshot:
     """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
 
-    `obstructions` are sentences on what stands in the place of a document and is none.
+    `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
+    of the stories that is queued.
     """
 
     feature: str
@@ -311,6 +313,7 @@ class Snapshot:
     free_mb: float = math.inf
     session: Session = field(default_factory=Session)
     life: Life = Life.OPEN
+    request: Request | None = None
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""

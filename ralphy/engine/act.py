@@ -13,6 +13,7 @@ from ralphy.engine.authoring import run_step
 from ralphy.engine.baseline import take_baseline
 from ralphy.engine.publish import publish
 from ralphy.engine.recover import recover_left
+from ralphy.engine.story_changes import take_request
 from ralphy.engine.workspace import Workspace
 
 Act = Callable[[Workspace, Any, Snapshot], None]
@@ -42,6 +43,7 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.RunAgent: _run_agent,
     d.GiveUp: gate.give_up,
     d.TakeAnswer: answering.take_answer,
+    d.TakeRequest: take_request,
     d.AddFixes: gate.add_fixes,
     d.Publish: publish,
 }

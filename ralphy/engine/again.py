@@ -1,19 +1,17 @@
-"""Doing things again: a step, a story, or everything that failed. Nothing is deleted, only asked for anew."""
+"""Doing a step again, and starting over. Nothing is deleted; stories are done again by `story_changes`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import step_key, without
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Document, Snapshot, Status
+from ralphy.adapters.questions import step_key
+from ralphy.core.model import Document, Snapshot
 from ralphy.core.steps import BY_NAME
-from ralphy.core.stories import reopened
 from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import is_unfinished, recover
+from ralphy.engine.story_changes import unasked
 from ralphy.engine.workspace import Workspace
 
 
@@ -38,7 +36,7 @@ def redo_step(w: Workspace, step: str) -> str:
     w.record("reset", step=step)
     moved = set_aside(w, w.feature.file(output))
     files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
-    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **_unasked(w, [step_key(step)]))
+    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **unasked(w, (step_key(step),)))
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
 
 
@@ -52,35 +50,3 @@ def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:
     """The words said at the gates; of this one only the rejections, as answered: their bytes wait for a person."""
     others = [entry for entry in said if entry.get("gate") != gate or entry.get("verdict") != "approved"]
     return [{**entry, "answered": True} if entry.get("gate") == gate else entry for entry in others]
-
-
-def _unasked(w: Workspace, keys: Sequence[str]) -> dict[str, bytes | None]:
-    """QUESTIONS.md without what was asked about these stories and steps; nothing if nothing was."""
-    before = after = read_text(w.feature.file("QUESTIONS.md"))
-    for key in keys:
-        after = without(after, key)
-    return {"QUESTIONS.md": after.encode()} if after != before else {}
-
-
-def redo_story(w: Workspace, story_id: str) -> str:
-    """A story becomes pending, its attempt count resets; its commit stays."""
-    s = _settled(w)
-    prd = s.prd.with_story(story_id, **reopened(s.prd.story(story_id)))
-    w.record("reset", story=story_id)
-    keep_prd(w, s, prd, f"redo {story_id}", f"{story_id} is done again", **_unasked(w, [story_id]))
-    return f"{story_id} is pending again"
-
-
-def reset_feature(w: Workspace) -> str:
-    """Failed and blocked stories become pending, and all attempt counts reset."""
-    s = _settled(w)
-    prd = s.prd
-    stuck = [story for story in s.prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
-    for story in stuck:
-        prd = prd.with_story(story.id, **reopened(story))
-    changed = dump(prd.raw) != dump(s.prd.raw)
-    w.record("reset")
-    if changed:
-        more = _unasked(w, [story.id for story in stuck])
-        keep_prd(w, s, prd, "reset", "failed stories are tried again", **more)
-    return "failed and blocked stories are pending again" if changed else "attempt counts are reset"

@@ -14,6 +14,7 @@ from ralphy.adapters.files import read_text
 from ralphy.adapters.git_files import OPEN
 from ralphy.adapters.qa_report import parse_qa_report
 from ralphy.adapters.questions import answers, unanswered_steps
+from ralphy.adapters.requests import queued
 from ralphy.adapters.tree_walk import children, walk
 from ralphy.core.errors import Conflict, InvalidInput
 from ralphy.core.life import Life, is_done, is_rejected, life_of
@@ -62,6 +63,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         free_mb=free_mb(places(w)),
         session=w.session,
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
+        request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
     )
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from ralphy.adapters import git
 from ralphy.adapters.documents import USUAL_BASES
 from ralphy.adapters.feature import Feature, listed
-from ralphy.adapters.files import signature
+from ralphy.adapters.files import names_in, signature
 from ralphy.adapters.lock import Lock
+from ralphy.adapters.requests import folder_of, made_folder
 from ralphy.core.decision import Halt, Rest, Wait
 from ralphy.core.errors import ExitCode, RalphyError
 from ralphy.engine.candidate import prepare_index
@@ -70,13 +71,14 @@ def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue
         return rest
     with Wakeups([w.feature.folder]) as wakeups:
         wakeups.directly(w.feature.folder)
+        wakeups.directly(made_folder(w.repository.state_dir, w.feature.name))
         while True:
-            before = _folder_signature(w.feature)  # before the look: what comes after it must end the wait
+            before = _signature(w.repository, w.feature)  # before the look: what comes after it must end the wait
             w.checkout.look_anew()
             rest = reconcile(w, report)
             if not _is_waited_for(rest, patience):
                 return rest
-            if _folder_signature(w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
+            if _signature(w.repository, w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
                 return rest
 
 
@@ -107,7 +109,7 @@ def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dia
         _, line = wakeups.wait(seconds, terminal=asks)
         if line and dialogue and not dialogue.take(line):
             return False
-        if _folder_signature(w.feature) != before:
+        if _signature(w.repository, w.feature) != before:
             return True
 
 
@@ -122,6 +124,12 @@ def get_ready(w: Workspace) -> None:
     warm_prompts(w)
     own_rows(w)
     _ = w.checkout.identity, w.checkout.trusts_file_mode
+
+
+def _signature(repository: git.Repository, feature: Feature) -> int:
+    """What changes when the folder does, or a change of the stories is queued."""
+    queued = (name for name in names_in(folder_of(repository.state_dir, feature.name)) if not name.startswith("."))
+    return hash((_folder_signature(feature), frozenset(queued)))
 
 
 def _folder_signature(feature: Feature) -> int:
@@ -151,7 +159,8 @@ def watch_all(
     folder = checkout.repository.root / features_dir
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
-    with lock, Wakeups([folder], resync_s=_WATCH_RESYNC_S) as wakeups:
+    requests = made_folder(checkout.repository.state_dir)
+    with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
         watching = Watching(checkout, features_dir, opened, insist)
         say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
         changed: set[str] | None = None
@@ -204,10 +213,10 @@ class Watching:
         return {name for path in paths if (name := self._feature_of(path))}
 
     def _feature_of(self, path: str) -> str:
-        try:
-            return Path(path).relative_to(self._repository.root / self._features_dir).parts[0]
-        except (ValueError, IndexError):
-            return ""
+        for folder in (self._repository.root / self._features_dir, folder_of(self._repository.state_dir)):
+            if Path(path).is_relative_to(folder) and (below := Path(path).relative_to(folder).parts):
+                return below[0]
+        return ""
 
     def look(self, names: set[str] | None) -> None:
         """Reconcile what has changed: the named features, or all when nothing is named."""
@@ -216,7 +225,7 @@ class Watching:
         everything, self._head = head != self._head, head
         self._forget_what_is_gone()
         for feature in self._candidates(None if everything else names):
-            now = _folder_signature(feature)
+            now = _signature(self._repository, feature)
             if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
                 self._reconcile(feature)
                 self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again

@@ -1,0 +1,85 @@
+"""Changing stories from the command line: at once, or queued for the Ralphy that works in this checkout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ralphy.cli.options import require_changeable
+from ralphy.core.errors import Conflict, ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralphy.adapters.lock import Held
+    from ralphy.cli.options import Invocation
+    from ralphy.core.requests import Change
+    from ralphy.core.story_changes import Changed
+    from ralphy.engine.workspace import Workspace
+
+    Say = Callable[[Workspace, Changed], None]
+
+_WATCH, _FEATURE = "watch", "feature "  # what the lock's holder says of itself when it takes requests
+
+
+def change_stories(
+    call: Invocation, feature: str | None, change: Change, purpose: str, say: Say, *, review: bool = True
+) -> int:
+    """Make the change and `say` it; where another Ralphy works, queue it for that one."""
+    from ralphy.adapters.lock import Held
+    from ralphy.core.requests import Verb
+    from ralphy.engine.story_changes import keep, plan, with_queued
+
+    try:
+        with call.edited(feature, purpose, review=review) as (w, s):
+            if change.verb is Verb.ADD:  # the ids of stories that are queued are taken
+                change = replace(change, story=plan(replace(s, prd=with_queued(w, s)), change).story)
+            new = plan(s, change)
+            keep(w, s, new)
+            say(w, new)
+    except Held as held:
+        return _queue(call, feature, change, held)
+    return ExitCode.DONE
+
+
+def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
+    """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
+    from ralphy.adapters import requests
+    from ralphy.engine.observe import observe
+    from ralphy.engine.story_changes import plan, with_queued
+
+    if held.purpose != _WATCH and not held.purpose.startswith(_FEATURE):
+        raise held
+    with call.workspace(name) as w:
+        _require_person(w)
+        s = observe(w, review=False)
+        require_changeable(s)
+        if not s.prd.stories:
+            raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md is made")
+        new = plan(replace(s, prd=with_queued(w, s)), change)
+        request = requests.queue(w.repository.state_dir, s.feature, replace(change, story=new.story))
+        said = f"queued: {new.will} {_when(w)}"
+    value = {"schema": "ralphy/queued@1", "ok": True, "feature": s.feature, "change": change.verb.value,
+             "story": new.story or None, "request": request, "said": said}  # fmt: skip
+    call.output.data(said, value)
+    return ExitCode.DONE
+
+
+def _require_person(w: Workspace) -> None:
+    """Raises Conflict within a run of this checkout: what agents and checks ask for is no person's word."""
+    from ralphy.adapters.proc_table import REPO_MARKER, descends_from
+    from ralphy.engine.workspace import repository_token
+
+    token = repository_token(w.repository)
+    if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):
+        raise Conflict("an agent or a check cannot change the stories of the run that it belongs to",
+                       hint="ask in the report: a person decides")  # fmt: skip
+
+
+def _when(w: Workspace) -> str:
+    """When the request is taken: it may be another feature that is worked on, or the work may just have ended."""
+    from ralphy.adapters.lock import holder
+
+    purpose = holder(w.repository.checkout_dir / "lock").get("purpose")
+    is_in_work = purpose in (_WATCH, f"{_FEATURE}{w.feature.name}")
+    return "at the next decision" if is_in_work else f"when Ralphy next works on {w.feature.name}"

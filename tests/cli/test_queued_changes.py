@@ -1,0 +1,156 @@
+"""story add, start, fail, reset and reset while Ralphy works: queued, and made at its next decision."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ralphy.adapters.lock import Lock
+from ralphy.adapters.requests import folder_of, queue
+from ralphy.core.requests import Change, Verb
+from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, drive, story, works
+from tests.engine.driver import KILLED
+
+
+class Slow:
+    """An agent that says that it has begun, and goes on only when it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.begun = Bell(folder / "begun")
+        os.mkfifo(folder / "go")
+        self._go = os.open(folder / "go", os.O_RDWR)
+        self.act: Act = works(run=[*self.begun.ring, ["sh", "-c", f"read word < '{folder / 'go'}'"]])
+
+    def go_on(self) -> None:
+        os.write(self._go, b"go\n")
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, said
+
+
+def held(project: Project, purpose: str = "feature login") -> Lock:
+    return Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", purpose)
+
+
+def waiting(project: Project, feature: str = "login") -> list[str]:
+    folder = folder_of(project.repo / ".git" / "ralphy", feature)
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+def on_branch(made: Make, *stories: Act) -> tuple[Project, Call]:
+    project, call = made(*stories, limits={"max_iterations": 1})
+    assert project.loop().code == 13
+    project.configure()
+    return project, call
+
+
+def test_stories_that_are_added_in_a_running_night_are_done_in_the_same_night(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=9))
+    agent = Slow(project.repo.parent)
+    project.play(stories={"US-001": [agent.act]})
+    with project.start("loop") as process:
+        agent.begun.wait()
+        before = project.read("prd.json")
+        code, out, _ = call("story", "add", "Sign out", "--priority", "2", "--after", "US-001", "--criteria", "One")
+        assert (code, out) == (0, "queued: US-003 will be added at the next decision\n")
+        code, value = call.json("story", "add", "Sign up", "--priority", "3", "--after", "US-003")
+        assert (code, value["schema"], value["story"]) == (0, "ralphy/queued@1", "US-004")
+        assert call("story", "fail", "US-002", "-m", "not now")[0] == 0
+        assert call("story", "add", "X", "--after", "US-009")[0] == 2
+        assert call("story", "add", "Two\nlines")[0] == 3
+        assert project.read("prd.json") == before
+        agent.go_on()
+        code, said = ended(process)
+    assert code == 11, said
+    assert "queued while Ralphy worked: US-003 Sign out is added" in said
+    assert [project.story(name)["status"] for name in ("US-002", "US-003", "US-004")] == ["failed", *["completed"] * 2]
+    assert project.landed() == ["login/US-001", "login/US-003", "login/US-004"]
+    assert project.subjects("chore(login): US-003 is added") == ["chore(login): US-003 is added"]
+    assert waiting(project) == []
+    assert_clean(project)
+
+
+def test_an_agent_cannot_queue_a_change_for_its_own_night(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    said = project.repo / "src" / "said.py"
+    asks = f"env -u RALPHY_REPO PYTHONPATH='{ROOT}' '{sys.executable}' -P -m ralphy story add Mine"
+    project.play(stories={"US-001": [works(run=[["sh", "-c", f"echo \"WHY = '''$({asks} 2>&1)'''\" > '{said}'"]])]})
+    code, err = project.call("loop")
+    assert code == 10, err
+    assert "cannot change the stories of the run that it belongs to" in said.read_text()
+    assert project.statuses() == {"US-001": "completed"}
+
+
+def test_what_no_longer_fits_is_set_aside_and_said(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    state = project.repo / ".git" / "ralphy"
+    queue(state, "login", Change(Verb.ADD, "US-001", {"title": "Taken"}))
+    queue(state, "login", Change(Verb.RESET, "US-007"))
+    folder = folder_of(state, "login")
+    sound = (folder / waiting(project)[1]).read_bytes()
+    (project.repo.parent / "elsewhere").write_bytes(sound)
+    (folder / f"{1:020d}-1.json").symlink_to(project.repo.parent / "elsewhere")
+    os.link(project.repo.parent / "elsewhere", folder / f"{2:020d}-1.json")
+    os.mkfifo(folder / f"{3:020d}-1.json")
+    (folder / f"{4:020d}-1.json").write_bytes(b"[" * 5000)
+    (folder / f"{5:020d}-1.json").write_bytes(b" " * 300_000 + sound)
+    (folder / f"{6:020d}-1.json").mkdir()
+    ended = project.loop()
+    assert ended.runs == ["US-001", "qa"]
+    assert len([line for line in ended.said if line.startswith("a queued change is not made: ")]) == 8
+    assert "there is a story US-001 already" in ended.text
+    assert "login has no story 'US-007'" in ended.text
+    assert waiting(project) == []
+
+
+def test_for_a_feature_that_is_not_in_work_it_is_made_at_the_next_start(made: Make) -> None:
+    project, call = made(story("US-001"))
+    with held(project, "feature shop"):
+        assert call("story", "add", "X")[1] == "queued: US-002 will be added when Ralphy next works on login\n"
+    assert call.json("story", "add", "Y")[1]["story"]["id"] == "US-003"
+    assert project.loop().runs == ["US-001", "US-003", "US-002", "qa"]
+
+
+def test_stories_are_reset_and_started_by_requests_too(made: Make) -> None:
+    project, call = on_branch(made, story("US-001"), story("US-002", status="failed", passes=False), story("US-003"))
+    with held(project):
+        assert call("reset")[1] == "queued: failed and blocked stories will be pending again at the next decision\n"
+        assert call("story", "start", "US-003")[1] == "queued: US-003 will be the next story at the next decision\n"
+        assert call("story", "reset", "US-001")[0] == 0
+        assert call("story", "done", "US-003")[0] == 4
+    project.play(stories={"US-001": [works(), {"write": {"src/again.py": "AGAIN = 1\n"}}]})
+    assert project.loop().runs[:3] == ["US-003", "US-001", "US-002"]
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("milestone", ["intent_recorded", "refs_moved", "files_replaced", "request_kept"])
+def test_a_kill_while_a_request_is_taken_makes_the_change_once(made: Make, milestone: str) -> None:
+    project, call = on_branch(made, story("US-001"))
+    with held(project):
+        assert call("story", "add", "Sign out")[0] == 0
+    assert drive(project, "die", milestone, "1") == KILLED
+    ended = project.loop()
+    assert ended.runs == ["US-002", "qa"]
+    assert "not made" not in ended.text
+    assert len(project.subjects("chore(login): US-002 is added")) == 1
+    assert waiting(project) == []
+    assert_clean(project)
+
+
+def test_a_change_ends_the_wait_at_a_gate(made: Make) -> None:
+    project, call = on_branch(made, story("US-001"))
+    with project.start("watch") as process:
+        assert process.stderr
+        heard = Heard(process.stderr.fileno())
+        heard.until("QA_REPORT.md")
+        assert call("story", "add", "Sign out")[0] == 0
+        heard.until("queued while Ralphy worked: US-002 Sign out is added")
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
