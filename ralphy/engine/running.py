@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -160,7 +161,8 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 
 def _agent(w: Workspace, request: AgentRequest) -> Agent:
     """The agent's program in its walls, with its bounds."""
-    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), walls(w).agent)
+    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), walls(w).agent,
+                      _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
 
 
@@ -183,6 +185,18 @@ def _listener(w: Workspace, run: str, touched: Touched) -> Callable[[Activity], 
             w.show(activity)
 
     return hear
+
+
+def _stop_notice(w: Workspace) -> Callable[[], None]:
+    """Says once that STOP was seen while the agent runs; the run goes on, and who made the file is judged after it."""
+    path, said = str(w.feature.file("STOP")), [os.path.lexists(w.feature.file("STOP"))]
+
+    def look() -> None:
+        if not said[0] and os.path.lexists(path):
+            said[0] = True
+            w.say("STOP is seen: this run is finished first, then Ralphy ends; ralphy abort ends it now")
+
+    return look
 
 
 def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:

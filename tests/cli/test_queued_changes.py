@@ -88,6 +88,20 @@ def test_an_agent_cannot_queue_a_change_for_its_own_night(made: Make) -> None:
     assert project.statuses() == {"US-001": "completed"}
 
 
+def test_stop_is_said_to_be_seen_while_the_agent_works(made: Make) -> None:
+    project, _ = made(story("US-001"))
+    agent = Slow(project.repo.parent)
+    project.play(stories={"US-001": [agent.act]})
+    with project.start("loop") as process:
+        agent.begun.wait()
+        (project.folder / "STOP").touch()
+        assert process.stderr
+        Heard(process.stderr.fileno()).until("STOP is seen: this run is finished first, then Ralphy ends")
+        agent.go_on()
+        assert ended(process)[0] == 130
+    assert project.statuses() == {"US-001": "completed"}
+
+
 def test_what_no_longer_fits_is_set_aside_and_said(made: Make) -> None:
     project, _ = made(story("US-001"))
     state = project.repo / ".git" / "ralphy"
