@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _WELCOME = """\
 Ralphy takes a PRD.md to a pull request: one verified commit per user story.
 
-  ralphy demo                      see all of it on a toy repository, in a minute, for nothing
-  ralphy init                      set the git repository that you are in up for it
+  ralphy demo                      see it all on a toy repository, for free
+  ralphy init                      set up the repository that you are in
   ralphy start "what you want"     begin a feature with a sentence
   ralphy --help                    everything else"""
 

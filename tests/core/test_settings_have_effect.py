@@ -76,12 +76,12 @@ def _is_looked_up(modules: list[list[ast.AST]], section: str, key: str) -> bool:
 SETTINGS = [name for name in all_fields() if len(RULES.get(name, RULES["setup"]).choices) != 1]
 
 
-@pytest.mark.parametrize("dotted", [name for name in SETTINGS if name != "agent.preset"])
+@pytest.mark.parametrize("dotted", SETTINGS)
 def test_every_setting_is_read_by_what_it_steers(dotted: str) -> None:
     assert is_read(dotted)
 
 
-@pytest.mark.parametrize("dotted", ["limits.of_no_effect", "agent.preset", "git.commit"])
+@pytest.mark.parametrize("dotted", ["limits.of_no_effect", "git.commit"])
 def test_a_setting_that_nothing_reads_would_be_noticed(dotted: str) -> None:
     assert not is_read(dotted)
 

@@ -393,14 +393,18 @@ def test_a_persons_files_that_an_agent_stashed_away_are_there_again(tmp_path: Pa
     assert project.landed() == ["login/US-001"]
 
 
-def test_a_place_that_is_taken_is_left_alone_and_it_is_said_where_the_file_is(tmp_path: Path) -> None:
+def test_in_a_place_that_was_taken_a_persons_files_are_there_again_and_the_others_are_set_aside(tmp_path: Path) -> None:
     project, before = drafted(tmp_path, "git stash push -u --quiet", f"mkdir -p {OTHER}; echo new > {OTHER}/PRD.md",
                               f"echo more >> {OTHER}/SPEC.md")  # fmt: skip
 
     ended = project.loop()
 
-    assert (project.repo / OTHER / "PRD.md").read_text() == "new\n"
-    assert (project.repo / OTHER / "SPEC.md").read_text() == "# Spec\nmore\n"
+    assert drafts(project) == before
+    aside = {
+        path.name.partition("__other__")[2]: path.read_text()
+        for path in (project.folder / ".ralphy/set-aside").glob("*__other__*")
+    }
+    assert aside == {"PRD.md": "new\n", "SPEC.md": "# Spec\nmore\n"}
     for name in ("PRD.md", "SPEC.md"):
         (where,) = re.findall(rf"other/{name} was stashed away by the agent; it is kept: git show (\S+)", ended.text)
         kept = subprocess.run(["git", "show", where], cwd=project.repo, env=project.env, stdout=PIPE, check=True)

@@ -104,6 +104,8 @@ def test_a_story_lands_in_a_shallow_clone(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--depth", "1", project.repo.as_uri(), str(clone)], check=True)
     shallow = Project(clone, project.path, project.scenario, project.env)
     shallow.plan(story("US-001"))
+    code, said = shallow.call("trust")  # the settings came with the clone, its agent's command among them
+    assert code == 0, said
 
     assert shallow.loop().code == ExitCode.WAITING
     assert shallow.landed() == ["login/US-001"]
