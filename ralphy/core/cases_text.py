@@ -60,7 +60,7 @@ LANGUAGES = (
         re.compile(r"\bt\.(?:Error|Fatal|Fail)\w*\(|\b(?:assert|require|is|qt)\.\w+\("),
         re.compile(r"\bt\.Skip(?:Now|f)?\("),
         re.compile(r"^//go:build\b.*\bignore\b|^// \+build ignore", re.M),
-        re.compile(r"(?:\bif [^\n{]*\{\s*)?\bt\.Skip(?:Now|f)?\("),
+        re.compile(r"(?:\bif [^\n{]{0,300}\{\s*)?\bt\.Skip(?:Now|f)?\("),
     ),
     Language(
         (".rs",),
@@ -68,7 +68,7 @@ LANGUAGES = (
         re.compile(r"\b(?:debug_)?assert\w*!|\bpanic!|\.unwrap\(\)|\bmatches!"),
         re.compile(r"#\[ignore\b"),
         re.compile(r"^#!\[cfg\(any\(\)\)\]", re.M),
-        re.compile(r"#\[(?:cfg_attr\([^\]]*)?\bignore\b"),
+        re.compile(r"#\[(?:cfg_attr\([^\]#]*)?\bignore\b"),
     ),
 )  # fmt: skip
 

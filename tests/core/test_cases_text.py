@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,3 +154,17 @@ def test_what_never_runs_ends_with_its_own_brace(inside: str) -> None:
         reached(f"{before}try {{ {inside} }} catch (e) {{ {inside.replace('expect', '')} }}{after}")
         == f"{before}{after}"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.rs", "#[test]\nfn x() {\n" + "#[cfg_attr(" * 6000 + "\n}"),
+        ("a_test.go", "func TestX(t *testing.T) {\n" + "if " * 20000 + "\n}"),
+    ],
+    ids=["rust", "go"],
+)
+def test_a_line_that_begins_the_same_again_and_again_is_read_in_no_time(path: str, text: str) -> None:
+    begun = time.process_time()
+    assert len(list(text_cases(path, text))) == 1
+    assert time.process_time() - begun < 2
