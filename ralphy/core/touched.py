@@ -35,10 +35,31 @@ class Touched:
         """Those of the changed paths (relative, with slashes) that no call accounts for; none if no call was seen."""
         if not self.files and not self.commands:
             return ()
-        return tuple(path for path in changed if not self._explains(path))
+        named = _Named(self)
+        return tuple(path for path in changed if not named.explains(path))
 
-    def _explains(self, path: str) -> bool:
-        if path in self.files or any(name.startswith("/") and name.endswith(f"/{path}") for name in self.files):
+
+class _Named:
+    """The same, laid out for many questions: a run may have thousands of calls and of changed files."""
+
+    def __init__(self, touched: Touched) -> None:
+        self._commands = "\n".join(touched.commands)
+        self._files = touched.files
+        self._by_name: dict[str, list[str]] = {}
+        for name in touched.files:
+            self._by_name.setdefault(basename(name), []).append(name)
+        self._folders: dict[str, bool] = {"": False}
+
+    def explains(self, path: str) -> bool:
+        if path in self._files or any(_is_at(name, path) for name in self._by_name.get(basename(path), ())):
             return True
-        names = [name for name in (basename(path), dirname(path)) if name]
-        return any(name in command for command in self.commands for name in names)
+        return basename(path) in self._commands or self._names_folder(dirname(path))
+
+    def _names_folder(self, folder: str) -> bool:
+        if folder not in self._folders:
+            self._folders[folder] = folder in self._commands or self._names_folder(dirname(folder))
+        return self._folders[folder]
+
+
+def _is_at(name: str, path: str) -> bool:
+    return name.startswith("/") and name.endswith(f"/{path}")

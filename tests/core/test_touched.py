@@ -21,6 +21,7 @@ def call(**given: Any) -> dict[str, Any]:
         ({"notebook_path": "n.ipynb"}, ["n.ipynb"], ()),
         ({"command": "sed -i s/a/b/ a.py"}, ["src/a.py", "src/b.py"], ("src/b.py",)),
         ({"command": "ruff format src"}, ["src/a.py", "tests/a.py"], ("tests/a.py",)),
+        ({"command": "ruff format src"}, ["src/shop/deep/a.py", "README.md"], ("README.md",)),
         ({"file_path": 7, "command": None}, ["src/a.py"], ()),
         ({}, ["src/a.py"], ()),
     ],
