@@ -66,10 +66,11 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     note_ignored(w)
     green = w.objects.tree_of(head)
     past = snapshot.history.of("story", story.id)
+    begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
 
     def get_ready() -> None:
         if decision.mode != "fresh":
-            lay_out(w, kept_work_on(w, green, past.tree), green)
+            lay_out(w, begun, green)
         w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready) as ran:
@@ -79,13 +80,17 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         forgery.require_branch(w, w.feature_branch, head)
         w.milestone("judged")
         judged = verdict.candidate or candidate
-        _ask_whose(w, ran, judged)
+        _ask_whose(w, ran, judged, begun)
         settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, tip))
 
 
-def _ask_whose(w: Workspace, ran: Ran, candidate: Candidate) -> None:
-    """A person's edit cannot be told from the agent's work: at least it is not taken without a word."""
-    found = [shown(path) for path in ran.touched.unexplained(candidate.files)]
+def _ask_whose(w: Workspace, ran: Ran, candidate: Candidate, begun: str) -> None:
+    """A person's edit cannot be told from the agent's work: at least it is not taken without a word.
+
+    What the run found in the tree `begun`, as an earlier attempt left it, is nobody's edit in this run.
+    """
+    changed = {path for path, _, _ in w.objects.changes(begun, candidate.tree)}
+    found = [shown(path) for path in ran.touched.unexplained(path for path in candidate.files if path in changed)]
     if found:
         names = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
         w.say(Toned(f"changed without an edit by the agent: {names}; by a command that it ran, or by you. "

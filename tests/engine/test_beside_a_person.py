@@ -35,6 +35,15 @@ def test_what_the_agent_edits_itself_is_not_asked_about(tmp_path: Path) -> None:
     assert "changed without an edit" not in project.loop().text
 
 
+def test_nor_is_what_an_earlier_attempt_left(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    left = {"src/us_001.py": "BROKEN = 1\n", "kept.py": "KEPT = 1\n"}
+    project.play(stories={"US-001": [breaks(write=left), works()]})
+    ended = project.loop()
+    assert (project.repo / "kept.py").exists()
+    assert "changed without an edit" not in ended.text
+
+
 @pytest.fixture
 def switched(tmp_path: Path) -> Project:
     """Ralphy died when the agent had ended; the person began a branch, which takes along what is in the checkout."""
