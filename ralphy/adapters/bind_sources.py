@@ -69,12 +69,18 @@ class BindSources:
         return link is None
 
     def _hold_place(self, path: Path) -> None:
-        """Make an empty folder where nothing is."""
+        """Make an empty folder where nothing is.
+
+        One that is there is taken over: a Ralphy that was killed left it. `remove_placeholders` keeps it if it is used.
+        """
         for folder in (*reversed(path.relative_to(self.root).parents[:-1]), path.relative_to(self.root)):
             place = self.root / folder
-            with suppress(FileExistsError):
+            try:
                 place.mkdir()
-                self.made.append(place)
+            except FileExistsError:
+                if place.parent != self.root or place != path or place in self.made:
+                    continue
+            self.made.append(place)
 
 
 def _above(root: Path, paths: Sequence[Path]) -> Iterator[Path]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 
 from ralphy.adapters import git
 from ralphy.adapters.documents import USUAL_BASES
@@ -160,8 +161,8 @@ def watch_all(
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
     requests = made_folder(checkout.repository.state_dir)
-    with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
-        watching = Watching(checkout, features_dir, opened, insist)
+    watching = Watching(checkout, features_dir, opened, insist)
+    with lock, watching, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
         say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
         changed: set[str] | None = None
         while True:
@@ -191,6 +192,13 @@ class Watching:
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
         refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
         self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
+
+    def __enter__(self) -> Watching:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for workspace, _ in self._open.values():
+            workspace.leave()
 
     def held(self) -> Iterator[Path]:
         """The folders of the features that wait at a gate."""
@@ -232,7 +240,7 @@ class Watching:
 
     def _forget_what_is_gone(self) -> None:
         for name in [name for name, (w, _) in self._open.items() if not w.feature.folder.is_dir()]:
-            del self._open[name]
+            self._open.pop(name)[0].leave()
             self._seen.pop(name, None)
             self._rests.pop(name, None)
 

@@ -106,6 +106,10 @@ class Workspace:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.checkout.close()
+        self.leave()
+
+    def leave(self) -> None:
+        """Leave nothing of the sandbox behind in the repository; the checkout stays open, for other features."""
         if self.walls:
             self.walls.take_down()
 

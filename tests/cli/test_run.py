@@ -249,6 +249,7 @@ def test_one_checkout_has_one_ralphy(made: Make) -> None:
         process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
     project, _ = made(gates=GATES)
     project.play(qa=[reports()])
@@ -269,6 +270,7 @@ def test_watch_drives_two_features_one_at_a_time(made: Make) -> None:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 143
+    assert not {".claude", ".mcp.json"} & {path.name for path in project.repo.iterdir()}
     assert set(project.statuses().values()) == {"completed"}
     assert json.loads((other / "prd.json").read_text())["userStories"][0]["passes"] is False
 

@@ -107,6 +107,14 @@ def test_what_steers_claude_and_ralphy_cannot_be_made_where_it_is_not(either: Bo
     assert not any((either.root / name).exists() for name in (".claude", ".mcp.json", ".ralphy"))
 
 
+def test_empty_folders_of_a_ralphy_that_was_killed_are_taken_away(either: Box) -> None:
+    for name in (".claude", ".mcp.json"):
+        (either.root / name).mkdir()
+    either.tries(nothing="0")
+    either.sandbox.take_down()
+    assert not any((either.root / name).exists() for name in (".claude", ".mcp.json"))
+
+
 @pytest.mark.attempt(18)
 def test_what_a_person_put_there_meanwhile_stays(closed: Box) -> None:
     closed.tries(nothing="0")
