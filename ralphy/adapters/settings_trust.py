@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ PATH = ".ralphy/config.yaml"
 Values = Mapping[str, object]
 _MOST_NOTED = 500
 _MADE_HERE = ("commit", "ralphy")  # how Git's log begins to speak of a commit that a person, or Ralphy, made
+_IDENT = re.compile(r"\$Id:[^$]*\$")
 _TAIL = 4 * 1024 * 1024
 
 
@@ -49,8 +51,13 @@ def untrusted(root: Path, values: Values, env: Mapping[str, str], read: Callable
     left = {name: value for name, value in values.items() if _digest(name, value) not in noted}
     if not left or not _has_foreign_commits(*dirs):
         return frozenset()
-    foreign = _newest_foreign(root, env, read)
-    return frozenset(name for name, value in left.items() if name in foreign and foreign[name] == value)
+    if any((root / place).is_symlink() for place in (Path(PATH).parent, PATH)):
+        return frozenset(left)  # Git's history of a link says nothing of what it leads to
+    versions = _newest_foreign(root, env, read)
+    if versions is None:
+        return frozenset(left)
+    return frozenset(name for name, value in left.items()
+                     if any(name in found and _plain(found[name]) == _plain(value) for found in versions))  # fmt: skip
 
 
 def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
@@ -97,26 +104,34 @@ def _has_foreign_commits(git_dir: Path, common_dir: Path) -> bool:
     return b" refs/remotes/" in packed or b"\tclone: " in last_bytes(common_dir / "logs" / "HEAD", _TAIL)
 
 
-def _newest_foreign(root: Path, env: Mapping[str, str], read: Callable[[bytes], Values]) -> Values:
-    """The settings as the newest commit that was made elsewhere had them; none if no such commit touched the file."""
-    from ralphy.adapters.git import GitError, discover
+def _newest_foreign(root: Path, env: Mapping[str, str], read: Callable[[bytes], Values]) -> list[Values] | None:
+    """The settings as the newest commit that was made elsewhere had them: as Git checks the file out, and as it is
+    stored (attributes tell how the two differ). Nothing if no such commit has the file, None if it cannot be read.
+    """
+    from ralphy.adapters.git import discover
     from ralphy.core.errors import RalphyError
 
     try:
         repository = discover(root, env)
         touched = repository.text("log", "--max-count=200", "--format=%H", "HEAD", "--", PATH).split()
         here = _made_here(repository.text("log", "--walk-reflogs", "--all", "--format=%H %gs").splitlines())
+        commit = next((commit for commit in touched if commit not in here), "")
+        if not commit or not repository.run("ls-tree", commit, "--", PATH):
+            return []
     except RalphyError:  # no commit yet: nothing came with one
-        return {}
-    commit = next((commit for commit in touched if commit not in here), "")
-    if not commit:
-        return {}
+        return []
     try:
-        return read(repository.run("cat-file", "blob", f"{commit}:{PATH}"))
-    except GitError:  # that commit removed the file
-        return {}
-    except RalphyError:  # what was no configuration then
-        return {}
+        found = [read(repository.run("cat-file", "--filters", f"{commit}:{PATH}"))]
+    except RalphyError:
+        return None
+    with suppress(RalphyError):
+        found.append(read(repository.run("cat-file", "blob", f"{commit}:{PATH}")))
+    return found
+
+
+def _plain(value: object) -> str:
+    """A value without what Git's `ident` attribute puts in at a checkout."""
+    return _IDENT.sub("$Id$", json.dumps(value))
 
 
 def _made_here(rows: Iterable[str]) -> frozenset[str]:
