@@ -161,8 +161,10 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
-    root, own_env = programs.root_around(str(start)), env
-    env = programs.own_environment(environment(os.environ if env is None else env), root)
+    root, base = programs.root_around(str(start)), os.environ if env is None else env
+    inside = git_programs.in_environment(Path(root), base) if root else {}
+    env = programs.own_environment(environment(base), root)
+    env = {name: value for name, value in env.items() if name not in inside}
     mend_dead(start)
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
@@ -177,13 +179,12 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     if len(answer) != 5:
         raise EnvironmentProblem("the path of the repository holds a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
-    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env)
+    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, inside)
     try:
         rows = found.run("config", "-z", "--get-regexp", git_programs.ASKED)
     except GitError:  # there is none
         return found
-    base = os.environ if own_env is None else own_env
-    return replace(found, in_the_tree=git_programs.in_the_tree(rows, found.root, base))
+    return replace(found, in_the_tree={**inside, **git_programs.in_the_tree(rows, found.root, base)})
 
 
 def head_of(repository: Repository) -> tuple[str, str]:
