@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 _BLANK = re.compile(r"[\s\ufeff]+|[#;][^\n]*")
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"(?:[^"\\\n]|\\.)*")?\]')
@@ -20,6 +22,23 @@ _HARMLESS = re.compile(
 def steering(text: str) -> set[tuple[str, str]]:
     """(name, value) of each setting that is not known to be harmless; what is no setting at all is one of them."""
     return {(name, value) for name, value in settings(text) if not _HARMLESS.fullmatch(name)}
+
+
+def origins(rows: bytes, root: str, home: str) -> list[str]:
+    """The files that `git config --list --show-origin -z` names, and those that they include: also where nothing is
+    yet, or where the condition does not hold now."""
+    words = [os.fsdecode(word) for word in rows.split(b"\0")]
+    found = {}
+    for origin, setting in zip(words[::2], words[1::2], strict=False):
+        if not origin.startswith("file:"):
+            continue
+        file = Path(root, origin[5:])
+        found[str(file)] = True
+        name, _, path = setting.partition("\n")
+        if path and re.fullmatch(r"(?s)include(if\..*)?\.path", name):
+            target = home + path[1:] if path.startswith("~/") else path
+            found[os.path.normpath(file.parent / target)] = True
+    return list(found)
 
 
 def settings(text: str) -> Iterator[tuple[str, str]]:

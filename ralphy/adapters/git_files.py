@@ -204,6 +204,7 @@ def repository_paths(root: Path, git_dir: Path, common_dir: Path) -> list[str]:
     paths = [f"{common_dir}/{name}" for name in _SHARED]
     if git_dir != common_dir:
         paths += [f"{git_dir}/{name}" for name in _OF_A_WORKTREE]
+    if not Path(root, ".git").is_dir() or Path(root, ".git").is_symlink():
         paths.append(f"{root}/.git")
     hooks = f"{common_dir}/hooks"
     return [*paths, hooks, *([] if Path(hooks).is_symlink() else hooks_in(hooks))]

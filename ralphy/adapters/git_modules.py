@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ralphy.adapters.files import read_text
 from ralphy.adapters.git import Repository
+from ralphy.adapters.git_config import settings
 from ralphy.adapters.git_files import hooks_in
 from ralphy.adapters.ref_files import SYMBOLIC, followed, ref_text
 
@@ -38,9 +39,26 @@ def steering_paths(repository: Repository, modules: Iterable[str]) -> tuple[list
         paths.append(str(at))
         if (at / "HEAD").exists():
             paths += [*(f"{at}/{name}" for name in _OF_A_MODULE), *hooks_in(f"{at}/hooks")]
-    paths += (f"{at}/{name}" for at in _folders_in(repository.common_dir / "worktrees") for name in _OF_A_WORKTREE)
+    paths += map(str, _places_of_modules(root, folders))
+    worktrees = _folders_in(repository.common_dir / "worktrees")
+    paths += (f"{at}/{name}" for at in worktrees for name in _OF_A_WORKTREE)
+    paths += (str(dot_git) for at in worktrees if (dot_git := _inside(root, at, read_text(at / "gitdir", 4096))))
     closed = [str(at) for at in folders if not (at / "HEAD").exists()]
     return list(dict.fromkeys(paths)), [*closed, *(f"{at}/hooks" for at in folders if (at / "HEAD").exists())]
+
+
+def _places_of_modules(root: Path, folders: Iterable[Path]) -> Iterator[Path]:
+    """Where submodules at whatever depth are checked out, as their own configuration says, each with its `.git`."""
+    for at in folders:
+        named = [value for name, value in settings(read_text(at / "config", 65536)) if name == "core.worktree"]
+        if named and (place := _inside(root, at, named[-1].partition("]")[2])):
+            yield from (*(above for above in reversed(place.parents) if root in above.parents), place, place / ".git")
+
+
+def _inside(root: Path, base: Path, named: str) -> Path | None:
+    """A path that a file in `base` names, if it lies in the checkout; no link is followed."""
+    place = Path(os.path.normpath(base / named.strip().strip('"')))
+    return place if named.strip() and root in place.parents else None
 
 
 def gitlinks(repository: Repository, index: Path) -> dict[str, str]:

@@ -32,8 +32,8 @@ ALLOW = "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_use
 _PROBE_S = 10.0
 _HOLD = ("--die-with-parent", "--unshare-pid")
 # What root could take the walls down with. A user has no capability in here anyway.
-_DROPPED = ("SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_BOOT", "MKNOD", "DAC_READ_SEARCH", "BPF",
-            "PERFMON")  # fmt: skip
+_DROPPED = ("SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_BOOT", "SETFCAP", "MKNOD", "DAC_READ_SEARCH",
+            "BPF", "PERFMON")  # fmt: skip
 _CLOSED = ("--new-session", "--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
            "--cap-drop", "ALL", "--hostname", "ralphy")  # fmt: skip
 _ETC = ("ssl", "pki", "ca-certificates", "ca-certificates.conf", "alternatives", "passwd", "group", "nsswitch.conf",
@@ -294,7 +294,9 @@ def _trusted(place: Place) -> Iterator[str]:
     for folder in dict.fromkeys((place.common_dir, place.git_dir)):
         for name in _FIXED:
             yield from _read_only(folder / name)
-    for path in (place.state_dir, *place.own):
+    dot_git = place.root / ".git"
+    leads = (dot_git,) if dot_git.is_file() and not dot_git.is_symlink() else ()
+    for path in (place.state_dir, *leads, *place.own):
         yield from _read_only(path)
 
 

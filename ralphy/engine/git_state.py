@@ -21,6 +21,7 @@ from typing import Any
 from ralphy.adapters import git, git_files, untouched
 from ralphy.adapters.files import read_regular, replace_file, signature
 from ralphy.adapters.git import Repository
+from ralphy.adapters.git_config import origins
 from ralphy.adapters.git_files import OPEN, GitFiles
 from ralphy.adapters.git_modules import steering_paths
 from ralphy.adapters.hook_files import unseen_hooks
@@ -99,15 +100,20 @@ def begin(w: Workspace, state: GitState) -> None:
 
 
 def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list[str]:
-    """Further files that git reads its configuration from. Asked once, and again when the configuration changed."""
-    known = tuple(signature(path) for path in (*own, *personal) if path.endswith(("config", "worktree")))
-    if w.checkout.included is None or w.checkout.included[0] != known:
-        rows = w.repository.run("config", "--list", "--show-origin", "--name-only", "-z").split(b"\0")[::2]
-        at = w.repository.root
-        named = dict.fromkeys(str(at / os.fsdecode(row[5:])) for row in rows if row.startswith(b"file:"))
-        found = tuple(path for path in named if path not in own and path not in personal and os.access(path, os.W_OK))
-        w.checkout.included = (known, found)
-    return [path for path in w.checkout.included[1] if path not in own]
+    """Further files that git reads its configuration from, or would if they were there. Asked once, and again when
+    the configuration changed."""
+    steer = [path for path in (*own, *personal) if path.endswith(("config", "worktree"))]
+    known = w.checkout.included
+    if known is None or known[0] != tuple(map(signature, (*steer, *known[1]))):
+        rows = w.repository.run("config", "--list", "--show-origin", "-z")
+        named = git_files.with_targets(origins(rows, str(w.repository.root), w.env.get("HOME", "")))
+        found = tuple(path for path in named if path not in own and path not in personal and _can_change(path))
+        known = w.checkout.included = (tuple(map(signature, (*steer, *found))), found)
+    return [path for path in known[1] if path not in own]
+
+
+def _can_change(path: str) -> bool:
+    return os.access(path, os.W_OK) or not os.path.lexists(path)
 
 
 def _hooks_in_the_tree(w: Workspace) -> tuple[list[str], list[str]]:
@@ -145,14 +151,12 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
 
     Raises EnvironmentProblem if the repository itself has gone.
     """
+    led = [path for path in state.files.changed(spared) if path == f"{w.repository.root}/.git"]
+    _put_back(w, state, led)  # where it is a file or a link, Git's own folder is found by it
     _require_repository(w)
     changed = state.files.changed(spared)
-    for path in changed:
-        if not state.files.is_mode_alone(path):
-            set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
-            if state.files.was_too_large(path):
-                w.say(f"{shown(w, path)} was too large to be kept and cannot be put back: install it again")
-        state.files.put_back(path)
+    _put_back(w, state, changed)
+    changed = [*led, *changed]
     for path in _begun_by_the_run(w, spared):
         set_aside(w, Path(path))
         changed.append(path)
@@ -169,6 +173,16 @@ def put_files_back(w: Workspace, state: GitState, spared: Collection[str] = ()) 
         w.checkout.blobs.close()
         w.checkout.objects.close()
     return [shown(w, path) for path in changed]
+
+
+def _put_back(w: Workspace, state: GitState, paths: Sequence[str]) -> None:
+    """Set aside what is there now, and make it as it was."""
+    for path in paths:
+        if not state.files.is_mode_alone(path):
+            set_aside(w, Path(path), shown(w, path).replace("/", "__").lstrip("."))
+            if state.files.was_too_large(path):
+                w.say(f"{shown(w, path)} was too large to be kept and cannot be put back: install it again")
+        state.files.put_back(path)
 
 
 def set_packs_aside(w: Workspace, state: GitState) -> list[str]:

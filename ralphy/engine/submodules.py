@@ -64,7 +64,8 @@ def _digest(w: Workspace, module: str) -> str:
 
 
 def _files(w: Workspace, folder: Path) -> Iterator[str]:
-    """The files below a folder, those of repositories in it too; a file or link in its place is one itself."""
+    """The files below a folder, those of repositories in it too, with the `.git` that makes them
+    one; a file or link in its place is one itself."""
     waiting = [folder]
     while waiting:
         at = waiting.pop()
@@ -72,6 +73,8 @@ def _files(w: Workspace, folder: Path) -> Iterator[str]:
         if found is None or not stat.S_ISDIR(found[0]):
             yield str(at)
             continue
+        if at != folder and os.path.lexists(at / ".git"):
+            yield str(at / ".git")
         for name in _listed(w, at):
             path = at / name
             if name.endswith("/") and path != at:

@@ -19,6 +19,30 @@ EVIL = "printf '#!/bin/sh\\ntouch %s\\ncat\\n' \"$1\" > evil.log; "
 STEERS = "printf '[core]\\nfsmonitor = sh %s/evil.log\\n[filter \"x\"]\\nclean = sh %s/evil.log\\n' $PWD $PWD"
 
 
+@pytest.mark.attempt(73)
+@pytest.mark.parametrize("by", ["agent", "check"])
+def test_an_included_file_that_was_not_there_runs_nothing(tmp_path: Path, by: str) -> None:
+    canary = tmp_path / "sung"
+    script = tmp_path / "it.sh"
+    script.write_text(f"{EVIL} {STEERS} > two.log\n")
+    check = f"sh -c 'test -e src/us_001.py && sh {script} {canary}; exit 0'"
+    checks: dict[str, Any] = {"checks": [{"name": "test", "run": check}]} if by == "check" else {}
+    project = build(tmp_path, story("US-001"), **checks)
+    (project.repo / ".gitattributes").write_text("*.py filter=x\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "chore: attributes")
+    (project.repo / "one.log").write_text("[include]\npath = two.log\n")
+    project.git("config", "include.path", "../one.log")
+    act = works() if by == "check" else works(run=[["sh", str(script), str(canary)]])
+    project.play(stories={"US-001": [act]})
+
+    ended = project.loop()
+    looked_at(project)
+
+    assert not canary.exists()
+    assert "two.log" in ended.text
+
+
 @pytest.mark.attempt(74)
 def test_programs_of_the_tree_are_known_by_a_shells_words(tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -38,6 +62,63 @@ def test_programs_of_the_tree_are_known_by_a_shells_words(tmp_path: Path) -> Non
     assert set(in_environment(root, {**env, **named})) == {"GIT_ASKPASS", "GIT_EXEC_PATH"}
     helper = b"credential.helper\n!f() { tools/f.sh get; }; f\0"
     assert in_the_tree(helper, root, env)
+
+
+@pytest.mark.attempt(75)
+def test_a_submodule_of_a_submodule_that_is_pointed_elsewhere_runs_nothing(tmp_path: Path) -> None:
+    project = with_submodule(tmp_path)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "g.txt").write_text("g\n")
+    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "begin"]):
+        project.git("-C", str(inner), *words)
+    allow = ("-c", "protocol.file.allow=always")
+    project.git("-C", str(tmp_path / "library"), *allow, "submodule", "--quiet", "add", str(inner), "in")
+    project.git("-C", str(tmp_path / "library"), "commit", "--quiet", "-m", "nested")
+    project.git(*allow, "submodule", "--quiet", "update", "--remote", "--init", "--recursive")
+    project.git("commit", "--quiet", "-am", "chore: newer")
+    before = (project.repo / "lib" / "in" / ".git").read_text()
+    canary = meddles(
+        project,
+        tmp_path,
+        """
+mkdir -p .cache; cp -r .git/modules/lib/modules/in .cache/g
+git config -f .cache/g/config core.worktree "$PWD/lib/in"
+git config -f .cache/g/config core.fsmonitor "touch $1; :"
+echo "gitdir: $PWD/.cache/g" > lib/in/.git
+""",
+    )
+
+    ended = project.loop()
+    looked_at(project)
+
+    assert not canary.exists()
+    assert (project.repo / "lib" / "in" / ".git").read_text() == before
+    assert "lib/in/.git" in ended.text
+
+
+@pytest.mark.attempt(76)
+def test_a_worktree_in_the_checkout_that_is_pointed_elsewhere_runs_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".gitignore").write_text("wt/\n.cache/\n*.log\n__pycache__/\n")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+    project.git("worktree", "add", "--quiet", "wt", "-b", "other", "main")
+    before = (project.repo / "wt" / ".git").read_text()
+    canary = meddles(
+        project,
+        tmp_path,
+        """
+mkdir .cache; cp -r .git .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
+git config -f .cache/g/config core.worktree "$PWD/wt"; echo "gitdir: $PWD/.cache/g" > wt/.git
+""",
+    )
+
+    ended = project.loop()
+    project.git("-C", "wt", "status")
+
+    assert not canary.exists()
+    assert (project.repo / "wt" / ".git").read_text() == before
+    assert "wt/.git" in ended.text
 
 
 @pytest.mark.attempt(77)
@@ -64,3 +145,84 @@ def test_settings_that_came_with_a_repository_are_known_however_they_are_stored(
 
     assert found.config.agent.command == ("claude",)
     assert "agent.command" in found.untrusted
+
+
+@pytest.mark.attempt(78)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's user id passes the kernel's check here")
+def test_no_file_gets_capabilities(either: Box) -> None:
+    code = (
+        "(lambda: (put('id'), os.setxattr('id', 'security.capability',"
+        " __import__('struct').pack('<5I', 0x02000001, 1 << 7, 0, 0, 0))))()"
+    )
+    found = either.tries(made=code)
+    assert found == {"made": "EPERM"}
+
+
+@pytest.mark.attempt(79)
+def test_a_persons_git_settings_inside_the_checkout_are_put_back(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".gitignore").write_text(".home/\n*.log\n__pycache__/\n")
+    (project.repo / ".gitattributes").write_text("*.py filter=x\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+    (project.repo / ".home").mkdir()
+    project.env["XDG_CONFIG_HOME"] = str(project.repo / ".home")
+    project.env.pop("GIT_CONFIG_GLOBAL", None)
+    canary = meddles(
+        project,
+        tmp_path,
+        f"""{EVIL} mkdir -p .home/git .home/ralphy
+{STEERS} > .home/git/config
+echo 'gates: {{qa: auto}}' > .home/ralphy/config.yaml
+""",
+    )
+
+    project.loop()
+    looked_at(project)
+
+    assert not canary.exists()
+    assert not (project.repo / ".home" / "ralphy" / "config.yaml").exists()
+
+
+@pytest.mark.attempt(80)
+@pytest.mark.parametrize("how", ["separate", "link"])
+def test_a_git_file_of_the_checkout_itself_is_put_back(tmp_path: Path, how: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".gitignore").write_text(".cache/\n*.log\n__pycache__/\n")
+    project.git("commit", "--quiet", "-am", "chore: ignore")
+    real = tmp_path / "real.git"
+    if how == "separate":
+        project.git("init", "--quiet", "--separate-git-dir", str(real))
+    else:
+        (project.repo / ".git").rename(real)
+        (project.repo / ".git").symlink_to(real)
+    canary = meddles(
+        project,
+        tmp_path,
+        f"""
+mkdir .cache; cp -r {real} .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
+git config -f .cache/g/config core.worktree "$PWD"
+git config -f .cache/g/config filter.x.clean "touch $1; cat"; mkdir -p .cache/g/info
+echo '* filter=x' > .cache/g/info/attributes
+rm .git; echo "gitdir: $PWD/.cache/g" > .git; touch src/base.py check.py
+""",
+    )
+
+    ended = project.loop()
+    looked_at(project)
+
+    assert not canary.exists()
+    assert project.git("rev-parse", "--absolute-git-dir") == str(real)
+    assert project.landed() == ["login/US-001"], ended.text
+
+
+@pytest.mark.attempt(80)
+def test_in_the_sandbox_the_git_file_of_the_checkout_is_read_only(sandbox: None, git_repo: Path) -> None:
+    place = place_in(git_repo)
+    real = git_repo.parent / "real.git"
+    place.git_dir.rename(real)
+    (git_repo / ".git").write_text(f"gitdir: {real}\n")
+    found = boxed(replace(place, git_dir=real, common_dir=real, state_dir=real / "ralphy"), "open").tries(
+        put="put('.git')", gone="os.unlink('.git')", moved="os.rename('.git', 'x')"
+    )
+    assert found == {"put": "EROFS", "gone": "EBUSY", "moved": "EBUSY"}
