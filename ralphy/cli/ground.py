@@ -63,8 +63,20 @@ def fail(name: str, said: str, fix: str) -> Finding:
 
 def surroundings(ground: Ground) -> Iterator[Finding]:
     """What is to be said of the place where the work is done."""
-    for look in (_writable, _watching, _file_system, _disk, _lock):
+    for look in (_git_programs, _writable, _watching, _file_system, _disk, _lock):
         yield look(ground)
+
+
+def _git_programs(g: Ground) -> Finding:
+    """A run refuses to begin where git would run a program that an agent can change."""
+    from ralphy.adapters.git_programs import require_programs_outside
+    from ralphy.core.errors import EnvironmentProblem
+
+    try:
+        require_programs_outside(g.repository)
+    except EnvironmentProblem as error:
+        return fail("filters", str(error), error.hint)
+    return ok("filters", "git runs no program of the working tree")
 
 
 def _writable(g: Ground) -> Finding:

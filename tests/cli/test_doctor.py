@@ -51,6 +51,17 @@ def claude(bin_first: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program(bin_first, "claude", 'echo "2.1.197 (Claude Code)"')
 
 
+def test_a_filter_in_the_checkout_is_named_before_a_run_refuses_it(
+    git_repo: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stripper = program(git_repo / ".venv", "nbstripout", "cat")
+    git("config", "filter.nbstripout.clean", str(stripper))
+    code, found = ask(git_repo, capsys)
+    assert (code, found["filters"]["state"]) == (5, "fail")
+    assert "filter.nbstripout.clean" in found["filters"]["said"]
+    assert "git config filter.nbstripout.clean COMMAND" in found["filters"]["fix"]
+
+
 def test_a_repository_with_all_that_is_needed_passes(
     git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
