@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -128,7 +130,8 @@ def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
     program = w.config.agent.command[0]
     env = agent_environment(w, "strict", {})
     words = agent_command(w)
-    if program_at(words[0], w.repository.root, env) is None:
+    at = program_at(words[0], w.repository.root, env)
+    if at is None:
         yield f"{program} is not on PATH", "install it, or set agent.command"
         return
     try:
@@ -138,7 +141,21 @@ def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
         return
     if tried.returncode:
         said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
-        yield f"{program} does not start in the sandbox: {said}", "name the folders that it needs in safety.ro_paths"
+        yield f"{program} does not start in the sandbox: {said}", _needs(at, env)
+
+
+def _needs(program: Path, env: Mapping[str, str]) -> str:
+    """What to do about a program that does not start: name the interpreter of a script, if the sandbox hides it."""
+    with program.open("rb") as file:
+        line = os.fsdecode(file.readline(512))
+    words = line.removeprefix("#!").split() if line.startswith("#!") else []
+    name = words[1] if len(words) > 1 and Path(words[0]).name == "env" else "".join(words[:1])
+    found = shutil.which(name, path=env.get("PATH"))
+    if not found or any(Path(found).is_relative_to(folder) for folder in _SYSTEM):
+        return "name the folders that it needs in safety.ro_paths"
+    folder = Path(found).parent
+    folder = folder.parent if folder.name == "bin" else folder
+    return f"it is a script for {found}: add {folder}, and what else it needs, to safety.ro_paths"
 
 
 def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:

@@ -133,6 +133,19 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
     assert project.journal("run") == []
 
 
+def test_an_agent_whose_interpreter_is_not_shown_is_said_with_its_folder(tmp_path: Path) -> None:
+    runner = tmp_path / "env" / "bin" / "runner"
+    for name, text in ((runner, '#!/bin/sh\nexec sh "$@"\n'), ("tools/agent", f"#!{runner}\n")):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    project = build(tmp_path, story("US-001"), safety={"level": "strict"}, checks=[{"name": "t", "run": "true"}],
+                    agent={"command": [str(tmp_path / "tools" / "agent")]})  # fmt: skip
+    code, said = project.call("loop", "login")
+    assert code == 5
+    assert f"add {tmp_path}/env, and what else it needs, to safety.ro_paths" in said
+
+
 @pytest.mark.fault("P17")
 def test_an_agent_that_does_not_start_in_it_ends_it_before_anything_is_done(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), safety={"level": "strict"}, checks=[{"name": "t", "run": "true"}])
