@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.adapters.questions import step_key
+from ralphy.core.errors import Conflict
+from ralphy.core.life import Life
 from ralphy.core.model import Document, Snapshot
 from ralphy.core.steps import BY_NAME
 from ralphy.engine.control import set_aside
@@ -25,6 +27,9 @@ def _settled(w: Workspace) -> Snapshot:
 def redo_step(w: Workspace, step: str) -> str:
     """Set the step's document aside, so that it is made again; gives a sentence."""
     s = _settled(w)
+    if s.life is Life.MERGED:
+        raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step} step will not run again",
+                       hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
     if step == "spec":
         start_over(w, s)
     output = BY_NAME[step].output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ralphy.adapters.git import GitError
 from ralphy.core.agent import Outcome
 from ralphy.core.history import StoryHistory
 from ralphy.core.model import Prd
@@ -22,7 +23,10 @@ def note_kept(w: Workspace, prd: Prd) -> None:
 
 
 def _by_story(w: Workspace) -> dict[str, StoryHistory]:
-    lines = w.repository.text("for-each-ref", _FORM, f"refs/ralphy/{w.feature.name}").splitlines()
+    try:
+        lines = w.repository.text("for-each-ref", _FORM, f"refs/ralphy/{w.feature.name}").splitlines()
+    except GitError:  # a ref without its object: prd.json's word stands alone
+        return {}
     found: dict[str, StoryHistory] = {}
     for row in sorted((m.groups() for line in lines if (m := _KEPT.fullmatch(line))), key=lambda row: int(row[2])):
         commit, story, _, counted_as, outcome = row

@@ -103,6 +103,24 @@ def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project,
     assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
 
 
+def test_a_step_of_a_merged_feature_is_not_promised_to_run_again(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    merge(project, "merge, deleted")
+    code, _, err = call("redo", "qa", "login")
+    assert (code, "login is merged into main and closed" in err) == (4, True), err
+    assert project.git("status", "--porcelain", "--untracked-files=no") == ""
+    assert call("redo", "US-001", "login")[0] == 0
+
+
+def test_a_kept_attempt_whose_commit_is_gone_stops_nobody(made: Make) -> None:
+    project, call = made(ONE, gates=AUTO)
+    ref = project.repo / ".git" / "refs" / "ralphy" / "login" / "US-001" / "attempt-1"
+    ref.parent.mkdir(parents=True)
+    ref.write_text(f"{'1' * 40}\n")
+    assert call("status")[0] == 0
+    assert call("why")[0] == 0
+
+
 def test_from_main_the_question_of_a_step_is_what_a_feature_waits_for(made: Make) -> None:
     project, call = made(ONE, gates=AUTO)
     project.play(stories={"*": [works()]}, qa=[{"question": "One shop or many?"}])
