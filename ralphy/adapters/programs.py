@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OUTSIDE = "install it outside: pipx install ralphy-pipeline, or uv tool install ralphy-pipeline"
+UNSET = "an agent could put modules there that your next Python runs: unset it for Ralphy"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
+# Lists of places from which a program, or the interpreter of one, loads code at its start.
+_LOADED = ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PERL5LIB", "RUBYLIB", "NODE_PATH", "BASH_ENV")
 _KNOWN: dict[tuple[str, str, str], str | None] = {}
 
 
@@ -26,8 +29,28 @@ def own_path(path: str, root: str) -> str:
 
 
 def own_environment(env: Mapping[str, str], root: str) -> dict[str, str]:
-    """The same environment with the PATH of Ralphy's own programs."""
-    return {**env, "PATH": own_path(env.get("PATH", os.defpath), root)}
+    """The same environment with the PATH of Ralphy's own programs, and with nothing that makes them load what lies in
+    the checkout."""
+    loaded = {name: own_path(env[name], root) for name in _LOADED if env.get(name)}
+    kept = {name: value for name, value in env.items() if loaded.get(name, "x")}
+    return {**kept, **{name: value for name, value in loaded.items() if value},
+            "PATH": own_path(env.get("PATH", os.defpath), root)}  # fmt: skip
+
+
+def python_path_in(root: str, env: Mapping[str, str]) -> list[str]:
+    """The entries of PYTHONPATH that lie in the checkout: what is put there runs in every Python that starts."""
+    entries = env.get("PYTHONPATH", "").split(os.pathsep)
+    return [entry for entry in entries if os.path.isabs(entry) and (entry == root or lies_in(entry, root))]
+
+
+def leave_checkout() -> None:
+    """Import nothing of the checkout around the current folder from now on, unless this very Ralphy lies in there."""
+    try:
+        root = root_around(os.curdir)
+    except OSError:  # the current folder is gone
+        return
+    if root and not installed_in(root):
+        sys.path[:] = [at for at in sys.path if os.path.isabs(at) and not lies_in(at, root)]
 
 
 def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:

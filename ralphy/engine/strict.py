@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ralphy.adapters.programs import OUTSIDE, installed_in
+from ralphy.adapters.programs import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.adapters.proxy import AllowProxy, Host, host_of
 from ralphy.adapters.sandbox import (
     FORWARD,
@@ -117,6 +117,8 @@ def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
     """A Ralphy that agents can edit is outside of the sandbox at its next start."""
     for place in installed_in(str(w.repository.root))[:1]:
         yield f"Ralphy itself runs from {place}, which agents can change", OUTSIDE
+    for place in python_path_in(str(w.repository.root), w.env)[:1]:
+        yield f"PYTHONPATH leads to {place}, which agents can change", UNSET
 
 
 def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:

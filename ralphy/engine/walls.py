@@ -14,7 +14,7 @@ from pathlib import Path
 from ralphy.adapters.command import Command
 from ralphy.adapters.feature import ARTIFACTS, MARKERS
 from ralphy.adapters.guard_settings import write_settings
-from ralphy.adapters.programs import OUTSIDE, installed_in
+from ralphy.adapters.programs import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.adapters.sandbox import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
 from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.workspace import Workspace
@@ -85,7 +85,10 @@ def _put_up(w: Workspace) -> Walls:
 def _own_place(w: Workspace) -> str:
     """What is to be said where Ralphy is installed in the checkout."""
     found = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
-    return f". Ralphy itself runs from {found[0]} in this checkout, where agents work: {OUTSIDE}" if found else ""
+    if found:
+        return f". Ralphy itself runs from {found[0]} in this checkout, where agents work: {OUTSIDE}"
+    led = [os.path.relpath(place, w.repository.root) for place in python_path_in(str(w.repository.root), w.env)]
+    return f". PYTHONPATH leads to {led[0]} in this checkout: {UNSET}" if led else ""
 
 
 def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:

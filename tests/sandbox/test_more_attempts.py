@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ralphy.adapters import settings
+from ralphy.adapters import programs, settings
 from ralphy.adapters.git_programs import in_environment, in_the_tree
-from tests.engine.building import build, story, works
+from tests.engine.building import ROOT, build, story, works
 from tests.sandbox.inside import Box, boxed, place_in
 from tests.sandbox.test_submodules import looked_at, meddles, with_submodule
 
@@ -226,3 +228,35 @@ def test_in_the_sandbox_the_git_file_of_the_checkout_is_read_only(sandbox: None,
         put="put('.git')", gone="os.unlink('.git')", moved="os.rename('.git', 'x')"
     )
     assert found == {"put": "EROFS", "gone": "EBUSY", "moved": "EBUSY"}
+
+
+@pytest.mark.attempt(81)
+def test_modules_where_pythonpath_leads_into_the_checkout_are_not_ralphys(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    canary = tmp_path / "sung"
+    for name in ("click", "yaml", "orjson", "psutil", "jinja2", "git"):
+        (project.repo / "src" / f"{name}.py").write_text(f"open({str(canary)!r}, 'a').write('{name} ')\n")
+    env = {**project.env, "PYTHONPATH": f"{project.repo}/src{os.pathsep}{ROOT}"}
+    for words in (["why", "login"], ["doctor"]):
+        subprocess.run([sys.executable, "-P", "-m", "ralphy", *words], cwd=project.repo, env=env, timeout=60,
+                       capture_output=True, check=False)  # fmt: skip
+    assert not canary.exists(), canary.read_text()
+
+
+@pytest.mark.attempt(81)
+def test_what_ralphys_programs_load_does_not_lie_in_the_checkout(tmp_path: Path) -> None:
+    root = tmp_path / "repo"
+    (root / "lib").mkdir(parents=True)
+    env = {"PATH": "/usr/bin", "PYTHONPATH": f"{root}/lib:/opt/x:lib", "LD_PRELOAD": f"{root}/lib/x.so", "LANG": "C",
+           "LD_LIBRARY_PATH": f"/opt/lib:{root}/lib", "BASH_ENV": f"{root}/env.sh", "PERL5LIB": "/opt/p"}  # fmt: skip
+    assert programs.own_environment(env, str(root)) == {
+        "PATH": "/usr/bin", "PYTHONPATH": "/opt/x", "LANG": "C", "LD_LIBRARY_PATH": "/opt/lib", "PERL5LIB": "/opt/p",
+    }  # fmt: skip
+    assert programs.python_path_in(str(root), env) == [f"{root}/lib"]
+
+
+@pytest.mark.attempt(81)
+def test_a_run_says_that_pythonpath_leads_into_the_checkout(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.env["PYTHONPATH"] = str(project.repo / "src")
+    assert "PYTHONPATH leads to src in this checkout" in project.loop().text
