@@ -92,6 +92,10 @@ def load_index(w: Workspace, head: str) -> None:
     w.checkout.modules = gitlinks(w.repository, w.index)
 
 
+_MODULE = ("is a submodule: what is in it is not committed here. To move it to another commit, do that yourself, "
+           "commit it with the change, and: ralphy story done STORY")  # fmt: skip
+
+
 def write_candidate(w: Workspace, green: str) -> Candidate:
     """Take in the working tree as it is now. `green` is the tree of the last green commit."""
     rows = list(status_rows(w))
@@ -104,7 +108,7 @@ def write_candidate(w: Workspace, green: str) -> Candidate:
     modules = submodules.changed(w, green)
     refused = f"{shown(nested[0])} is a nested repository" if nested else ""
     refused = refused or (f"git no longer ignores {shown(exposed[0])}, which was there before" if exposed else "")
-    refused = refused or (f"{shown(modules[0])} is a submodule: what is in it is not committed here" if modules else "")
+    refused = refused or (f"{shown(modules[0])} {_MODULE}" if modules else "")
     aside = tuple(shown(path) for path in (*aside, *nested))
     code = [path for path in code if not path.endswith("/")]
     too_big, small = set_too_big_aside(w, green, code)

@@ -103,7 +103,9 @@ def test_what_changed_in_a_submodule_holds_up_the_next_start_until_it_is_as_it_w
     project = with_submodule(tmp_path)
     meddles(project, tmp_path, "echo x >> lib/f.txt")
     project.loop()
-    assert "lib is a submodule" in project.story("US-001")["execution"]["last_error"]
+    error = project.story("US-001")["execution"]["last_error"]
+    assert "lib is a submodule" in error
+    assert "do that yourself, commit it with the change, and: ralphy story done" in error
 
     held = project.loop()
     assert (held.code, held.runs) == (ExitCode.CONFLICT, [])
