@@ -13,7 +13,7 @@ from ralphy import __version__
 from ralphy.cli.commands import COMMANDS, help_text
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
-from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.core.errors import ExitCode, NotFound, RalphyError
 
 
 class LazyGroup(Group):
@@ -59,6 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     except RalphyError as error:
         return output.error(error)
     except OSError as error:
+        if _is_folder_gone():
+            return output.error(NotFound("the current folder was removed", hint="change to a folder that exists"))
         from ralphy.adapters.disk import as_problem
 
         problem = as_problem(error)
@@ -71,6 +73,14 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:  # the boundary: a defect of ours is said as one, with what a report needs
         return output.unexpected(error)
     return _exit_code(code)
+
+
+def _is_folder_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib is not loaded for `--help`
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _exit_code(code: Any) -> int:

@@ -66,7 +66,10 @@ def _status_words(words: list[str]) -> tuple[str, str | None] | None:
     rest = [word for word in words if word != "--json"]
     if rest[:1] != ["status"] or len(rest) > 2 or len(words) - len(rest) > 1 or any(w.startswith("-") for w in rest):
         return None
-    return os.getcwd(), rest[1] if len(rest) == 2 else None
+    try:
+        return os.getcwd(), rest[1] if len(rest) == 2 else None
+    except FileNotFoundError:  # the folder is gone, which the command line says
+        return None
 
 
 def now(where: str, feature: str | None) -> dict[str, Any] | None:

@@ -431,3 +431,12 @@ def test_with_v_each_act_and_each_command_is_shown(made: Make) -> None:
     assert "agent: " in said and "--model sonnet, run " in said
     project.git("reset", "--quiet", "--hard", "main")
     assert "at most 900 s" not in call("loop", "--max-iterations", "1")[2]
+
+
+@pytest.mark.parametrize("command", ["status", "why"])
+def test_a_current_folder_that_was_removed_is_named(tmp_path: Path, command: str) -> None:
+    script = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m ralphy {command}"
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          capture_output=True, encoding="utf-8", timeout=PATIENCE_S, check=False)  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "ralphy: the current folder was removed\n  hint: change to a folder that exists\n"
