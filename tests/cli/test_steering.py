@@ -14,6 +14,7 @@ STEERING = {
 
 
 @pytest.mark.fault("S2")
+@pytest.mark.attempt(18, 19, 20)
 def test_steering_files_of_a_story_are_named_everywhere(made: Make) -> None:
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [works(write={"src/us_001.py": "WORKS = 1\n", **STEERING})]})

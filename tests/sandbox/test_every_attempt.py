@@ -13,8 +13,6 @@ DOCUMENTED = {
     51: ("security.md", "in `moderate`, an agent that sets out to find a key in your home"),
     54: ("verification.md", "in hexadecimal, broken into lines or compressed they are not"),
 }
-# Waited for: a test of their own is being written.
-AWAITED = {19, 20}
 
 
 def marked() -> dict[int, list[str]]:
@@ -28,7 +26,7 @@ def marked() -> dict[int, list[str]]:
 
 
 def test_every_attempt_is_made_or_documented() -> None:
-    assert sorted(set(KNOWN) - set(marked()) - set(DOCUMENTED) - AWAITED) == []
+    assert sorted(set(KNOWN) - set(marked()) - set(DOCUMENTED)) == []
 
 
 def test_no_test_carries_a_number_that_is_none() -> None:
