@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 RUN_MARKER = "RALPHY_RUN_ID"  # the run a process belongs to
@@ -17,6 +18,7 @@ REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
 PROC = Path("/proc")
 SWEEPS = 20
 DEATH_S = 1.0
+ORPHANS_S = 3.0
 
 
 def start_time(pid: int) -> float | None:
@@ -49,6 +51,28 @@ def sweep(variable: str, value: str) -> int:
     return len(killed)
 
 
+def await_orphans(scripts: Collection[str], within_s: float = ORPHANS_S) -> None:
+    """Wait until no script of these ends its work for a Ralphy that is dead: what it notes last is read next.
+
+    Each is a file, called as `python -I -S SCRIPT …`; a supervisor names the pid of its Ralphy last.
+    """
+    held = [fd for pid in _pids() if _is_orphan(pid, scripts) and (fd := _hold(pid)) is not None]
+    _await_ends(held, within_s)
+    for fd in held:
+        os.close(fd)
+
+
+def _is_orphan(pid: int, scripts: Collection[str]) -> bool:
+    try:
+        words = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    except OSError:
+        return False
+    if len(words) < 6 or words[3] not in scripts:
+        return False
+    state = _stat(int(words[5])) if words[5].isdecimal() else []
+    return not state or state[0] == b"Z"
+
+
 def descends_from(variable: str, value: str) -> bool:
     """Was this process, or one that it descends from, started with `variable` set to `value`?"""
     marker = os.fsencode(f"{variable}={value}")
@@ -72,11 +96,11 @@ def _kill(pids: list[int], marker: bytes) -> set[int]:
     return set(ours.values())
 
 
-def _await_ends(pidfds: list[int]) -> None:
+def _await_ends(pidfds: list[int], within_s: float = DEATH_S) -> None:
     poll = select.poll()
     for fd in pidfds:
         poll.register(fd, select.POLLIN)
-    end, left = time.monotonic() + DEATH_S, len(pidfds)
+    end, left = time.monotonic() + within_s, len(pidfds)
     while left and (remaining := end - time.monotonic()) > 0:
         for fd, _ in poll.poll(remaining * 1000):
             poll.unregister(fd)

@@ -7,7 +7,7 @@ runs one program at a time, for any thread; programs side by side need one each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -63,6 +63,13 @@ class Supervisor:
         if argv != self._becomes:  # what it was told last still holds
             self._becomes = argv
             self._link.send({"do": "become", "argv": argv})
+
+    def stay(self) -> None:
+        """It is to become nothing: this process has seen the end of the program itself."""
+        if self._link and self._becomes:
+            self._becomes = []
+            with suppress(LinkError):  # it has gone already
+                self._link.send({"do": "become", "argv": []})
 
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""

@@ -92,7 +92,7 @@ class Supervisor:
                     for order in self.orders():
                         self.obey(order)
         finally:
-            argv = self.becomes if self.main else []
+            argv = self.becomes  # also if the program has just ended: nobody has noted that yet
             self.end_tree(0.0)
             if argv:
                 signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's death may be told only now

@@ -51,7 +51,10 @@ def _signature(path: str) -> list[int] | None:
 
 def main(mark: str, word: str, seen: str) -> None:
     paths = [path for path, before in json.loads(seen).items() if _signature(path) == before]
-    descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:  # Ralphy saw the end itself before it died
+        return
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump({"word": word, "paths": paths}, file)
 

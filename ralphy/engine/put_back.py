@@ -53,6 +53,7 @@ class Before:
         left = [path for path, seen in self.tip.items() if signature(path) == seen]
         with suppress(OSError):
             untouched.mark(str(w.repository.checkout_dir), self.state.word, left)
+            w.supervisor.stay()
 
     def remember_control(self, w: Workspace) -> None:
         """The control files, too; the program starts now."""

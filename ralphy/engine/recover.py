@@ -11,11 +11,12 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from ralphy.adapters import git
+from ralphy.adapters import git, untouched
 from ralphy.adapters.documents import check_prd
 from ralphy.adapters.files import read_regular
+from ralphy.adapters.link import SCRIPT
 from ralphy.adapters.outbox import Outbox
-from ralphy.adapters.proc_table import REPO_MARKER, sweep
+from ralphy.adapters.proc_table import REPO_MARKER, await_orphans, sweep
 from ralphy.adapters.tree_walk import children
 from ralphy.core.agent import AgentResult, Outcome
 from ralphy.core.errors import Conflict
@@ -97,6 +98,7 @@ def _end_what_lives(w: Workspace) -> None:
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
+    await_orphans((SCRIPT, untouched.__file__))
     git_state.put_back_after_kill(w)
     w.checkout.close()  # Ctrl-C ends what was kept warm, too
     w.checkout.index_at = ""

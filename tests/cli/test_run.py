@@ -242,7 +242,7 @@ def test_one_checkout_has_one_ralphy(made: Make) -> None:
     project.play(stories={"*": [{"run": bell.ring, "hang": True}]})
     with project.start("loop") as process:
         bell.wait()
-        for words in (("loop",), ("start",), ("watch",), ("reset",), ("redo", "US-001")):
+        for words in (("loop",), ("start",), ("watch",), ("redo", "US-001")):
             code, value = call.json(*words)
             assert (code, value["error"]["hint"]) == (4, "wait for it, or end it with: ralphy abort")
         process.terminate()

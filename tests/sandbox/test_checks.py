@@ -84,7 +84,7 @@ def test_it_is_put_back_by_the_next_start_when_ralphy_was_killed_in_the_check(tm
 
     assert state(project) == before
     assert "put back" in ended.text
-    assert project.landed() == ["login/US-001"]
+    assert project.landed() == ["login/US-001"], ended.text
 
 
 @pytest.mark.attempt(32)
