@@ -42,6 +42,11 @@ class PrdStore:
     def exists(self) -> bool:
         return self._seen is not None
 
+    @property
+    def is_as_read(self) -> bool:
+        """Is the file still the one that was last read or written here?"""
+        return signature(self.path) == self._seen
+
     def save(self, prd: Prd, *, durable: bool = True) -> bytes:
         """Replace the file; gives the bytes that are there now."""
         data = dump(prd.raw)

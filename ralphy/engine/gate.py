@@ -133,6 +133,8 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     prd = stories.canonical(s.prd)
     if s.tree.base != fixed_base(w.repository, w.config):  # HEAD will not tell it any more
         prd = prd.with_workflow(base=s.tree.base)
+    if not w.store.is_as_read:  # somebody has written it since the look: that is read first
+        return
     _save_canonical(w, prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd))
     tree, paths = _stage(w, s)
     switch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", tree, paths)
@@ -151,7 +153,12 @@ def _with_branch(w: Workspace, prd: Prd) -> Prd:
 
 
 def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
-    """Commit what a person changed in the feature folder, prd.json in its canonical form."""
+    """Commit what a person changed in the feature folder, prd.json in its canonical form.
+
+    Nothing happens if prd.json was written since it was read: the next look sees what stands in it now.
+    """
+    if not w.store.is_as_read:
+        return
     _save_canonical(w, stories.canonical(s.prd))
     tree, paths = _stage(w, s)
     if tree == w.objects.tree_of(s.tree.head):

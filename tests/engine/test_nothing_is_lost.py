@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.building import Project, assert_clean, breaks, build, story, works
+from ralphy.core import decision as d
+from ralphy.engine.act import act
+from ralphy.engine.observe import observe
+from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
 
 
 @pytest.mark.fault("G5")
@@ -142,3 +145,18 @@ def test_a_heal_does_not_bring_a_reverted_story_back(tmp_path: Path) -> None:
     assert set(project.statuses().values()) == {"completed"}
     assert (project.repo / "src" / "new.py").exists()
     assert not (project.repo / "src" / "old.py").exists()
+
+
+@pytest.mark.parametrize("kind", [d.Adopt, d.OpenBranch])
+def test_an_edit_that_came_after_the_look_is_not_written_over(
+    tmp_path: Path, kind: type[d.Adopt | d.OpenBranch]
+) -> None:
+    project = build(tmp_path, story("US-001"))
+    with open_feature(project.repo, project.path, project.env) as w:
+        seen = observe(w)
+        project.write("prd.json", "{")
+
+        act(kind("a look ago"), seen, w)
+
+    assert project.read("prd.json") == "{"
+    assert project.git("branch", "--list", project.branch) == ""
