@@ -1,0 +1,213 @@
+"""Two prd.json on a common base become one: what a person edits and what Ralphy records never undo each other."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ralphy.core.model import Document
+from ralphy.core.prd_merge import OWN, Clash, Side, began_with, merge, stories_gone
+from tests.core.building import done, examples, story
+
+
+def doc(*stories: Document, **root: Any) -> Document:
+    return {"branchName": "ralph/login", **root, "userStories": list(stories)}
+
+
+def by_id(document: Document) -> dict[str, Document]:
+    return {found["id"]: found for found in document["userStories"]}
+
+
+def ids(document: Document) -> list[str]:
+    return [found["id"] for found in document["userStories"]]
+
+
+IDS = [f"US-00{n}" for n in range(1, 6)]
+STATUSES = st.sampled_from(["pending", "completed", "failed"])
+CRITERIA = st.lists(st.sampled_from(["a", "b", {"text": "c"}, {"text": "d", "done": True}]), max_size=3)
+
+
+@st.composite
+def stories(draw: st.DrawFn, story_id: str) -> Document:
+    fields: Document = {"title": draw(st.sampled_from("TUV")), "priority": draw(st.integers(0, 3))}
+    if draw(st.booleans()):
+        fields["acceptanceCriteria"] = draw(CRITERIA)
+    if draw(st.booleans()):
+        fields["context"] = draw(st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=2))
+    if draw(st.booleans()):
+        fields["execution"] = {"attempts": draw(st.integers(0, 2))}
+    return story(story_id, status=draw(STATUSES), **fields)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    order = draw(st.lists(st.sampled_from(IDS), unique=True))
+    root: Document = draw(st.dictionaries(st.sampled_from(["project", "note"]), st.sampled_from("pq")))
+    workflow = {"phase": draw(st.sampled_from(["QA", "PR"]))}
+    return doc(*(draw(stories(name)) for name in order), **root, workflow=workflow)
+
+
+@st.composite
+def edits(draw: st.DrawFn, base: Document) -> Document:
+    """What a person makes of a document: titles, priorities, stories that come, go and move; nothing of Ralphy's."""
+    found = deepcopy(base["userStories"])
+    for each in found:
+        if draw(st.booleans()):
+            each["title"] = draw(st.sampled_from("XYZ"))
+    kept = [each for each in found if each["status"] == "completed" or draw(st.booleans())]
+    new = [name for name in IDS if name not in ids(base) and draw(st.booleans())]
+    return {**base, "userStories": draw(st.permutations([*kept, *(story(name) for name in new)]))}
+
+
+THREE = st.tuples(documents(), documents(), documents())
+
+
+@given(THREE)
+@settings(max_examples=examples(60))
+def test_what_ralphy_records_is_never_changed_by_an_edit(three: tuple[Document, ...]) -> None:
+    base, ralphy, person = three
+    merged = merge(base, ralphy, person).document
+    recorded = by_id(ralphy)
+    for name, found in by_id(merged).items():
+        expected = recorded.get(name, {"passes": False, "status": "pending"})
+        assert {key: found.get(key) for key in OWN} == {key: expected.get(key) for key in OWN}
+    assert merged["workflow"] == ralphy["workflow"]
+
+
+@given(THREE)
+@settings(max_examples=examples(60))
+def test_no_completed_story_goes_and_each_new_one_comes(three: tuple[Document, ...]) -> None:
+    base, ralphy, person = three
+    found = ids(merge(base, ralphy, person).document)
+    assert len(found) == len(set(found))
+    assert {name for name, raw in by_id(ralphy).items() if raw["status"] == "completed"} <= set(found)
+    assert {name for name in ids(person) if name not in ids(base)} <= set(found)
+    assert set(found) <= {*ids(ralphy), *ids(person)}
+
+
+@given(st.tuples(documents(), documents()))
+@settings(max_examples=examples(60))
+def test_without_an_edit_the_result_is_ralphys_to_the_byte(two: tuple[Document, ...]) -> None:
+    base, ralphy = two
+    merged = merge(base, ralphy, deepcopy(base))
+    assert json.dumps(merged.document) == json.dumps(ralphy)
+    assert merged.clashes == ()
+
+
+@given(documents().flatmap(lambda base: st.tuples(st.just(base), edits(base))))
+@settings(max_examples=examples(60))
+def test_where_ralphy_has_recorded_nothing_the_edit_stands(two: tuple[Document, Document]) -> None:
+    base, person = two
+    merged = merge(base, base, person)
+    if person["userStories"] or not base["userStories"]:
+        assert merged.document["userStories"] == person["userStories"]
+        assert merged.clashes == ()
+    else:
+        assert merged.document == base
+
+
+@given(THREE)
+@settings(max_examples=examples(60))
+def test_a_merge_that_is_done_again_changes_nothing(three: tuple[Document, ...]) -> None:
+    base, ralphy, person = three
+    merged = merge(base, ralphy, person).document
+    assert by_id(merge(base, merged, person).document) == by_id(merged)
+
+
+@given(documents().flatmap(lambda base: st.tuples(st.just(base), edits(base), documents())))
+@settings(max_examples=examples(60))
+def test_an_edit_finds_the_version_it_came_from(three: tuple[Document, Document, Document]) -> None:
+    base, person, other = three
+    found = began_with(person, [other, base])
+    gone = len(ids(base)) - len(set(ids(base)) & set(ids(person)))
+    if not gone:
+        assert found == 1 or began_with(base, [other, base]) == 0  # nothing tells them apart
+
+
+def test_changes_of_different_fields_are_both_taken() -> None:
+    base = doc(story(notes="n"), story("US-002"))
+    ralphy = doc(done(notes="n", execution={"attempts": 1}), story("US-002"))
+    person = doc(story(notes="mine", priority=4), story("US-002", title="Other"))
+    merged = merge(base, ralphy, person)
+    first = done(notes="mine", priority=4, execution={"attempts": 1})
+    assert merged.document == doc(first, story("US-002", title="Other"))
+    assert merged.clashes == ()
+
+
+def test_a_field_that_both_changed_is_the_persons_and_named() -> None:
+    merged = merge(doc(story(dependsOn=[])), doc(story(dependsOn=["US-2"])), doc(story(dependsOn=["US-3"])))
+    assert merged.document == doc(story(dependsOn=["US-3"]))
+    assert merged.clashes == (Clash("US-001", "dependsOn", Side.PERSON),)
+
+
+def test_a_status_set_by_hand_is_left_out_and_named() -> None:
+    merged = merge(doc(story()), doc(story()), doc(done()))
+    assert merged.document == doc(story())
+    assert [str(clash) for clash in merged.clashes] == [
+        "US-001: status is recorded by Ralphy: your change of it is left out",
+        "US-001: passes is recorded by Ralphy: your change of it is left out",
+    ]
+
+
+def test_new_criteria_come_beside_those_that_ralphy_has_ticked() -> None:
+    base = doc(story(acceptanceCriteria=[{"text": "a", "done": False}, "b"]))
+    ralphy = doc(done(acceptanceCriteria=[{"text": "a", "done": True}, "b"]))
+    person = doc(story(acceptanceCriteria=[{"text": "c", "done": True}, {"text": "a", "done": False}]))
+    merged = merge(base, ralphy, person)
+    criteria = merged.document["userStories"][0]["acceptanceCriteria"]
+    assert criteria == [{"text": "c", "done": False}, {"text": "a", "done": True}]
+    assert merged.clashes == ()
+
+
+def test_a_story_that_ralphy_completed_meanwhile_stays() -> None:
+    merged = merge(doc(story(), story("US-002")), doc(done(), story("US-002")), doc(story("US-002", title="Mine")))
+    assert ids(merged.document) == ["US-001", "US-002"]
+    assert merged.clashes == (Clash("US-001", "story", Side.RALPHY),)
+
+
+def test_an_open_story_that_a_person_removed_is_gone() -> None:
+    assert ids(merge(doc(story(), story("US-002")), doc(done(), story("US-002")), doc(story())).document) == ["US-001"]
+
+
+def test_a_new_story_proves_nothing() -> None:
+    added = done("US-009", evidence={"tree": "0"}, execution={"attempts": 1})
+    merged = merge(doc(story()), doc(done()), doc(story(), added))
+    assert merged.document["userStories"][1] == story("US-009")
+
+
+def test_new_stories_of_both_stand_behind_the_ones_they_followed() -> None:
+    base = doc(story("US-001"), story("US-002"))
+    ralphy = doc(story("US-001"), story("US-002"), story("FIX-1-1"))
+    person = doc(story("US-001"), story("US-009"), story("US-002"))
+    assert ids(merge(base, ralphy, person).document) == ["US-001", "US-009", "US-002", "FIX-1-1"]
+    moved = doc(story("US-002"), story("US-001"))
+    assert ids(merge(base, ralphy, moved).document) == ["US-002", "FIX-1-1", "US-001"]
+
+
+def test_the_last_field_of_a_story_stays_the_last() -> None:
+    base = doc({**story(), "notes": "last"})
+    person = doc({**story(), "notes": "last", "model": "opus"})
+    assert list(merge(base, deepcopy(base), person).document["userStories"][0])[-1] == "notes"
+
+
+def test_true_is_not_one() -> None:
+    merged = merge(doc(flag=True), doc(flag=True), doc(flag=1))
+    assert merged.document["flag"] is not True
+
+
+def test_an_edit_saved_by_an_editor_that_was_open_adds_to_what_ralphy_added() -> None:
+    old, new = doc(story(), story("US-002")), doc(done(), story("US-002"), story("FIX-1-1"))
+    person = doc(story(), story("US-002", title="Mine"))
+    assert began_with(person, [new, old]) == 1
+    assert ids(merge(old, new, person).document) == ["US-001", "US-002", "FIX-1-1"]
+
+
+def test_completed_stories_and_all_stories_are_asked_about_when_they_go() -> None:
+    base = doc(done(), story("US-002"))
+    assert stories_gone(base, base, doc(story("US-002"))) == ("US-001",)
+    assert stories_gone(base, base, doc()) == ("US-001", "US-002")
+    assert stories_gone(base, base, doc(done())) == ()
