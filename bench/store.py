@@ -44,7 +44,7 @@ def _fresh(ground: Ground, what: str, path: Path) -> list[float]:
 
 
 def _store(path: Path) -> list[float]:
-    from ralphy.adapters.prd_store import PrdStore
+    from ralphy.documents.prd_store import PrdStore
 
     store = PrdStore(path, "prd.json", ("main",))
     cold = _ms(store.load)

@@ -88,9 +88,9 @@ def _fresh(ground: Ground, what: str, kind: str, megabytes: int) -> dict[str, fl
 
 def _adapter(command: tuple[str, ...], folder: Path) -> float:
     """Seconds of a whole run, from the start of a warm supervisor's agent to its judged end."""
-    from ralphy.adapters.claude import Claude
-    from ralphy.adapters.process import Supervisor
-    from ralphy.core.agent import AgentRequest, Outcome
+    from ralphy.agents.claude.cli import Claude
+    from ralphy.agents.protocol import AgentRequest, Outcome
+    from ralphy.processes.supervision import Supervisor
 
     request = AgentRequest(run="run", cwd=str(folder), run_dir=str(folder / "run"), model="m",
                            deadline_s=120.0, session="s", env=dict(os.environ))  # fmt: skip

@@ -9,7 +9,7 @@ import sys
 def main() -> None:
     """Answer at once what can be, else load the command line; end the process with the exit code."""
     _fill_closed_streams()
-    from ralphy.adapters.programs import leave_checkout
+    from ralphy.processes.program_paths import leave_checkout
 
     leave_checkout()
     from ralphy.cli.quick import answer

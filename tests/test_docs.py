@@ -16,7 +16,7 @@ from ralphy import __version__
 from ralphy.cli.commands import COMMANDS
 from ralphy.cli.look import bare
 from ralphy.cli.main import cli
-from ralphy.core.errors import EXIT_MEANINGS
+from ralphy.errors import EXIT_MEANINGS
 from tests.e2e.project import shell
 
 ROOT = Path(__file__).parents[1]

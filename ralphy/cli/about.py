@@ -8,7 +8,7 @@ import click
 
 from ralphy import __version__
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import ExitCode, NotFound
+from ralphy.errors import ExitCode, NotFound
 
 _VARIABLE = "_RALPHY_COMPLETE"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 
 
 @click.command("audit")
@@ -16,8 +16,8 @@ def audit(call: Invocation) -> int:
     Says whether the chain is whole, or at which line it breaks (exit code 4). A line that was changed, taken out, put
     in or moved breaks it. That its end was cut off, or that all of it was made anew, a chain cannot tell.
     """
-    from ralphy.adapters.chain import verify
-    from ralphy.adapters.safe_read import read_safely
+    from ralphy.files.safe_open import read_safely
+    from ralphy.state.chain import verify
 
     path = call.repository().state_dir / "journal.jsonl"
     data = read_safely(path, 1 << 40) if path.exists() else b""

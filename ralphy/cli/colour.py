@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ralphy.core.tone import BAD, FAINT, GOOD, STRONG, WAITING
+from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import EnvironmentProblem, ExitCode
+from ralphy.errors import EnvironmentProblem, ExitCode
 
 if TYPE_CHECKING:
     from ralphy.demo.show import Result, StoryRow

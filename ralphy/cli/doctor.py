@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
+from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from ralphy.cli.ground import Finding, Ground
@@ -46,8 +46,8 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _findings(call: Invocation) -> Iterator[Finding]:
-    from ralphy.adapters.programs import root_around
     from ralphy.cli import ground, programs
+    from ralphy.processes.program_paths import root_around
 
     yield from programs.programs(os.environ, root_around(call.where))
     try:

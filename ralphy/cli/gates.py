@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralphy.adapters.files import replace_file
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.files.atomic import replace_file
 
 if TYPE_CHECKING:
-    from ralphy.core.story_changes import Changed
     from ralphy.engine.workspace import Workspace
+    from ralphy.pipeline.story_changes import Changed
 
 
 @click.command("approve")
@@ -40,8 +40,8 @@ def reject(call: Invocation, feature: str | None, message: str, end: bool) -> in
 
 def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
     """Put the marker into the feature folder. Raises Conflict, and leaves nothing there, if no gate waits for it."""
-    from ralphy.core.decide import decide, waiting_gate
     from ralphy.engine.observe import observe
+    from ralphy.pipeline.decide import decide, waiting_gate
 
     with call.workspace(feature) as w:
         s = observe(w)
@@ -61,7 +61,7 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
 @with_options
 def abort(call: Invocation, feature: str | None) -> int:
     """End the Ralphy that works in this checkout, and its agent, at once; nothing is lost."""
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     repository = call.repository()
     wanted = call.feature(repository, feature).name if feature is not None else ""
@@ -90,9 +90,9 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 
     The step's document is set aside, never deleted; a story becomes pending and its attempt count resets.
     """
-    from ralphy.core.requests import Change, Verb
     from ralphy.engine.again import redo_step
     from ralphy.engine.story_changes import keep, plan
+    from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, f"redo {target}", review=False, starts_over=target == "spec") as (w, s):
         if target in ("spec", "qa", "pr"):
@@ -113,7 +113,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 def reset(call: Invocation, feature: str | None) -> int:
     """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
     from ralphy.cli.story_changes import change_stories
-    from ralphy.core.requests import Change, Verb
+    from ralphy.pipeline.requests import Change, Verb
 
     def say(_: Workspace, new: Changed) -> None:
         call.output.data(new.said, {"schema": "ralphy/reset@1", "ok": True, "said": new.said})

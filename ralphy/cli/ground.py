@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ralphy.adapters.git import Repository
-    from ralphy.core.config import Config
+    from ralphy.config.values import Config
+    from ralphy.git.commands import Repository
 
 _WATCH_S = 3.0
 _MEGABYTE = 1024 * 1024
@@ -69,8 +69,8 @@ def surroundings(ground: Ground) -> Iterator[Finding]:
 
 def _git_programs(g: Ground) -> Finding:
     """A run refuses to begin where git would run a program that an agent can change."""
-    from ralphy.adapters.git_programs import require_programs_outside
-    from ralphy.core.errors import EnvironmentProblem
+    from ralphy.errors import EnvironmentProblem
+    from ralphy.git.tree_programs import require_programs_outside
 
     try:
         require_programs_outside(g.repository)
@@ -155,7 +155,7 @@ def _disk(g: Ground) -> Finding:
 
 
 def _lock(g: Ground) -> Finding:
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     note = holder(g.repository.checkout_dir / "lock")
     if not note:

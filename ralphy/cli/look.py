@@ -10,7 +10,7 @@ import click
 from ralphy.cli import quick
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
-from ralphy.core.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from ralphy.engine.features import Found
@@ -41,10 +41,10 @@ def why(call: Invocation, feature: str | None) -> int:
 def explain(call: Invocation, workspace: Workspace, found: Found | None = None) -> int:
     """The decision that a run would begin with, on the branch where the feature was `found`."""
     from ralphy.cli.moments import moment
-    from ralphy.core.decision import Rest
-    from ralphy.core.forecast import what_is_left
     from ralphy.engine.status import ahead_of, decided, iso
     from ralphy.engine.view import phase_of
+    from ralphy.pipeline.decision import Rest
+    from ralphy.pipeline.forecast import what_is_left
 
     snapshot, decision, reason = decided(workspace, found)
     kind, until = type(decision).__name__, getattr(decision, "until", None)
@@ -78,7 +78,7 @@ def _working_on(workspace: Workspace) -> str:
 
 
 def _holder(workspace: Workspace) -> dict[str, object]:
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     return holder(workspace.repository.checkout_dir / "lock")
 
@@ -159,12 +159,12 @@ def _line(v: dict[str, Any]) -> str:
 
 def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:
     """Look at everything, and keep the view for the next time."""
-    from ralphy.adapters import status_view
     from ralphy.engine.status import status_of
+    from ralphy.state import status_cache
 
     found, w = _opened(call, feature)
     with w:
-        place = status_view.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
+        place = status_cache.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
         base = found.base if found else ""
         branch = found.branch if found else str(w.store.load().raw.get("branchName") or w.feature_branch)
         seen, around = place.seen(), quick.surroundings(place, branch, base)
@@ -172,7 +172,7 @@ def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[s
         value = {**status_of(w, found), "working_on": _working_on(w), "working_story": story}
         truth = {"surroundings": around, "breaker_open": _open_span(w, value), "is_only": feature is None}
         if keeps:
-            status_view.save(place, {**value, **truth}, seen)
+            status_cache.save(place, {**value, **truth}, seen)
     return {**value, "running": quick.running_in(place)}
 
 

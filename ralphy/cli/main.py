@@ -13,7 +13,7 @@ from ralphy import __version__
 from ralphy.cli.commands import COMMANDS, help_text
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
-from ralphy.core.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, NotFound, RalphyError
 
 
 class LazyGroup(Group):
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if _is_folder_gone():
             return output.error(NotFound("the current folder was removed", hint="change to a folder that exists"))
-        from ralphy.adapters.disk import as_problem
+        from ralphy.files.disk_space import as_problem
 
         problem = as_problem(error)
         return output.error(problem) if problem else output.unexpected(error)

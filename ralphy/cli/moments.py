@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ralphy.core.spans import span
+from ralphy.text.durations import span
 
 _WEEK_S = 6 * 86400.0
 

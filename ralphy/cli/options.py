@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.output import Output
-from ralphy.core.errors import Conflict, NotFound, RalphyError
+from ralphy.errors import Conflict, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ralphy.adapters.feature import Feature
-    from ralphy.adapters.git import Repository
-    from ralphy.adapters.settings import Settings
-    from ralphy.core.config import Check, Config
-    from ralphy.core.model import Snapshot
+    from ralphy.config.load import Settings
+    from ralphy.config.values import Check, Config
+    from ralphy.documents.feature_folder import Feature
     from ralphy.engine.checkout import Checkout
     from ralphy.engine.features import Found
     from ralphy.engine.workspace import Workspace
+    from ralphy.git.commands import Repository
+    from ralphy.pipeline.model import Snapshot
 
 # Options that stand on every command -> how many words they take after themselves.
 EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose": 0, "--no-progress": 0, "--color": 1}
@@ -58,13 +58,13 @@ class Invocation:
         return Path(self.where)
 
     def repository(self) -> Repository:
-        from ralphy.adapters.git import discover
+        from ralphy.git.commands import discover
 
         return discover(self.directory)
 
     def settings(self, repository: Repository, feature: Feature | None = None) -> Settings:
         """Configuration of all levels; its warnings are said once."""
-        from ralphy.adapters.settings import load
+        from ralphy.config.load import load
 
         folder = feature.folder if feature else None
         found = load(repository.root, folder, env=os.environ, flags=self.flags, home=None)
@@ -89,7 +89,7 @@ class Invocation:
 
     def require_settings(self, repository: Repository) -> None:
         """Raises Conflict where the project has settings on another branch alone: defaults may guard less."""
-        from ralphy.adapters.settings import load
+        from ralphy.config.load import load
 
         config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
         if branch := self._branch_with_settings(repository, config):
@@ -102,8 +102,8 @@ class Invocation:
 
         Raises Conflict with what came from elsewhere, loosens what guards the person, and was never accepted.
         """
-        from ralphy.adapters.settings import load
-        from ralphy.adapters.settings_trust import accept
+        from ralphy.config.load import load
+        from ralphy.config.trust import accept
 
         found = load(repository.root, None, env=os.environ)
         if found.untrusted:
@@ -114,7 +114,7 @@ class Invocation:
 
     def require_released(self, repository: Repository, feature: Feature) -> None:
         """Raises Conflict for a feature that appeared while an agent or a check was running without a sandbox."""
-        from ralphy.adapters.held_features import held
+        from ralphy.state.held_features import held
 
         if feature.name in held(repository.state_dir):
             raise Conflict(f"{feature.path} appeared while an agent or a check was running",
@@ -122,7 +122,7 @@ class Invocation:
 
     def feature(self, repository: Repository, name: str | None) -> Feature:
         """The feature called `name`; without a name, the only one that is open. Raises Conflict if it is elsewhere."""
-        from ralphy.adapters.feature import find, has_documents
+        from ralphy.documents.feature_folder import find, has_documents
 
         if name is None:
             return _if_here(self.only(repository))
@@ -148,7 +148,7 @@ class Invocation:
 
     def features(self, repository: Repository) -> list[Found]:
         """All features of the repository; looked up once."""
-        from ralphy.adapters.settings import load
+        from ralphy.config.load import load
         from ralphy.engine.checkout import Checkout
         from ralphy.engine.features import features_of
 
@@ -162,7 +162,7 @@ class Invocation:
         return self._features
 
     def _features_dir(self, repository: Repository) -> str:
-        from ralphy.adapters.settings import load
+        from ralphy.config.load import load
 
         found = load(repository.root, None, env=os.environ, flags=self.flags, home=None)
         return found.config.project.features_dir
@@ -185,9 +185,9 @@ class Invocation:
         Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json,
         unless it `starts_over`.
         """
-        from ralphy.adapters.lock import Lock
         from ralphy.engine.observe import observe
         from ralphy.engine.recover import is_unfinished, recover
+        from ralphy.git.run_lock import Lock
 
         with self.workspace(name) as w, Lock(w.repository.checkout_dir / "lock", purpose):
             w.say = self.output.say
@@ -205,21 +205,21 @@ class Invocation:
 
     def _effective(self, repository: Repository, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
         """Configuration and checks: worked out once for all features that have no configuration of their own."""
-        from ralphy.adapters.settings import with_stack
-        from ralphy.adapters.stack import detect
+        from ralphy.config.load import with_stack
+        from ralphy.detect.stack import detect
 
         own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
         if own not in self._known:
             config = self.settings(repository, feature).config
             needs_stack = config.checks is None and not config.stack.test_command
-            stack = detect(repository.root, prefer=config.stack.language) if needs_stack else None
-            self._known[own] = (config, with_stack(config, stack))
+            detected = detect(repository.root, prefer=config.stack.language).checks if needs_stack else ()
+            self._known[own] = (config, with_stack(config, detected))
         return self._known[own]
 
 
 def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None:
     """Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json."""
-    from ralphy.core.stories import why_lost
+    from ralphy.pipeline.stories import why_lost
 
     tree = snapshot.tree
     if tree.has_branch_elsewhere:
@@ -313,7 +313,7 @@ def leading(args: list[str]) -> int:
 
 def _if_here(found: Found) -> Feature:
     """The feature, if its documents are in this checkout."""
-    from ralphy.adapters.feature import has_documents
+    from ralphy.documents.feature_folder import has_documents
 
     if found.at and not has_documents(found.feature):
         raise _elsewhere(found)

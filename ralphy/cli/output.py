@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ralphy.cli.colour import painted, wants_colour
 from ralphy.cli.plain import clean
-from ralphy.core.errors import ExitCode, RalphyError
-from ralphy.core.tone import BAD, FAINT, Toned, tone_of
+from ralphy.errors import ExitCode, RalphyError
+from ralphy.text.tone import BAD, FAINT, Toned, tone_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import click
 
-    from ralphy.core.spellings import Values
+    from ralphy.secrets.spellings import Values
 
 _NAMES = {
     ExitCode.UNEXPECTED: "unexpected",
@@ -148,7 +148,7 @@ def error_body(code: int, message: str, hint: str) -> dict[str, Any]:
 
 def without_secrets(line: bytes) -> bytes:
     """A line without the values of the environment's secrets; JSON stays JSON."""
-    from ralphy.core.secret_values import clear_json, without_values
+    from ralphy.secrets.known_values import clear_json, without_values
 
     return clear_json(line, lambda text: without_values(text, _secrets()))
 
@@ -185,7 +185,7 @@ def _json(value: Any) -> str:
 
 
 def _without_secrets(text: str) -> str:
-    from ralphy.core.secret_values import without_values
+    from ralphy.secrets.known_values import without_values
 
     data = text.encode("utf-8", "surrogateescape")
     clear = without_values(data, _secrets())
@@ -194,7 +194,7 @@ def _without_secrets(text: str) -> str:
 
 @cache
 def _secrets() -> Values:
-    from ralphy.core.secret_values import values_of
+    from ralphy.secrets.known_values import values_of
 
     return values_of(os.environ)
 

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.adapters.programs import BWRAP, GIT, find, lies_in
-from ralphy.adapters.safe_read import read_safely
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
-from ralphy.core.errors import RalphyError
+from ralphy.errors import RalphyError
+from ralphy.files.safe_open import read_safely
+from ralphy.processes.program_paths import BWRAP, GIT, find, lies_in
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
@@ -39,7 +39,7 @@ def project(ground: Ground) -> Iterator[Finding]:
 
 def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, str]:
     """(exit code, first line) of a program; 124 and a sentence when it does not answer in time."""
-    from ralphy.adapters.forge_call import call, said
+    from ralphy.forge.call import call, said
 
     try:
         answer = call(argv, cwd=cwd, env=env, timeout_s=_ANSWER_S)
@@ -92,7 +92,7 @@ def _own_command(env: Mapping[str, str]) -> Finding:
 
 
 def _identity(g: Ground) -> Finding:
-    from ralphy.adapters.git import GitError
+    from ralphy.git.commands import GitError
 
     try:
         who = g.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
@@ -103,8 +103,8 @@ def _identity(g: Ground) -> Finding:
 
 
 def _agent(g: Ground) -> Finding:
-    from ralphy.adapters.sandbox import program_at
-    from ralphy.core.claude_versions import INSTALL, NAMES, why_untested
+    from ralphy.agents.claude.versions import INSTALL, NAMES, why_untested
+    from ralphy.sandbox.bubblewrap import program_at
 
     if g.config is None:
         return fail("agent", "not looked for: the settings cannot be read", "ralphy validate")
@@ -141,7 +141,7 @@ def _in_the_checkout(g: Ground, program: Path) -> str:
 
 def _variables(g: Ground) -> Finding:
     """Variables that steer Claude Code by hand, and that no unattended run gets."""
-    from ralphy.core.agent_variables import held_back
+    from ralphy.agents.variables import held_back
 
     names = held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
     if not names:
@@ -152,7 +152,7 @@ def _variables(g: Ground) -> Finding:
 
 def _sandbox(g: Ground) -> Finding:
     """What stands around the agent; its absence is a fault only where it is asked for."""
-    from ralphy.adapters.sandbox import INSTALL, bare_sandbox, why_not
+    from ralphy.sandbox.bubblewrap import INSTALL, bare_sandbox, why_not
 
     if g.config is None:
         return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
@@ -186,7 +186,7 @@ def _closed_walls(g: Ground) -> Finding:
 
 def _unfiltered() -> str:
     """That system calls are not filtered on this machine; "" if they are."""
-    from ralphy.core.syscall_filter import is_filtered
+    from ralphy.sandbox.syscall_filter import is_filtered
 
     machine = os.uname().machine
     return "" if is_filtered(machine) else f", without a filter of system calls ({machine} has none)"
@@ -215,18 +215,18 @@ def _checks(g: Ground) -> Finding:
 
 
 def _workspace(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
-    from ralphy.adapters.settings import with_stack
-    from ralphy.adapters.stack import detect
+    from ralphy.config.load import with_stack
+    from ralphy.detect.stack import detect
     from ralphy.engine.startable import without_feature
 
     assert g.config is not None
-    checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language))
+    checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language).checks)
     return without_feature(g.repository, g.config, checks, g.env)
 
 
 def _remote(g: Ground) -> Finding:
-    from ralphy.adapters.forge_call import said
-    from ralphy.adapters.forge_push import remote
+    from ralphy.forge.call import said
+    from ralphy.forge.push import remote
 
     if not g.repository.text("remote"):
         return warn("remote", "there is none: the branch and PR.md will be the result", "git remote add origin URL")
@@ -238,8 +238,8 @@ def _remote(g: Ground) -> Finding:
 
 
 def _pull_requests(g: Ground) -> Finding:
-    from ralphy.adapters.forge import GitHub
-    from ralphy.adapters.forge_push import remote
+    from ralphy.forge.github import GitHub
+    from ralphy.forge.push import remote
 
     try:
         target = remote(g.repository.root, env=g.repository.env)

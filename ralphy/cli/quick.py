@@ -14,12 +14,13 @@ import signal
 import sys
 import time
 
-from ralphy.adapters import programs, status_view
-from ralphy.adapters.safe_read import read_safely
 from ralphy.cli.colour import OF_STATUS, painted, wants_colour
 from ralphy.cli.commands import help_text
 from ralphy.cli.plain import clean, utf8
-from ralphy.core.tone import Toned, tone_of
+from ralphy.files.safe_open import read_safely
+from ralphy.processes import program_paths
+from ralphy.state import status_cache
+from ralphy.text.tone import Toned, tone_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # What decide looks at beside the files that a view names: the branches, and an operation that is not finished.
 _BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setup.json")
-_ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`adapters.settings_trust`)
+_ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`ralphy.config.trust`)
 _OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _PATIENCE_MS = 2000
 _FILTER = re.compile(r"^\s*(?:(?:clean|smudge|process)\s*=\s*(?!git-lfs\b)|\[include)", re.M | re.I)
@@ -104,7 +105,7 @@ def _with_warning(value: dict[str, Any]) -> Any:
 def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     """The view of an earlier look, if everything is as it was then."""
     place = _place(where, feature)
-    value = status_view.load(place) if place and not _is_left_open(place) else None
+    value = status_cache.load(place) if place and not _is_left_open(place) else None
     if not value or not place or (value.pop("is_only", False) is False and feature is None):
         return None
     if value.pop("surroundings", None) != surroundings(place, value["branch"], value.get("base", "")):
@@ -116,13 +117,13 @@ def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     return {**value, "running": running_in(place)}
 
 
-def _is_left_open(place: status_view.Place) -> bool:
+def _is_left_open(place: status_cache.Place) -> bool:
     """Did a Ralphy die during a run? Then git is asked for nothing before its files are mended."""
     mark = os.path.join(os.path.dirname(_lock(place)), "git-state-open")
     return os.path.lexists(mark) and not running_in(place)
 
 
-def surroundings(place: status_view.Place, branch: str, base: str) -> list[Any]:
+def surroundings(place: status_cache.Place, branch: str, base: str) -> list[Any]:
     """What else a view is true of: changed files, branches, unfinished operations, configuration outside."""
     status = _git_status(place.root)
     git_dir, common = place.git_dir, place.common_dir
@@ -149,10 +150,10 @@ def _git_status(root: str) -> bytes:
     root = os.path.abspath(root)
     if _has_filters(root):
         return os.urandom(16)  # git would run them: then nothing is kept, and the slower way knows which are safe
-    git = programs.find(programs.GIT, env, root)
+    git = program_paths.find(program_paths.GIT, env, root)
     if git is None:
         return b""
-    env = programs.own_environment(env, root)
+    env = program_paths.own_environment(env, root)
     argv = [git, "-C", root, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain=v1", "-z",
             "--untracked-files=all", "--no-renames", "--ignore-submodules=all"]  # fmt: skip
     reader, writer = os.pipe()
@@ -202,9 +203,9 @@ def _stamp(path: str) -> list[int]:
     return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
-def _place(where: str, feature: str | None) -> status_view.Place | None:
+def _place(where: str, feature: str | None) -> status_cache.Place | None:
     """The feature folder by its name or path, as long as the default layout leads to just one."""
-    found = status_view.find_root(where)
+    found = status_cache.find_root(where)
     if found is None:
         return None
     root, git_dir = found
@@ -218,22 +219,22 @@ def _place(where: str, feature: str | None) -> status_view.Place | None:
     if not folder or not os.path.isdir(folder):
         return None
     path = os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
-    return None if path.startswith("..") else status_view.Place(root, git_dir, path)
+    return None if path.startswith("..") else status_cache.Place(root, git_dir, path)
 
 
-def running_in(place: status_view.Place) -> dict[str, Any] | None:
+def running_in(place: status_cache.Place) -> dict[str, Any] | None:
     """Who works in this checkout now."""
     lock = _lock(place)
     if not os.path.exists(lock) or not os.path.getsize(lock):
         return None
     from pathlib import Path
 
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     return holder(Path(lock)) or None
 
 
-def _lock(place: status_view.Place) -> str:
+def _lock(place: status_cache.Place) -> str:
     name = "main" if place.git_dir == place.common_dir else f"worktree-{os.path.basename(place.git_dir)}"
     return os.path.join(place.common_dir, "ralphy", "checkouts", name, "lock")
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralphy.adapters.streams import Line, Reader, Run, runs
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
 from ralphy.cli.run_lines import RunLines
-from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.state.kept_streams import Line, Reader, Run, runs
 
 if TYPE_CHECKING:
-    from ralphy.adapters.feature import Feature
-    from ralphy.adapters.git import Repository
-    from ralphy.adapters.ledger import KeptAttempt
+    from ralphy.documents.feature_folder import Feature
+    from ralphy.git.commands import Repository
+    from ralphy.git.ledger import KeptAttempt
 
 _SHOWN_FILES = 8
 
@@ -175,7 +175,7 @@ def attempts() -> None:
 @with_options
 def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
-    from ralphy.adapters.ledger import kept
+    from ralphy.git.ledger import kept
 
     repository, folder, story_id = _addressed(call, story, feature)
     found = kept(repository, folder.name, story_id)
@@ -209,7 +209,7 @@ def _shown(attempt: KeptAttempt) -> str:
 @with_options
 def diff(call: Invocation, story: str, number: int | None) -> int:
     """Show what an attempt had changed, as a patch; the newest one if no number is given."""
-    from ralphy.adapters.ledger import difference
+    from ralphy.git.ledger import difference
 
     repository, attempt = _one(call, story, number)
     patch = difference(repository, attempt)
@@ -225,7 +225,7 @@ def diff(call: Invocation, story: str, number: int | None) -> int:
 
 
 def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, KeptAttempt]:
-    from ralphy.adapters.ledger import one_kept
+    from ralphy.git.ledger import one_kept
 
     parts = word.split("/")
     if parts[:2] == ["refs", "ralphy"] and len(parts) == 5 and parts[4].removeprefix("attempt-").isdecimal():
@@ -242,7 +242,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:
     """Put an attempt's code into the working tree, uncommitted; only into a clean one."""
-    from ralphy.adapters.ledger import put_back
+    from ralphy.git.ledger import put_back
 
     repository, attempt = _one(call, story, number)
     feature = attempt.ref.split("/")[2]

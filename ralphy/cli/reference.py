@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ralphy.core.errors import EXIT_MEANINGS
+from ralphy.errors import EXIT_MEANINGS
 from ralphy.resources import example, schema
 
 _CONFIG_INTRO = """\
@@ -45,7 +45,7 @@ nearest one. The files are plain YAML 1.2: no anchors, aliases or tags, no key t
 _EXIT_INTRO = """\
 # Exit codes
 
-<!-- Generated from ralphy/core/errors.py by `make docs`. -->
+<!-- Generated from ralphy/errors.py by `make docs`. -->
 
 What every `ralphy` command returns; they are a contract, for scripts and for Make.
 """
@@ -97,7 +97,7 @@ def render_config_reference(schema: Mapping[str, Any]) -> str:
 
 
 def render_exit_codes() -> str:
-    """docs/reference/exit-codes.md, from `ralphy.core.errors.EXIT_MEANINGS`."""
+    """docs/reference/exit-codes.md, from `ralphy.errors.EXIT_MEANINGS`."""
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_MEANINGS.items())
     return f"{_EXIT_INTRO}\n| code | meaning |\n|---|---|\n{rows}"
 

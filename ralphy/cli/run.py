@@ -14,13 +14,13 @@ import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.show import Narrator
-from ralphy.core.errors import ExitCode
-from ralphy.core.model import Session
+from ralphy.errors import ExitCode
+from ralphy.pipeline.model import Session
 
 if TYPE_CHECKING:
-    from ralphy.core.model import Snapshot
     from ralphy.engine.reconcile import Report
     from ralphy.engine.workspace import Workspace
+    from ralphy.pipeline.model import Snapshot
 
 _STEPS = click.Choice(["spec", "qa"])
 
@@ -125,7 +125,7 @@ def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, *
 
 
 def _would_make(call: Invocation, description: str) -> int:
-    from ralphy.adapters.scaffold import slug
+    from ralphy.scaffold.writer import slug
 
     reason = f"feature {slug(description)} would be made, and its specification written"
     value = {"schema": "ralphy/why@1", "ok": True, "feature": slug(description), "phase": "IDLE",
@@ -135,7 +135,7 @@ def _would_make(call: Invocation, description: str) -> int:
 
 
 def _make_feature(call: Invocation, description: str) -> str:
-    from ralphy.adapters.scaffold import new_feature, slug
+    from ralphy.scaffold.writer import new_feature, slug
 
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
@@ -146,9 +146,9 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.core.requests import Change, Verb
     from ralphy.engine.again import start_over
     from ralphy.engine.story_changes import keep, plan
+    from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
         start_over(workspace, seen)
@@ -189,7 +189,7 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
 
 def _nothing_open(call: Invocation) -> str:
     """What to say where every feature is finished and none of them is the one checked out; "" in any other case."""
-    from ralphy.adapters.git import head_of
+    from ralphy.git.commands import head_of
 
     repository = call.repository()
     features = call.features(repository)
@@ -223,8 +223,8 @@ def _need_walls(workspace: Workspace) -> None:
 
 
 def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
-    from ralphy.adapters.lock import Lock
     from ralphy.engine.reactor import Patience, run_feature
+    from ralphy.git.run_lock import Lock
 
     workspace.session = replace(workspace.session, began=workspace.clock())
     patience, came = Patience(gates=asks, limits=waits), Came()

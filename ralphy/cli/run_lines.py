@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ralphy.core.loose import mapping_of, number_of, text_of
-from ralphy.core.spans import span
+from ralphy.text.durations import span
+from ralphy.text.json_coerce import mapping_of, number_of, text_of
 
 if TYPE_CHECKING:
-    from ralphy.adapters.git import Repository
-    from ralphy.adapters.streams import Line, Run
+    from ralphy.git.commands import Repository
+    from ralphy.state.kept_streams import Line, Run
 
 Entry = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ class RunLines:
     """The journal's lines of runs, read on from where they were left; a run that it does not know has none."""
 
     def __init__(self, repository: Repository) -> None:
-        from ralphy.adapters.journal import Journal
+        from ralphy.state.journal import Journal
 
         self._journal = Journal(repository.state_dir / "journal.jsonl", ())
         self._begun: dict[str, Entry] = {}

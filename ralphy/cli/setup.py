@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from ralphy.adapters.git import Repository
-    from ralphy.adapters.scaffold import Change
-    from ralphy.adapters.stack import StackReport
-    from ralphy.core.config import Check
+    from ralphy.config.values import Check
+    from ralphy.detect.stack import StackReport
+    from ralphy.git.commands import Repository
+    from ralphy.scaffold.writer import Change
 
 CONFIG = ".ralphy/config.yaml"
 _AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPROVED`, and run `ralphy loop` again"
@@ -30,17 +30,17 @@ def init(call: Invocation, dry_run: bool) -> int:
     Nothing is overwritten. Commit what was written, so that every branch has the settings; what is not committed goes
     with the first commit of the first feature's branch.
     """
-    from ralphy.adapters import scaffold
+    from ralphy.scaffold import writer
 
     repository = call.repository()
     changes = _plan(call, repository)
     mixed = _mixed(repository, changes)
     steps = _steps(call, repository, changes, mixed)
-    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else scaffold.apply(changes)
+    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
     if not dry_run:
         ours = [change for change in changes if change.path not in mixed]
-        if scaffold.written(ours):
-            scaffold.record(ours, repository.state_dir / "setup.json")
+        if writer.written(ours):
+            writer.record(ours, repository.state_dir / "setup.json")
     text = "\n".join([*done, "", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
     value = {"schema": "ralphy/init@1", "ok": True, "root": str(repository.root), "dry_run": dry_run}
@@ -49,20 +49,20 @@ def init(call: Invocation, dry_run: bool) -> int:
 
 
 def _plan(call: Invocation, repository: Repository) -> list[Change]:
-    from ralphy.adapters import scaffold
-    from ralphy.adapters.stack import detect as detect_stack
+    from ralphy.detect.stack import detect as detect_stack
+    from ralphy.scaffold import writer
 
     config = call.settings(repository).config
     found = detect_stack(repository.root, prefer=config.stack.language)
-    return scaffold.plan(
+    return writer.plan(
         repository.root, language=found.language, checks=found.checks, features_dir=config.project.features_dir
     )
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
-    from ralphy.adapters.odd_files import run_patient
-    from ralphy.adapters.scaffold import ChangeKind
+    from ralphy.git.special_files import run_patient
+    from ralphy.scaffold.writer import ChangeKind
 
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
     asked = {path: run_patient(repository, "status", "--porcelain", "--ignored", "--", path) for path in added_to}
@@ -71,19 +71,19 @@ def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
 
 
 def _steps(call: Invocation, repository: Repository, changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
-    from ralphy.adapters import scaffold
+    from ralphy.scaffold import writer
 
     features_dir = call.settings(repository).config.project.features_dir
     commit = [
         f"commit {path}: it has changes of yours beside the new line" for path, code in mixed.items() if code != "!!"
     ]
     at_the_gates = _AT_THE_GATES.replace("docs/features", features_dir)
-    return [*commit, *_commit_all(changes, mixed), *scaffold.next_steps(changes), at_the_gates]
+    return [*commit, *_commit_all(changes, mixed), *writer.next_steps(changes), at_the_gates]
 
 
 def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
     """How to have the settings on every branch."""
-    from ralphy.adapters.scaffold import ChangeKind
+    from ralphy.scaffold.writer import ChangeKind
 
     new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
@@ -99,9 +99,9 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str
 @with_options
 def init_prompts(call: Invocation, force: bool) -> int:
     """Copy the prompts to .ralphy/prompts/, where they are yours to change; what is there is kept."""
-    from ralphy.adapters import scaffold
+    from ralphy.scaffold import writer
 
-    said = scaffold.init_prompts(call.repository().root, force)
+    said = writer.init_prompts(call.repository().root, force)
     call.output.data("\n".join(said), {"schema": "ralphy/init-prompts@1", "ok": True, "said": said})
     return ExitCode.DONE
 
@@ -111,7 +111,7 @@ def init_prompts(call: Invocation, force: bool) -> int:
 @with_options
 def detect(call: Invocation, save: bool) -> int:
     """Show the language, the checks and the evidence for them; nothing is run."""
-    from ralphy.adapters.stack import detect as detect_stack
+    from ralphy.detect.stack import detect as detect_stack
 
     repository = call.repository()
     found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
@@ -146,8 +146,8 @@ def _check_row(check: Check) -> dict[str, Any]:
 
 def _save(root: Path, found: StackReport) -> str:
     """Add the checks to the settings' file, or say why it stays as it is."""
-    from ralphy.adapters.files import read_regular, replace_file
-    from ralphy.adapters.scaffold_config import config_text
+    from ralphy.files.atomic import read_regular, replace_file
+    from ralphy.scaffold.config_template import config_text
 
     if not found.checks:
         raise NotFound("no checks were found to be saved", hint=f"name at least one under checks: in {CONFIG}")
@@ -169,15 +169,15 @@ def _save(root: Path, found: StackReport) -> str:
 
 def _settings_in(data: bytes) -> dict[str, object]:
     """The settings that a file has itself; InvalidInput names the line that is wrong."""
-    from ralphy.adapters.config_fields import all_fields
-    from ralphy.adapters.config_file import read_values
+    from ralphy.config.fields import all_fields
+    from ralphy.config.file import read_values
 
     return {name: value for name, (value, _) in read_values(data, CONFIG, all_fields()).values.items()}
 
 
 def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
     """The file with the checks behind everything else, read again to be sure of it."""
-    from ralphy.adapters.scaffold_config import check_lines
+    from ralphy.scaffold.config_template import check_lines
 
     start = b"" if not before or before.endswith(b"\n") else b"\n"
     after = before + start + "\n".join(["", *check_lines(checks), ""]).encode()

@@ -6,21 +6,21 @@ import math
 import time
 from typing import Any
 
-from ralphy.adapters.files import replace_file
+from ralphy.agents.protocol import Activity
 from ralphy.cli.moments import moment
 from ralphy.cli.output import Output
 from ralphy.cli.plain import clean
-from ralphy.core import decision as d
-from ralphy.core.agent import Activity
-from ralphy.core.errors import ExitCode
-from ralphy.core.forecast import forecast, what_is_left
-from ralphy.core.model import Snapshot
-from ralphy.core.spans import span
-from ralphy.core.steering import steering_notice, steering_of
-from ralphy.core.tone import BAD, GOOD, WAITING, Toned, tone_of
 from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import ExitCode
+from ralphy.files.atomic import replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.forecast import forecast, what_is_left
+from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steering import steering_notice, steering_of
+from ralphy.text.durations import span
+from ralphy.text.tone import BAD, GOOD, WAITING, Toned, tone_of
 
 _EVERY_S = 0.2
 _EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, named_story, with_options
-from ralphy.core.errors import ExitCode, NotFound
+from ralphy.errors import ExitCode, NotFound
 
 if TYPE_CHECKING:
-    from ralphy.adapters.ledger import KeptAttempt, Landed
-    from ralphy.core.criteria import Item
-    from ralphy.core.model import Story
-    from ralphy.core.requests import Change
-    from ralphy.core.story_changes import Changed
+    from ralphy.documents.criteria import Item
     from ralphy.engine.workspace import Workspace
+    from ralphy.git.ledger import KeptAttempt, Landed
+    from ralphy.pipeline.model import Story
+    from ralphy.pipeline.requests import Change
+    from ralphy.pipeline.story_changes import Changed
 
 story_argument = click.argument("story_id", metavar="STORY")
 
@@ -56,7 +56,7 @@ def list_(call: Invocation, feature: str | None) -> int:
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
     """Say which story is next; 11 if failed or blocked ones leave none."""
-    from ralphy.core.stories import next_ready, why_stuck
+    from ralphy.pipeline.stories import next_ready, why_stuck
 
     with call.workspace(feature) as w:
         prd, name = w.store.load(), w.feature.name
@@ -78,10 +78,11 @@ def next_(call: Invocation, feature: str | None) -> int:
 @with_options
 def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show all that is known of a story: its fields, its evidence, its commit, its kept attempts."""
-    from ralphy.adapters import git, ledger
-    from ralphy.core.stories import shown_status
-    from ralphy.core.story_changes import found as found_in
     from ralphy.engine.observe import observe
+    from ralphy.git import commands as git
+    from ralphy.git import ledger
+    from ralphy.pipeline.stories import shown_status
+    from ralphy.pipeline.story_changes import found as found_in
 
     story_id, feature = named_story(story_id, feature)
     with call.workspace(feature) as w:
@@ -107,9 +108,9 @@ def _commit(commit: Landed | None) -> dict[str, Any] | None:
 
 
 def _described(found: Story, status: str, commit: Landed | None, attempts: Sequence[KeptAttempt]) -> list[str]:
-    from ralphy.core.criteria import titled_lists
-    from ralphy.core.stories import warnings_of
-    from ralphy.core.verification import is_proved, verified_by
+    from ralphy.documents.criteria import titled_lists
+    from ralphy.pipeline.stories import warnings_of
+    from ralphy.pipeline.verification import is_proved, verified_by
 
     raw, execution, proved = found.raw, found.execution, is_proved(found)
     evidence = raw.get("evidence") or {}
@@ -156,7 +157,7 @@ def add(
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Add a story. While Ralphy works, it is queued for its next decision."""
-    from ralphy.core.requests import Change, Verb
+    from ralphy.pipeline.requests import Change, Verb
 
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
@@ -169,7 +170,7 @@ def add(
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story the next one, by its priority."""
-    from ralphy.core.requests import Change, Verb
+    from ralphy.pipeline.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
@@ -181,9 +182,9 @@ def start(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that a person did: only if everything is committed and none of Ralphy's own checks is red."""
-    from ralphy.core.story_changes import found as found_in
-    from ralphy.core.story_changes import require_dependencies
     from ralphy.engine.accept import accept
+    from ralphy.pipeline.story_changes import found as found_in
+    from ralphy.pipeline.story_changes import require_dependencies
 
     story_id, feature = named_story(story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
@@ -202,7 +203,7 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
     """Give a story up: those that depend on it are blocked, the others go on."""
-    from ralphy.core.requests import Change, Verb
+    from ralphy.pipeline.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
@@ -214,7 +215,7 @@ def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> 
 @with_options
 def reset(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story pending again; its commit and its kept attempts stay."""
-    from ralphy.core.requests import Change, Verb
+    from ralphy.pipeline.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.RESET, story_id), f"story reset {story_id}")

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ralphy.cli.options import require_changeable
-from ralphy.core.errors import Conflict, ExitCode
+from ralphy.errors import Conflict, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralphy.adapters.lock import Held
     from ralphy.cli.options import Invocation
-    from ralphy.core.requests import Change
-    from ralphy.core.story_changes import Changed
     from ralphy.engine.workspace import Workspace
+    from ralphy.git.run_lock import Held
+    from ralphy.pipeline.requests import Change
+    from ralphy.pipeline.story_changes import Changed
 
     Say = Callable[[Workspace, Changed], None]
 
@@ -26,9 +26,9 @@ def change_stories(
     call: Invocation, feature: str | None, change: Change, purpose: str, say: Say, *, review: bool = True
 ) -> int:
     """Make the change and `say` it; where another Ralphy works, queue it for that one."""
-    from ralphy.adapters.lock import Held
-    from ralphy.core.requests import Verb
     from ralphy.engine.story_changes import keep, plan, with_queued
+    from ralphy.git.run_lock import Held
+    from ralphy.pipeline.requests import Verb
 
     try:
         with call.edited(feature, purpose, review=review) as (w, s):
@@ -44,7 +44,7 @@ def change_stories(
 
 def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
-    from ralphy.adapters import requests
+    from ralphy.documents import request_queue
     from ralphy.engine.observe import observe
     from ralphy.engine.story_changes import plan, with_queued
 
@@ -57,7 +57,7 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
         if not s.prd.stories:
             raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md is made")
         new = plan(replace(s, prd=with_queued(w, s)), change)
-        request = requests.queue(w.repository.state_dir, s.feature, replace(change, story=new.story))
+        request = request_queue.queue(w.repository.state_dir, s.feature, replace(change, story=new.story))
         said = f"queued: {new.will} {_when(w)}"
     value = {"schema": "ralphy/queued@1", "ok": True, "feature": s.feature, "change": change.verb.value,
              "story": new.story or None, "request": request, "said": said}  # fmt: skip
@@ -67,8 +67,8 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
 
 def _require_person(w: Workspace) -> None:
     """Raises Conflict within a run of this checkout: what agents and checks ask for is no person's word."""
-    from ralphy.adapters.proc_table import REPO_MARKER, descends_from
     from ralphy.engine.workspace import repository_token
+    from ralphy.processes.process_table import REPO_MARKER, descends_from
 
     token = repository_token(w.repository)
     if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):
@@ -78,7 +78,7 @@ def _require_person(w: Workspace) -> None:
 
 def _when(w: Workspace) -> str:
     """When the request is taken: it may be another feature that is worked on, or the work may just have ended."""
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     purpose = holder(w.repository.checkout_dir / "lock").get("purpose")
     is_in_work = purpose in (_WATCH, f"{_FEATURE}{w.feature.name}")

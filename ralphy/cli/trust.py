@@ -7,7 +7,7 @@ import os
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 
 
 @click.command("trust")
@@ -26,7 +26,7 @@ def trust(call: Invocation, feature: str | None) -> int:
 
 
 def _feature(call: Invocation, name: str) -> int:
-    from ralphy.adapters.held_features import release
+    from ralphy.state.held_features import release
 
     repository = call.repository()
     found = call.feature(repository, name)
@@ -37,8 +37,8 @@ def _feature(call: Invocation, name: str) -> int:
 
 
 def _settings(call: Invocation) -> int:
-    from ralphy.adapters.settings import load
-    from ralphy.adapters.settings_trust import accept
+    from ralphy.config.load import load
+    from ralphy.config.trust import accept
 
     root = call.repository().root
     found = load(root, None, env=os.environ)

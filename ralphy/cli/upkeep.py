@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import Conflict, ExitCode
+from ralphy.errors import Conflict, ExitCode
 
 
 @click.command("gc")
@@ -19,8 +19,8 @@ def gc(call: Invocation, dry_run: bool) -> int:
     """
     import time
 
-    from ralphy.adapters.lock import Lock
     from ralphy.engine import housekeeping
+    from ralphy.git.run_lock import Lock
 
     repository = call.repository()
     config = call.settings(repository).config

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.core.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, NotFound, RalphyError
 
 _CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
@@ -72,7 +72,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 def _all(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read, the ignored ones aside."""
-    from ralphy.adapters.odd_files import run_patient
+    from ralphy.git.special_files import run_patient
 
     repository = call.repository()
     wanted = (":(top,glob)**/prd.json", ":(top,glob)**/.ralphy/config.yaml")
@@ -86,7 +86,7 @@ def _all(call: Invocation) -> Iterator[Path]:
 
 def _bases(call: Invocation) -> Collection[str]:
     """The branches that no story's work may be on: the repository's own, where there is one."""
-    from ralphy.adapters.documents import USUAL_BASES
+    from ralphy.documents.prd_reader import USUAL_BASES
     from ralphy.engine.workspace import fixed_base
 
     try:
@@ -110,7 +110,7 @@ def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
 
 
 def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
-    from ralphy.adapters.documents import read_prd
+    from ralphy.documents.prd_reader import read_prd
 
     document, _ = read_prd(path, base_branches=bases, shown_as=shown)
     return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
@@ -118,8 +118,8 @@ def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A warning for each document that a story's context names and that cannot be read."""
-    from ralphy.adapters.context_documents import unreadable
-    from ralphy.adapters.status_view import find_root
+    from ralphy.prompts.context_documents import unreadable
+    from ralphy.state.status_cache import find_root
 
     found = find_root(str(path.parent))
     root = Path(found[0]) if found else path.parent
@@ -129,21 +129,21 @@ def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str
 
 
 def _stories(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.adapters.documents import read_stories_draft
+    from ralphy.documents.prd_reader import read_stories_draft
 
     return f"{len(read_stories_draft(_bytes(path, shown, _DRAFT_BYTES), shown))} stories"
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.adapters.config_fields import all_fields
-    from ralphy.adapters.config_file import read_values
+    from ralphy.config.fields import all_fields
+    from ralphy.config.file import read_values
 
     found = read_values(_bytes(path, shown, _CONFIG_BYTES), shown, all_fields())
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 
 def _bytes(path: Path, shown: str, most: int) -> bytes:
-    from ralphy.adapters.bounded import read_bounded
+    from ralphy.files.safe_read import read_bounded
 
     data = read_bounded(path, most, where=shown)
     if data is None:

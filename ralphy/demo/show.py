@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ralphy.core.errors import ExitCode
 from ralphy.demo.toy import BRANCH, FEATURE, Toy
+from ralphy.errors import ExitCode
 
 Say = Callable[[str], None]
 _READING_S = 0.6  # a person would read the document, at least so long

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.errors import Conflict, EnvironmentProblem
 from ralphy.resources import template_root
 
 FEATURE = "receipts"

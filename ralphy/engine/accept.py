@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import without
-from ralphy.core.errors import Conflict
-from ralphy.core.model import Document, Snapshot, Story
-from ralphy.core.stories import completed
-from ralphy.core.verification import was_verified
+from ralphy.documents.questions import without
 from ralphy.engine.baseline import record_baseline, written_by_checks
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checks import CheckResult, checked, failed, run_checks
@@ -20,6 +15,11 @@ from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
 from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.files.atomic import read_text
+from ralphy.pipeline.model import Document, Snapshot, Story
+from ralphy.pipeline.stories import completed
+from ralphy.pipeline.verification import was_verified
 
 
 def accept(w: Workspace, s: Snapshot, story: Story) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ralphy.core import decision as d
-from ralphy.core.model import Snapshot
 from ralphy.engine import answering, gate
 from ralphy.engine.attempt import run_story
 from ralphy.engine.authoring import run_step
@@ -15,6 +13,8 @@ from ralphy.engine.publish import publish
 from ralphy.engine.recover import recover_left
 from ralphy.engine.story_changes import take_request
 from ralphy.engine.workspace import Workspace
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Snapshot
 
 Act = Callable[[Workspace, Any, Snapshot], None]
 

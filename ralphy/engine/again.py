@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ralphy.adapters.questions import step_key
-from ralphy.core.errors import Conflict
-from ralphy.core.life import Life
-from ralphy.core.model import Document, Snapshot
-from ralphy.core.steps import BY_NAME
+from ralphy.documents.questions import step_key
 from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import is_unfinished, recover
 from ralphy.engine.story_changes import unasked
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.pipeline.life import Life
+from ralphy.pipeline.model import Document, Snapshot
+from ralphy.pipeline.steps import BY_NAME
 
 
 def _settled(w: Workspace) -> Snapshot:

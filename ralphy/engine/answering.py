@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ralphy.adapters.files import read_text, replace_file
-from ralphy.adapters.questions import step_key, without
-from ralphy.core import decision as d
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Answer, Snapshot, Status
-from ralphy.core.prompt_budget import clip
+from ralphy.documents.questions import step_key, without
 from ralphy.engine import gate
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_text, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Answer, Snapshot, Status
+from ralphy.prompts.budget import clip
+from ralphy.text.strict_json import dump
 
 _MOST_KEPT = 6000  # bytes of a step's questions and answers that its later runs are told
 _MOST_OF_A_QUESTION = 1500

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ralphy.adapters.files import read_text, replace_file
-from ralphy.adapters.questions import asked, step_key
-from ralphy.core.agent import Outcome
-from ralphy.core.decision import RunAgent
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Snapshot, Status
-from ralphy.core.steps import BY_NAME
+from ralphy.agents.protocol import Outcome
+from ralphy.documents.questions import asked, step_key
 from ralphy.engine.land import Landing, land
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_text, replace_file
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Snapshot, Status
+from ralphy.pipeline.steps import BY_NAME
+from ralphy.text.strict_json import dump
 
 
 def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:

@@ -7,21 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from ralphy.adapters import git, progress
-from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import asked
-from ralphy.core.agent import Outcome
-from ralphy.core.breaker import signature
-from ralphy.core.decision import RunAgent
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot, Status, Story
-from ralphy.core.plaintext import plain
-from ralphy.core.prompt_budget import excerpt
-from ralphy.core.steering import steering_files
-from ralphy.core.stories import completed, not_passed
-from ralphy.core.substance import is_test
-from ralphy.core.tone import BAD, GOOD, WAITING, Toned
-from ralphy.core.verification import is_unverified, verified_by
+from ralphy.agents.protocol import Outcome
+from ralphy.documents import progress
+from ralphy.documents.questions import asked
 from ralphy.engine import forgery
 from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
 from ralphy.engine.changes import is_control, note_ignored, shown
@@ -34,6 +22,19 @@ from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_text
+from ralphy.git import commands as git
+from ralphy.pipeline.breaker import signature
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.steering import steering_files
+from ralphy.pipeline.stories import completed, not_passed
+from ralphy.pipeline.verification import is_unverified, verified_by
+from ralphy.prompts.budget import excerpt
+from ralphy.testguard.substance import is_test
+from ralphy.text.plain_text import plain
+from ralphy.text.strict_json import dump
+from ralphy.text.tone import BAD, GOOD, WAITING, Toned
 
 _ERROR_BYTES = 2000
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document

@@ -10,23 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ralphy.adapters import git, scaffold
-from ralphy.adapters.documents import check_prd, read_stories_draft
-from ralphy.adapters.feature import Digests
-from ralphy.adapters.files import read_regular, replace_file
-from ralphy.adapters.forge_body import parse_pr_text
-from ralphy.adapters.qa_report import parse_qa_report
-from ralphy.core import stories
-from ralphy.core.agent import Outcome
-from ralphy.core.breaker import signature
-from ralphy.core.decide import revision
-from ralphy.core.decision import RunAgent
-from ralphy.core.errors import InvalidInput
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot
-from ralphy.core.split import split
-from ralphy.core.steps import BY_NAME
-from ralphy.core.verification import unverified
+from ralphy.agents.protocol import Outcome
+from ralphy.documents.feature_folder import Digests
+from ralphy.documents.prd_reader import check_prd, read_stories_draft
+from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.asking import ask
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
@@ -37,6 +24,20 @@ from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted, secrets_in_document
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import InvalidInput
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.forge.body import parse_pr_text
+from ralphy.git import commands as git
+from ralphy.pipeline import stories
+from ralphy.pipeline.breaker import signature
+from ralphy.pipeline.decide import revision
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot
+from ralphy.pipeline.split import split
+from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.verification import unverified
+from ralphy.scaffold import writer
+from ralphy.text.strict_json import dump
 
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
@@ -262,7 +263,7 @@ def ensure_folder_files(w: Workspace) -> None:
     The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
     """
     for name, text in (
-        (".gitignore", scaffold.feature_ignore_text()),
+        (".gitignore", writer.feature_ignore_text()),
         (".gitattributes", "progress.txt merge=union\n"),
         ("progress.txt", _NEW_LOG.format(w.iso_now)),
     ):

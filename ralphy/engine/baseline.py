@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from ralphy.adapters.listings import Listings
-from ralphy.core.config import Check
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.listing import Listing
-from ralphy.core.loose import number_of
-from ralphy.core.model import Baseline, Snapshot
+from ralphy.checks.listing import Listing
+from ralphy.checks.listings_store import Listings
+from ralphy.config.values import Check
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, set_made_aside, shown
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.side_effects import undo_first
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.pipeline.model import Baseline, Snapshot
+from ralphy.text.json_coerce import number_of
 
 _LAST_LINES = 5
 

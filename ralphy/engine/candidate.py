@@ -9,11 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.adapters.git_modules import gitlinks, head_of_module
-from ralphy.adapters.objects import TREE, Entry
-from ralphy.adapters.odd_files import run_wary
-from ralphy.core.errors import Conflict
-from ralphy.core.substance import FileChange, why_unsafe
 from ralphy.engine import submodules
 from ralphy.engine.changes import (
     entries_of,
@@ -29,6 +24,11 @@ from ralphy.engine.control import set_aside
 from ralphy.engine.restore import check_out, restore_control
 from ralphy.engine.scan import set_too_big_aside
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.git.modules import gitlinks, head_of_module
+from ralphy.git.objects import TREE, Entry
+from ralphy.git.special_files import run_wary
+from ralphy.testguard.substance import FileChange, why_unsafe
 
 
 @dataclass(frozen=True, slots=True)

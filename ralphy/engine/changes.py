@@ -7,14 +7,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ralphy.adapters import git
-from ralphy.adapters.files import is_odd, link_on_the_way
-from ralphy.adapters.objects import TREE, Entry
-from ralphy.adapters.odd_files import remove_odd, run_wary
-from ralphy.core.steering import steers
 from ralphy.engine.checkout import STATUS, rows_of
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import is_odd, link_on_the_way
+from ralphy.git import commands as git
+from ralphy.git.objects import TREE, Entry
+from ralphy.git.special_files import remove_odd, run_wary
+from ralphy.pipeline.steering import steers
 
 GITLINK = "160000"
 _CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".venv", "venv",

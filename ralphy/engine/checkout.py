@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.adapters import git
-from ralphy.adapters.git import Repository
-from ralphy.adapters.git_files import GitFiles
-from ralphy.adapters.merged import is_ancestor
-from ralphy.adapters.objects import Objects
-from ralphy.adapters.odd_files import run_patient
-from ralphy.adapters.ref_state import RefState
-from ralphy.adapters.warm_git import BlobWriter, RefMover
-from ralphy.core.model import Prd
+from ralphy.git import commands as git
+from ralphy.git.commands import Repository
+from ralphy.git.merged import is_ancestor
+from ralphy.git.objects import Objects
+from ralphy.git.ref_state import RefState
+from ralphy.git.special_files import run_patient
+from ralphy.git.steering_files import GitFiles
+from ralphy.git.warm_processes import BlobWriter, RefMover
+from ralphy.pipeline.model import Prd
 
 if TYPE_CHECKING:
-    from ralphy.adapters.process import Supervisor
-    from ralphy.adapters.proxy import AllowProxy, Host
+    from ralphy.processes.supervision import Supervisor
+    from ralphy.sandbox.proxy import AllowProxy, Host
 
 Rows = tuple[tuple[str, str], ...]
 STATUS = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=all",
@@ -115,7 +115,7 @@ class Checkout:
     def supervisor(self) -> Supervisor:
         """The warm supervisor, started when first needed."""
         if self._supervisor is None:
-            from ralphy.adapters.process import Supervisor
+            from ralphy.processes.supervision import Supervisor
 
             self._supervisor = Supervisor()
         return self._supervisor

@@ -10,26 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.bounds import Bounds, Room
-from ralphy.adapters.command import NotStarted
-from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
-from ralphy.adapters.process import capture
-from ralphy.adapters.sandbox import Sandbox
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.config import Check
-from ralphy.core.errors import DiskFull, EnvironmentProblem
-from ralphy.core.failing import failing_tests
-from ralphy.core.first_error import first_error
-from ralphy.core.listing import Listing
-from ralphy.core.no_tests import ran_none
-from ralphy.core.runner_output import read_output
-from ralphy.core.tone import BAD, GOOD, Toned
+from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.first_error import first_error
+from ralphy.checks.listing import Listing
+from ralphy.checks.no_tests import ran_none
+from ralphy.checks.runner_output import read_output
+from ralphy.config.values import Check
 from ralphy.engine.environment import SETUP, check_environment
 from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
 from ralphy.engine.walls import command_inside, walls
 from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.files.atomic import link_on_the_way, read_regular, replace_file
+from ralphy.files.tree_walk import remove
+from ralphy.processes.command import NotStarted
+from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.supervision import capture
+from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.text.tone import BAD, GOOD, Toned
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128

@@ -13,8 +13,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.files import (
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS
+from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import (
     fitting,
     link_on_the_way,
     private_folder,
@@ -23,7 +24,6 @@ from ralphy.adapters.files import (
     replace_file,
     signature,
 )
-from ralphy.engine.workspace import Workspace
 
 _FILES = (*ARTIFACTS, "prd.json", "progress.txt", ".gitattributes", ".gitignore", ".ralphy/config.yaml")
 

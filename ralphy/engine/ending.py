@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from ralphy.core.agent import AgentResult, Outcome
+from ralphy.agents.protocol import AgentResult, Outcome
 
 
 def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> dict[str, Any]:

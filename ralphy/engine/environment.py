@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ralphy.adapters.proc_table import REPO_MARKER, RUN_MARKER
-from ralphy.adapters.programs import find
-from ralphy.core.agent_variables import FIXED, is_passed
-from ralphy.core.secret_values import is_secret_name
+from ralphy.agents.variables import FIXED, is_passed
 from ralphy.engine.forgery import AGENT
 from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER
+from ralphy.processes.program_paths import find
+from ralphy.secrets.known_values import is_secret_name
 
 _NO_PUSH = {
     "GIT_TERMINAL_PROMPT": "0",

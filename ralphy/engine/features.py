@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ralphy.adapters import git
-from ralphy.adapters.bounded import read_bounded
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.feature import NAME, Digests, Feature, listed
-from ralphy.adapters.files import read_regular
-from ralphy.adapters.merged import is_squashed
-from ralphy.adapters.objects import TREE
-from ralphy.core.config import Config
-from ralphy.core.errors import InvalidInput, NotFound
-from ralphy.core.jsontext import MAX_BYTES
-from ralphy.core.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
-from ralphy.core.model import Prd
+from ralphy.config.values import Config
+from ralphy.documents.feature_folder import NAME, Digests, Feature, listed
+from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.workspace import base_branch
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.files.atomic import read_regular
+from ralphy.files.safe_read import read_bounded
+from ralphy.git import commands as git
+from ralphy.git.merged import is_squashed
+from ralphy.git.objects import TREE
+from ralphy.pipeline.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
+from ralphy.pipeline.model import Prd
+from ralphy.text.strict_json import MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import os
 import re
 from pathlib import Path
 
-from ralphy.adapters import git
-from ralphy.adapters.files import read_regular, signature
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.errors import Conflict
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.files.atomic import read_regular, signature
+from ralphy.files.tree_walk import remove
+from ralphy.git import commands as git
 
 AGENT = "ralphy-agent"
 _COARSE_S = 0.02  # the clock of file times lags behind the other one

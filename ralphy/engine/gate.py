@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ralphy.adapters.files import read_regular, read_text, replace_file
-from ralphy.adapters.questions import asked, without
-from ralphy.core import decision as d
-from ralphy.core import stories
-from ralphy.core.errors import Conflict
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot, Status, Story
-from ralphy.core.prompt_budget import clip
-from ralphy.core.split import pieces_of
-from ralphy.core.steps import STEPS
-from ralphy.core.tone import BAD, Toned
+from ralphy.documents.questions import asked, without
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import entries_of
@@ -25,6 +15,16 @@ from ralphy.engine.observe import own_rows
 from ralphy.engine.restore import kept_numbers
 from ralphy.engine.verify import SATISFIED
 from ralphy.engine.workspace import Workspace, fixed_base, is_private
+from ralphy.errors import Conflict
+from ralphy.files.atomic import read_regular, read_text, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline import stories
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.split import pieces_of
+from ralphy.pipeline.steps import STEPS
+from ralphy.prompts.budget import clip
+from ralphy.text.strict_json import dump
+from ralphy.text.tone import BAD, Toned
 
 _ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters.files import replace_file
-from ralphy.adapters.ref_files import is_oid
-from ralphy.core.errors import Conflict, DiskFull, EnvironmentProblem
 from ralphy.engine.forgery import is_agents, log_of
 from ralphy.engine.ref_mend import mend_refs
 from ralphy.engine.stashed import bring_back
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict, DiskFull, EnvironmentProblem
+from ralphy.files.atomic import replace_file
+from ralphy.git.ref_files import is_oid
 
 STASH = "refs/stash"
 _AMBIGUOUS = "\tbranch: "  # git branch and git switch -c write that, whatever GIT_REFLOG_ACTION says

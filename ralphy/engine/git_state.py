@@ -18,24 +18,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters import git, git_files, untouched
-from ralphy.adapters.files import read_regular, replace_file, signature
-from ralphy.adapters.git import Repository
-from ralphy.adapters.git_config import origins
-from ralphy.adapters.git_files import OPEN, GitFiles
-from ralphy.adapters.git_modules import steering_paths
-from ralphy.adapters.hook_files import unseen_hooks
-from ralphy.adapters.lock import holder
-from ralphy.adapters.ref_files import can_be_head
-from ralphy.adapters.settings import user_file
-from ralphy.adapters.settings_trust import deciding_files
-from ralphy.core.errors import Conflict, EnvironmentProblem
+from ralphy.config.load import user_file
+from ralphy.config.trust import deciding_files
 from ralphy.engine.control import set_aside
 from ralphy.engine.forgery import log_of
 from ralphy.engine.git_refs import STASH, Changed, judged_with_the_run, open_branches, put_refs_back
 from ralphy.engine.land import read_intent
 from ralphy.engine.ref_mend import make_way
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict, EnvironmentProblem
+from ralphy.files.atomic import read_regular, replace_file, signature
+from ralphy.git import commands as git
+from ralphy.git import steering_files, untouched
+from ralphy.git.commands import Repository
+from ralphy.git.config_text import origins
+from ralphy.git.hook_files import unseen_hooks
+from ralphy.git.modules import steering_paths
+from ralphy.git.ref_files import can_be_head
+from ralphy.git.run_lock import holder
+from ralphy.git.steering_files import OPEN, GitFiles
 
 
 @dataclass(slots=True)
@@ -57,11 +58,11 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     is the same from story to story.
     """
     r, files = w.repository, w.checkout.git_files
-    personal = git_files.personal_paths(w.env)
-    own = git_files.repository_paths(r.root, r.git_dir, r.common_dir)
+    personal = steering_files.personal_paths(w.env)
+    own = steering_files.repository_paths(r.root, r.git_dir, r.common_dir)
     hooks, folders = _hooks_in_the_tree(w)
     deciding = deciding_files(r.root, w.env, user_file(w.env))
-    settings = git_files.with_targets([*deciding, str(w.feature.private / "config.yaml")])
+    settings = steering_files.with_targets([*deciding, str(w.feature.private / "config.yaml")])
     inner, closed = steering_paths(r, w.checkout.modules)
     closed = [f"{r.common_dir}/hooks", *folders, *closed]
     files.take([*own, *_included(w, own, personal), *hooks, *inner, *settings], personal, closed)
@@ -73,11 +74,11 @@ def take(w: Workspace, branch: str) -> tuple[GitState, dict[str, Any]]:
     refs = {ref: oid for ref, oid in state.refs.items() if ref not in moving}
     seen = (files.kept, files.mine, files.folders, refs, state.stash, state.head)
     if seen != w.checkout.git_seen:
-        data = git_files.encoded({**files.dumped(), "refs": refs, "stash": state.stash, "head": state.head})
-        if git_files.digest_of(data) != w.checkout.git_record:
-            w.checkout.git_record = git_files.write_record(r.checkout_dir, data)
+        data = steering_files.encoded({**files.dumped(), "refs": refs, "stash": state.stash, "head": state.head})
+        if steering_files.digest_of(data) != w.checkout.git_record:
+            w.checkout.git_record = steering_files.write_record(r.checkout_dir, data)
         w.checkout.git_seen = seen
-    return state, {"git": w.checkout.git_record, "word": git_files.digest_of(state.word.encode())}
+    return state, {"git": w.checkout.git_record, "word": steering_files.digest_of(state.word.encode())}
 
 
 def begin(w: Workspace, state: GitState) -> None:
@@ -106,7 +107,7 @@ def _included(w: Workspace, own: Sequence[str], personal: Sequence[str]) -> list
     known = w.checkout.included
     if known is None or known[0] != tuple(map(signature, (*steer, *known[1]))):
         rows = w.repository.run("config", "--list", "--show-origin", "-z")
-        named = git_files.with_targets(origins(rows, str(w.repository.root), w.env.get("HOME", "")))
+        named = steering_files.with_targets(origins(rows, str(w.repository.root), w.env.get("HOME", "")))
         found = tuple(path for path in named if path not in own and path not in personal and _can_change(path))
         known = w.checkout.included = (tuple(map(signature, (*steer, *found))), found)
     return [path for path in known[1] if path not in own]
@@ -129,7 +130,7 @@ def _hooks_in_the_tree(w: Workspace) -> tuple[list[str], list[str]]:
 def _agree_with_others(w: Workspace, files: GitFiles) -> None:
     """Where another checkout has a run that lives, what it remembered is the truth about the files that are shared."""
     for folder in at_work(w):
-        record = git_files.read_record(folder, lambda _: True)
+        record = steering_files.read_record(folder, lambda _: True)
         for path, kept in (GitFiles.loaded(record).kept if record and "files" in record else {}).items():
             if path in files.kept:
                 files.kept[path] = kept
@@ -249,10 +250,11 @@ def put_back_after_kill(w: Workspace) -> None:
     run = w.history.open_run or {}
     notes = (run, w.history.guard or {})
     known = {str(note["git"]) for note in notes if note.get("git")}
-    record = git_files.read_record(folder, lambda digest: not known or digest in known)
+    record = steering_files.read_record(folder, lambda digest: not known or digest in known)
     if record is None:
         raise Conflict(
-            "what was noted of Git's state before the last run has been changed", where=str(folder / git_files.RECORD),
+            "what was noted of Git's state before the last run has been changed",
+            where=str(folder / steering_files.RECORD),
             hint=f"look at .git/config and .git/hooks yourself, then: rm {folder / OPEN}",
         )  # fmt: skip
     state = _loaded(record)

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters.safe_read import read_safely
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.config import Check
+from ralphy.config.values import Check
 from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control
 from ralphy.engine.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.environment import check_environment
 from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
+from ralphy.files.safe_open import read_safely
+from ralphy.files.tree_walk import remove
 
 NAME = "pre-commit"
 _RUN = "git hook run --ignore-missing pre-commit"

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.feature import listed
-from ralphy.adapters.git import Repository
-from ralphy.adapters.lock import holder
-from ralphy.adapters.tree_walk import children, remove, size_of, walk
-from ralphy.core.config import Config
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.config.values import Config
+from ralphy.documents.feature_folder import listed
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.tree_walk import children, remove, size_of, walk
+from ralphy.git.commands import Repository
+from ralphy.git.run_lock import holder
 
 _DAY_S = 86400.0
 _YOUNG_S = 14 * _DAY_S

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ralphy.core.findings import Finding, Kind, orders, sentences
-from ralphy.core.listing import FAILED, Listing, merged
-from ralphy.core.model import Story
-from ralphy.core.runs import Key
-from ralphy.core.steering import steering_findings
-from ralphy.core.tests_kept import compare_each
+from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.baseline import known_tests, listed
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown
 from ralphy.engine.checks import CheckResult
 from ralphy.engine.workspace import Workspace
 from ralphy.engine.written_tests import sources, surroundings_of
+from ralphy.pipeline.model import Story
+from ralphy.pipeline.steering import steering_findings
+from ralphy.testguard.findings import Finding, Kind, orders, sentences
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import compare_each
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ralphy.adapters.git import GitError
-from ralphy.core.agent import Outcome
-from ralphy.core.history import StoryHistory
-from ralphy.core.model import Prd
+from ralphy.agents.protocol import Outcome
 from ralphy.engine.workspace import Workspace
+from ralphy.git.commands import GitError
+from ralphy.pipeline.history import StoryHistory
+from ralphy.pipeline.model import Prd
 
 _FORM = "--format=%(objectname) %(refname) %(contents:subject)"
 _KEPT = re.compile(r"([0-9a-f]+) refs/ralphy/[^/]+/([^/]+)/attempt-(\d{1,9}) .* attempt (\d{1,9}): (\w+)")

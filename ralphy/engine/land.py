@@ -16,14 +16,14 @@ from typing import Any
 
 import orjson
 
-from ralphy.adapters import git
-from ralphy.adapters.files import link_on_the_way, name_file, read_regular, write_beside
-from ralphy.adapters.git_programs import require_programs_outside
-from ralphy.adapters.objects import Entry
-from ralphy.core.errors import Conflict
-from ralphy.core.model import Prd, Tree
 from ralphy.engine.candidate import load_index
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.files.atomic import link_on_the_way, name_file, read_regular, write_beside
+from ralphy.git import commands as git
+from ralphy.git.objects import Entry
+from ralphy.git.tree_programs import require_programs_outside
+from ralphy.pipeline.model import Prd, Tree
 
 _MOST_ARGUMENTS = 64 * 1024
 Refs = Sequence[tuple[str, str, str]]

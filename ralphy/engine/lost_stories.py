@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ralphy.adapters import git
-from ralphy.core.errors import InvalidInput
-from ralphy.core.model import Lost, Prd, Tree
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import InvalidInput
+from ralphy.git import commands as git
+from ralphy.pipeline.model import Lost, Prd, Tree
 
 
 def lost_stories(w: Workspace, prd: Prd, tree: Tree) -> Lost | None:
@@ -43,7 +43,7 @@ def _landed(w: Workspace, path: str, head: str, meant: str) -> Lost | None:
 
 
 def _stories_at(w: Workspace, commit: str, path: str) -> Prd:
-    from ralphy.adapters.documents import check_prd
+    from ralphy.documents.prd_reader import check_prd
 
     data = w.objects.read(f"{commit}:{path}") if commit else None
     try:

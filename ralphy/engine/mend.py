@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ralphy.adapters import git, temporary
-from ralphy.adapters.files import read_regular, replace_file
 from ralphy.engine.control import drop_leftovers
 from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.files import temporary
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git import commands as git
 
 
 def mend(w: Workspace) -> None:

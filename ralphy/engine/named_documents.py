@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ralphy.adapters.context_documents import Reference, read_document, references
-from ralphy.adapters.files import read_text
-from ralphy.core.model import Story
-from ralphy.core.prompt_budget import pick_spec_section
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_text
+from ralphy.pipeline.model import Story
+from ralphy.prompts.budget import pick_spec_section
+from ralphy.prompts.context_documents import Reference, read_document, references
 
 
 def context_texts(w: Workspace, story: Story) -> Mapping[str, str]:

@@ -6,20 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ralphy.adapters import git
-from ralphy.adapters.disk import free_mb
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.feature import ARTIFACTS, MARKERS, NOT_COMMITTED, obstructions, read_marker
-from ralphy.adapters.files import read_text
-from ralphy.adapters.git_files import OPEN
-from ralphy.adapters.qa_report import parse_qa_report
-from ralphy.adapters.questions import answers, unanswered_steps
-from ralphy.adapters.requests import queued
-from ralphy.adapters.tree_walk import children, walk
-from ralphy.core.errors import Conflict, InvalidInput
-from ralphy.core.life import Life, is_done, is_rejected, life_of
-from ralphy.core.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
-from ralphy.core.stories import canonical
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS, NOT_COMMITTED, obstructions, read_marker
+from ralphy.documents.prd_reader import check_prd
+from ralphy.documents.qa_report import parse_qa_report
+from ralphy.documents.questions import answers, unanswered_steps
+from ralphy.documents.request_queue import queued
 from ralphy.engine import submodules
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
@@ -29,6 +20,15 @@ from ralphy.engine.land import read_intent
 from ralphy.engine.lost_stories import lost_stories, with_way_back
 from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch, is_private
+from ralphy.errors import Conflict, InvalidInput
+from ralphy.files.atomic import read_text
+from ralphy.files.disk_space import free_mb
+from ralphy.files.tree_walk import children, walk
+from ralphy.git import commands as git
+from ralphy.git.steering_files import OPEN
+from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
+from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.stories import canonical
 
 
 def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
@@ -118,7 +118,7 @@ def _unfinished(w: Workspace) -> str:
 
 def _is_worked_in(w: Workspace) -> bool:
     """Does another process work in this checkout?"""
-    from ralphy.adapters.lock import holder
+    from ralphy.git.run_lock import holder
 
     return bool(holder(w.repository.checkout_dir / "lock").get("pid", os.getpid()) != os.getpid())
 

@@ -6,12 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ralphy.adapters.objects import Entry
-from ralphy.adapters.process import capture
-from ralphy.core.config import Check
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.listing import Listing
-from ralphy.core.runner_output import read_output
+from ralphy.checks.listing import Listing
+from ralphy.checks.runner_output import read_output
+from ralphy.config.values import Check
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import files_of
 from ralphy.engine.checks import bounds
@@ -20,6 +17,9 @@ from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports
 from ralphy.engine.walls import command_inside, walls
 from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.objects import Entry
+from ralphy.processes.supervision import capture
 
 _MOST_FILES = 20_000
 _MOST_SECONDS = 300.0

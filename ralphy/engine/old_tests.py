@@ -15,18 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters.objects import Entry
-from ralphy.core.cases import Case
-from ralphy.core.config import Check
-from ralphy.core.edited_tests import is_edited, is_same, only_offers, theirs
-from ralphy.core.failing import failing_tests
-from ralphy.core.findings import Finding, Kind, listed_names
-from ralphy.core.homes import Sources
-from ralphy.core.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
-from ralphy.core.runs import Key
-from ralphy.core.substance import is_test
-from ralphy.core.tests_kept import may_go
-from ralphy.core.unsilenced import unsilenced
+from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
+from ralphy.config.values import Check
 from ralphy.engine.baseline import known_tests
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import shown
@@ -34,6 +25,15 @@ from ralphy.engine.checks import argv
 from ralphy.engine.old_copy import run_with_old
 from ralphy.engine.workspace import Workspace
 from ralphy.engine.written_tests import sources
+from ralphy.git.objects import Entry
+from ralphy.testguard.edited_tests import is_edited, is_same, only_offers, theirs
+from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_matching import Sources
+from ralphy.testguard.test_parser import Case
+from ralphy.testguard.tests_kept import may_go
+from ralphy.testguard.unsilenced import unsilenced
 
 _MOST_EDITED = 50
 _OUT = (SKIPPED, XFAILED)

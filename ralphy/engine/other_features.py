@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.adapters.feature import ARTIFACTS, MARKERS, NAME
-from ralphy.adapters.files import read_regular, replace_file, signature
-from ralphy.adapters.held_features import hold
-from ralphy.adapters.tree_walk import children
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS, NAME
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_regular, replace_file, signature
+from ralphy.files.tree_walk import children
+from ralphy.state.held_features import hold
 
 _FILES = (*ARTIFACTS, *MARKERS, "prd.json", ".ralphy/config.yaml")
 _PROMPTS = ".ralphy/prompts"

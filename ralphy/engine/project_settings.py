@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from ralphy.adapters import git
-from ralphy.adapters.documents import USUAL_BASES
+from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.engine.checkout import Checkout
+from ralphy.git import commands as git
 
 SETTINGS = ".ralphy/config.yaml"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ralphy.adapters import prompts
-from ralphy.adapters.files import read_text
-from ralphy.core.decision import RunAgent
-from ralphy.core.model import Prd, Snapshot, Story
-from ralphy.core.prompt_budget import pick_progress
-from ralphy.core.review_brief import stories_for_review
-from ralphy.core.split import MOST_PIECES
-from ralphy.core.steering import steering_of
-from ralphy.core.verification import verified_by
 from ralphy.engine.named_documents import context_texts
 from ralphy.engine.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_text
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot, Story
+from ralphy.pipeline.split import MOST_PIECES
+from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.verification import verified_by
+from ralphy.prompts.budget import pick_progress
+from ralphy.prompts.render import TEXTS, render
+from ralphy.prompts.review_brief import stories_for_review
 
 
 def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
@@ -28,7 +28,7 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
         **_SPECIFIC[run.step](w, run, snapshot, share),
         "feedback": feedback,
     }
-    rendered = prompts.render(run.step, values, _folders(w), share=share)
+    rendered = render(run.step, values, _folders(w), share=share)
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
     return rendered.text
@@ -38,7 +38,7 @@ def warm_prompts(w: Workspace) -> None:
     """Load the template language and compile the story's template ahead of its first use."""
     story = {"id": "US-000", "title": "a story"}
     values = {"feature": w.feature.name, "outbox": str(w.feature.private), "story": story}
-    prompts.render("story", values, _folders(w))
+    render("story", values, _folders(w))
 
 
 def _folders(w: Workspace) -> list[Path]:
@@ -100,7 +100,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 
 
 def _qa(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
-    room = int(prompts.TEXTS["tasks_content"][1] * share)
+    room = int(TEXTS["tasks_content"][1] * share)
     return {
         "spec_content": read_text(w.feature.file("SPEC.md")),
         "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ralphy.adapters.files import read_text
-from ralphy.adapters.forge import GitHub, PullRequest
-from ralphy.adapters.forge_body import (
+from ralphy.checks.listing import number_of_tests
+from ralphy.engine.gate import commit_files
+from ralphy.engine.scan import redacted
+from ralphy.engine.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_text
+from ralphy.forge.body import (
     PullRequestText,
     StoryEvidence,
     evidence_table,
     parse_pr_text,
     with_evidence,
 )
-from ralphy.adapters.forge_push import Remote, push, remote
-from ralphy.core import decision as d
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.jsontext import dump
-from ralphy.core.listing import number_of_tests
-from ralphy.core.model import Snapshot, Story
-from ralphy.core.steering import steering_of
-from ralphy.core.verification import is_unverified
-from ralphy.engine.gate import commit_files
-from ralphy.engine.scan import redacted
-from ralphy.engine.workspace import Workspace
+from ralphy.forge.github import GitHub, PullRequest
+from ralphy.forge.push import Remote, push, remote
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.verification import is_unverified
+from ralphy.text.strict_json import dump
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ralphy.adapters import git, untouched
-from ralphy.adapters.files import signature
-from ralphy.adapters.git_files import digest_of
 from ralphy.engine import git_state, submodules
 from ralphy.engine.control import Remembered, mend_folders, set_markers_aside
 from ralphy.engine.forgery import drop_locks, person_left
@@ -22,6 +19,10 @@ from ralphy.engine.git_refs import Changed
 from ralphy.engine.other_features import OtherFeatures
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import signature
+from ralphy.git import commands as git
+from ralphy.git import untouched
+from ralphy.git.steering_files import digest_of
 
 
 @dataclass(slots=True)

@@ -14,14 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from ralphy.adapters import git
-from ralphy.adapters.documents import USUAL_BASES
-from ralphy.adapters.feature import Feature, listed
-from ralphy.adapters.files import names_in, signature
-from ralphy.adapters.lock import Lock
-from ralphy.adapters.requests import folder_of, made_folder
-from ralphy.core.decision import Halt, Rest, Wait
-from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.documents.feature_folder import Feature, listed
+from ralphy.documents.prd_reader import USUAL_BASES
+from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.housekeeping import tidy
@@ -32,6 +27,11 @@ from ralphy.engine.reconcile import Report, reconcile
 from ralphy.engine.waiting import seconds_left
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import ExitCode, RalphyError
+from ralphy.files.atomic import names_in, signature
+from ralphy.git import commands as git
+from ralphy.git.run_lock import Lock
+from ralphy.pipeline.decision import Halt, Rest, Wait
 
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _PLACES = ("heads", "remotes/origin")  # a merge into the base closes a feature, and may free the checkout for another

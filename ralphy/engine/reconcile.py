@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from ralphy.adapters.disk import named_trouble
-from ralphy.adapters.git_programs import require_programs_outside
-from ralphy.core.decide import decide
-from ralphy.core.decision import AcceptRed, Approve, Decision, OpenGate, Rest, RunAgent, SetAside, TakeBaseline
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.model import Snapshot
 from ralphy.engine.act import act
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import close_stopped
 from ralphy.engine.room import note_room, wait_instead
 from ralphy.engine.view import render_tasks
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.disk_space import named_trouble
+from ralphy.git.tree_programs import require_programs_outside
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.decision import AcceptRed, Approve, Decision, OpenGate, Rest, RunAgent, SetAside, TakeBaseline
+from ralphy.pipeline.model import Snapshot
 
 Report = Callable[[object, Snapshot], None]
 

@@ -11,20 +11,10 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from ralphy.adapters import git, untouched
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.files import read_regular
-from ralphy.adapters.link import SCRIPT
-from ralphy.adapters.outbox import Outbox
-from ralphy.adapters.proc_table import REPO_MARKER, await_orphans, sweep
-from ralphy.adapters.tree_walk import children
-from ralphy.core.agent import AgentResult, Outcome
-from ralphy.core.errors import Conflict
-from ralphy.core.history import Entry
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Status
-from ralphy.core.report import Claim
-from ralphy.core.stories import canonical
+from ralphy.agents.outbox import Outbox
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.agents.status_report import Claim
+from ralphy.documents.prd_reader import check_prd
 from ralphy.engine import forgery, git_state
 from ralphy.engine.attempt import Attempt, kept_work_on, settle
 from ralphy.engine.authoring import put_back
@@ -40,6 +30,17 @@ from ralphy.engine.spent import has_spoken, with_known_cost
 from ralphy.engine.unfinished_documents import digest_of
 from ralphy.engine.verify import Verdict
 from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.errors import Conflict
+from ralphy.files.atomic import read_regular
+from ralphy.files.tree_walk import children
+from ralphy.git import commands as git
+from ralphy.git import untouched
+from ralphy.pipeline.history import Entry
+from ralphy.pipeline.model import Prd, Status
+from ralphy.pipeline.stories import canonical
+from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
+from ralphy.processes.supervisor_link import SCRIPT
+from ralphy.text.strict_json import dump
 
 DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
 STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")

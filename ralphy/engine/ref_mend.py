@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ralphy.adapters.files import replace_file
-from ralphy.adapters.odd_files import remove_odd
-from ralphy.adapters.ref_files import is_oid, ref_text
-from ralphy.adapters.tree_walk import walk
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import replace_file
+from ralphy.files.tree_walk import walk
+from ralphy.git.ref_files import is_oid, ref_text
+from ralphy.git.special_files import remove_odd
 
 
 def mend_refs(w: Workspace) -> list[str]:

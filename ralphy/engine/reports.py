@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
-from ralphy.adapters import temporary
-from ralphy.adapters.files import read_regular
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.listing import Listing, parse_junit
+from ralphy.checks.listing import Listing, parse_junit
+from ralphy.files import temporary
+from ralphy.files.atomic import read_regular
+from ralphy.files.tree_walk import remove
 
 _MOST_BYTES = 64 * 1024 * 1024
 _REFUSED = "--junitxml"  # what pytest names when a project has switched its reports off

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ralphy.adapters.files import read_regular, replace_file
 from ralphy.engine import submodules
 from ralphy.engine.changes import (
     GITLINK,
@@ -23,6 +22,7 @@ from ralphy.engine.changes import (
 from ralphy.engine.control import set_aside
 from ralphy.engine.scan import set_too_big_aside
 from ralphy.engine.workspace import Workspace, is_private
+from ralphy.files.atomic import read_regular, replace_file
 
 if TYPE_CHECKING:
     from ralphy.engine.candidate import Candidate

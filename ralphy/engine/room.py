@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ralphy.adapters.disk import has_no_room
-from ralphy.adapters.git import GitError
-from ralphy.core.decision import Decision, Rest, RunAgent, Wait
-from ralphy.core.errors import DiskFull, EnvironmentProblem, ExitCode
-from ralphy.core.ground import wait_for_room
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode
+from ralphy.files.disk_space import has_no_room
+from ralphy.git.commands import GitError
+from ralphy.pipeline.decision import Decision, Rest, RunAgent, Wait
+from ralphy.pipeline.preconditions import wait_for_room
 
 # A run that fills the disk each time is not started for ever.
 _MOST_CUTS = 5

@@ -10,20 +10,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.agents import Setting, agent
-from ralphy.adapters.bounds import Room
-from ralphy.adapters.files import private_folder, read_regular
-from ralphy.adapters.outbox import Outbox
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.agent import Activity, Agent, AgentRequest, AgentResult, Outcome
-from ralphy.core.decision import RunAgent
-from ralphy.core.model import Snapshot
-from ralphy.core.report import Claim, read
-from ralphy.core.spans import span
-from ralphy.core.steps import active_limit_s
-from ralphy.core.touched import Touched
-from ralphy.core.usage_windows import noted_windows
-from ralphy.core.watchdog import Thresholds
+from ralphy.agents.claude.watchdog import Thresholds
+from ralphy.agents.outbox import Outbox
+from ralphy.agents.presets import Setting, agent
+from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome
+from ralphy.agents.status_report import Claim, read
+from ralphy.agents.touched import Touched
+from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine import git_state
 from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
@@ -36,6 +29,13 @@ from ralphy.engine.scan import redact_run
 from ralphy.engine.unfinished_documents import hand_on
 from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import private_folder, read_regular
+from ralphy.files.tree_walk import remove
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steps import active_limit_s
+from ralphy.processes.resource_limits import Room
+from ralphy.text.durations import span
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from ralphy.adapters import git
-from ralphy.adapters.files import link_on_the_way, read_regular, replace_file
-from ralphy.core.secret_values import clear_json, values_of
-from ralphy.core.secrets import Secret, find, redact
-from ralphy.core.spellings import Values
 from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import link_on_the_way, read_regular, replace_file
+from ralphy.git import commands as git
+from ralphy.secrets.known_values import clear_json, values_of
+from ralphy.secrets.patterns import Secret, find, redact
+from ralphy.secrets.spellings import Values
 
 ALLOWED = ".ralphy/secrets-allow"
 _MOST_FOLDERS = 200  # a tree is written folder by folder, and nobody's code lies deeper

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ralphy.adapters.objects import Entry
 from ralphy.engine.changes import changed_paths, entries_of, is_control, shown
 from ralphy.engine.control import set_aside
 from ralphy.engine.restore import check_out, remove_file, write_files
 from ralphy.engine.workspace import Workspace
+from ralphy.git.objects import Entry
 
 
 def undo_first(w: Workspace, tree: str, before: Collection[str]) -> tuple[str, ...]:

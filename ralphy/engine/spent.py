@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ralphy.adapters.files import read_regular
-from ralphy.core.agent import AgentResult
-from ralphy.core.stream import Transcript, parse
+from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.protocol import AgentResult
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import read_regular
 
 _MOST = 80 << 20
 

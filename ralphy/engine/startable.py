@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters.feature import Feature
-from ralphy.adapters.files import names_in, read_text
-from ralphy.adapters.git import Repository
-from ralphy.adapters.programs import lies_in
-from ralphy.adapters.sandbox import Place, program_at
-from ralphy.core.config import Check, Config
+from ralphy.config.values import Check, Config
+from ralphy.documents.feature_folder import Feature
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.checks import argv, is_set_up
 from ralphy.engine.environment import check_environment
 from ralphy.engine.strict import closed
 from ralphy.engine.workspace import Workspace, open_workspace
+from ralphy.files.atomic import names_in, read_text
+from ralphy.git.commands import Repository
+from ralphy.processes.program_paths import lies_in
+from ralphy.sandbox.bubblewrap import Place, program_at
 
 _ANSWER_S = 10.0
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")

@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ralphy.adapters.feature import MARKERS
-from ralphy.adapters.files import read_regular, replace_file
-from ralphy.adapters.objects import Entry
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.documents.feature_folder import MARKERS
 from ralphy.engine.workspace import Workspace, is_private
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git.objects import Entry
 
 _PLAIN = {"100644": 0o644, "100755": 0o755}
 _MOST_BYTES = 64 * 1024 * 1024

@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ralphy.core import decision as d
-from ralphy.core.decide import decide
-from ralphy.core.errors import ExitCode
-from ralphy.core.forecast import forecast
-from ralphy.core.model import Snapshot, Story
-from ralphy.core.steering import steering_of
-from ralphy.core.stories import shown_status, warnings_of
-from ralphy.core.usage_windows import noted_windows
-from ralphy.core.verification import is_unverified, unverified_ids
+from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.features import Found
 from ralphy.engine.observe import observe, observe_at
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.forecast import forecast
+from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.stories import shown_status, warnings_of
+from ralphy.pipeline.verification import is_unverified, unverified_ids
 
 SCHEMA = "ralphy/status@1"
 _STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ralphy.adapters import requests
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.files import read_text
-from ralphy.adapters.questions import without
-from ralphy.core import decision as d
-from ralphy.core.errors import Conflict, InvalidInput, NotFound
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd, Snapshot
-from ralphy.core.requests import Change
-from ralphy.core.stories import canonical
-from ralphy.core.story_changes import Changed, changed
-from ralphy.core.tone import WAITING, Toned
+from ralphy.documents import request_queue
+from ralphy.documents.prd_reader import check_prd
+from ralphy.documents.questions import without
 from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import Conflict, InvalidInput, NotFound
+from ralphy.files.atomic import read_text
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Prd, Snapshot
+from ralphy.pipeline.requests import Change
+from ralphy.pipeline.stories import canonical
+from ralphy.pipeline.story_changes import Changed, changed
+from ralphy.text.strict_json import dump
+from ralphy.text.tone import WAITING, Toned
 
 _MISFITS = (Conflict, InvalidInput, NotFound)
 
@@ -69,7 +69,7 @@ def take_request(w: Workspace, _: d.TakeRequest, s: Snapshot) -> None:
         keep(w, s, new, request.id)
         w.milestone("request_kept")
         w.say(f"queued while Ralphy worked: {new.said}")
-    requests.forget(state, w.feature.name, request.id)
+    request_queue.forget(state, w.feature.name, request.id)
     w.milestone("request_removed")
 
 
@@ -82,7 +82,7 @@ def _fitting(s: Snapshot) -> Changed:
 
 def _set_aside(w: Workspace, s: Snapshot, why: str) -> None:
     assert s.request
-    moved = set_aside(w, requests.path_of(w.repository.state_dir, w.feature.name, s.request.id))
+    moved = set_aside(w, request_queue.path_of(w.repository.state_dir, w.feature.name, s.request.id))
     kept = f"; it is kept as {moved.name} in set-aside" if moved else ""
     w.say(Toned(f"a queued change is not made: {why}{kept}", WAITING))
     w.record("request_set_aside", durable=False, request=s.request.id, why=why)
@@ -90,7 +90,7 @@ def _set_aside(w: Workspace, s: Snapshot, why: str) -> None:
 
 def with_queued(w: Workspace, s: Snapshot) -> Prd:
     """prd.json as it will be when the requests that wait are taken; those that do not fit change nothing."""
-    for request in requests.queued(w.repository.state_dir, w.feature.name):
+    for request in request_queue.queued(w.repository.state_dir, w.feature.name):
         if request.change and request.id != s.prd.workflow.get("request"):
             try:
                 s = replace(s, prd=plan(s, request.change).prd)

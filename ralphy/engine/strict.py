@@ -10,9 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ralphy.adapters.programs import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.adapters.proxy import AllowProxy, Host, host_of
-from ralphy.adapters.sandbox import (
+from ralphy.config.values import KEYS
+from ralphy.engine.checks import argv
+from ralphy.engine.environment import agent_command, agent_environment
+from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
+from ralphy.sandbox.bubblewrap import (
     FORWARD,
     INSTALL,
     Place,
@@ -25,11 +29,7 @@ from ralphy.adapters.sandbox import (
     run_inside,
     why_not,
 )
-from ralphy.core.config import KEYS
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.engine.checks import argv
-from ralphy.engine.environment import agent_command, agent_environment
-from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 _SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 _ANSWER_S = 10.0

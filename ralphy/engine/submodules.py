@@ -16,12 +16,12 @@ from pathlib import Path
 
 import orjson
 
-from ralphy.adapters.files import read_regular, replace_file, signature
-from ralphy.adapters.objects import Entry
-from ralphy.adapters.odd_files import run_wary
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.errors import EnvironmentProblem
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_regular, replace_file, signature
+from ralphy.files.tree_walk import remove
+from ralphy.git.objects import Entry
+from ralphy.git.special_files import run_wary
 
 GITLINK = "160000"
 _NOTE = "submodules.json"

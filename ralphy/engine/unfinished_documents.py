@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ralphy.adapters.files import link_on_the_way, read_regular
-from ralphy.core.steps import STEPS
 from ralphy.engine.workspace import Workspace
+from ralphy.files.atomic import link_on_the_way, read_regular
+from ralphy.pipeline.steps import STEPS
 
 UNFINISHED = "unfinished"
 

@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ralphy.core.agent import AgentResult, Outcome
-from ralphy.core.findings import Finding
-from ralphy.core.model import Story
-from ralphy.core.prompt_budget import digest_failure
-from ralphy.core.report import Claim
-from ralphy.core.substance import why_no_work
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.agents.status_report import Claim
 from ralphy.engine.baseline import listed, record_baseline, without_tests, written_by_checks
 from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_bytecode, failed, run_checks, unless_killed
@@ -21,6 +17,10 @@ from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
 from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
+from ralphy.pipeline.model import Story
+from ralphy.prompts.budget import digest_failure
+from ralphy.testguard.findings import Finding
+from ralphy.testguard.substance import why_no_work
 
 SATISFIED = "the agent says it is already satisfied"
 

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 from textwrap import indent
 
-from ralphy.adapters.files import read_regular, replace_file
-from ralphy.core import decision as d
-from ralphy.core.criteria import titled_lists
-from ralphy.core.errors import ExitCode
-from ralphy.core.gates import word_on
-from ralphy.core.model import Prd, Snapshot, Status, Story
-from ralphy.core.steps import BY_NAME
-from ralphy.core.stories import shown_status
-from ralphy.core.verification import is_proved, is_unverified
+from ralphy.documents.criteria import titled_lists
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import ExitCode
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.gates import word_on
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.stories import shown_status
+from ralphy.pipeline.verification import is_proved, is_unverified
 
 _WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
 _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files

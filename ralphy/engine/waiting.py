@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ralphy.core.agent import AgentResult, Outcome
-from ralphy.core.ground import AFTER_RESET_S
+from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace import Workspace
+from ralphy.pipeline.preconditions import AFTER_RESET_S
 
 _LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
 _TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)

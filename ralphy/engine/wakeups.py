@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from ralphy.adapters.inotify import Inotify
+from ralphy.files.inotify import Inotify
 
 STEP_MS = 50
 RESYNC_S = 5.0

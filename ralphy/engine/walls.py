@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ralphy.adapters.command import Command
-from ralphy.adapters.feature import ARTIFACTS, MARKERS
-from ralphy.adapters.guard_settings import write_settings
-from ralphy.adapters.programs import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.adapters.sandbox import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS
 from ralphy.engine.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes.command import Command
+from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
+from ralphy.sandbox.bubblewrap import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
 _CONTROL = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")

@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ralphy.adapters import git
-from ralphy.adapters.documents import USUAL_BASES
-from ralphy.adapters.feature import NOT_COMMITTED, Digests, Feature
-from ralphy.adapters.files import read_regular
-from ralphy.adapters.git import Repository
-from ralphy.adapters.journal import Journal
-from ralphy.adapters.objects import Objects
-from ralphy.adapters.prd_store import PrdStore
-from ralphy.core.agent import Activity, Outcome
-from ralphy.core.breaker import Breaker
-from ralphy.core.config import Check, Config
-from ralphy.core.decision import Wait
-from ralphy.core.history import History
-from ralphy.core.model import Session
-from ralphy.core.secret_values import values_of
+from ralphy.agents.protocol import Activity, Outcome
+from ralphy.config.values import Check, Config
+from ralphy.documents.feature_folder import NOT_COMMITTED, Digests, Feature
+from ralphy.documents.prd_reader import USUAL_BASES
+from ralphy.documents.prd_store import PrdStore
 from ralphy.engine.checkout import Checkout, Rows
+from ralphy.files.atomic import read_regular
+from ralphy.git import commands as git
+from ralphy.git.commands import Repository
+from ralphy.git.objects import Objects
+from ralphy.pipeline.breaker import Breaker
+from ralphy.pipeline.decision import Wait
+from ralphy.pipeline.history import History
+from ralphy.pipeline.model import Session
+from ralphy.secrets.known_values import values_of
+from ralphy.state.journal import Journal
 
 if TYPE_CHECKING:
-    from ralphy.adapters.process import Supervisor
     from ralphy.engine.walls import Walls
+    from ralphy.processes.supervision import Supervisor
 
 Say = Callable[[str], None]
 CountDown = Callable[[Wait, float], float]
@@ -157,7 +157,7 @@ class Workspace:
         """The other checkout in which this feature has a run that lives, or "": its lock is as old as that run."""
         if not self.history.elsewhere:
             return ""
-        from ralphy.adapters.lock import holder
+        from ralphy.git.run_lock import holder
 
         for place, run in self.history.elsewhere.items():
             held = holder(self.repository.state_dir / "checkouts" / place / "lock")

@@ -5,22 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from ralphy.adapters.objects import Entry
-from ralphy.core.asserting import FUNCTION, assertions
-from ralphy.core.cases import Case, functions_of, is_named_test, parsed, python_cases
-from ralphy.core.cases_text import has_tests_beside_code, text_cases
-from ralphy.core.findings import Finding, Kind
-from ralphy.core.homes import Sources
-from ralphy.core.listing import Listing
-from ralphy.core.reach import MAKEFILES
-from ralphy.core.runs import Key
-from ralphy.core.silencers import skips_others
-from ralphy.core.substance import is_test
-from ralphy.core.surroundings import PYTEST_CONFIGS, Surroundings, is_pytest_config, matters, weaker
+from ralphy.checks.listing import Listing
+from ralphy.checks.reachability import MAKEFILES
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import files_of, shown
 from ralphy.engine.checks import argv
 from ralphy.engine.workspace import Workspace
+from ralphy.git.objects import Entry
+from ralphy.testguard.assertions import FUNCTION, assertions
+from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.runner_tampering import PYTEST_CONFIGS, Surroundings, is_pytest_config, matters, weaker
+from ralphy.testguard.silencers import skips_others
+from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_matching import Sources
+from ralphy.testguard.test_parser import Case, functions_of, is_named_test, parsed, python_cases
+from ralphy.testguard.text_test_parser import has_tests_beside_code, text_cases
 
 _MOST_BYTES = 2_000_000
 _MOST_FILES = 2_000

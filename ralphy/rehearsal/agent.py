@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files, shapes, signals
 from ralphy.rehearsal.flags import Flags, check_flags, read_flags
 from ralphy.rehearsal.scenario import Act, choose_act, load_scenario

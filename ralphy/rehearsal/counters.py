@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files
 
 SESSIONS_KEPT = 500

@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files
 
 # fmt: off

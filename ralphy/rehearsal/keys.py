@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 
 Check = Callable[[Any, str], None]
 """Raises InvalidInput when the value is not what it must be; the text says where it stands."""

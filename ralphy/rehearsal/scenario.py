@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files
 from ralphy.rehearsal.scene import Scene
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files
 
 STEPS = ("spec", "story", "split", "qa", "pr", "other")

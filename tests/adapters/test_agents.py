@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.agents import AGENTS, Setting, agent
-from ralphy.adapters.bounds import Room
-from ralphy.adapters.process import Supervisor
-from ralphy.core.agent import Agent
-from ralphy.core.config import PRESETS
+from ralphy.agents.presets import AGENTS, Setting, agent
+from ralphy.agents.protocol import Agent
+from ralphy.config.values import PRESETS
+from ralphy.processes.resource_limits import Room
+from ralphy.processes.supervision import Supervisor
 
 ENGINE = Path(__file__).parents[2] / "ralphy" / "engine"
 
@@ -28,5 +28,7 @@ def test_an_agent_has_what_the_protocol_names(preset: str) -> None:
 
 
 def test_the_engine_names_no_agent() -> None:
-    named = [path.name for path in ENGINE.glob("*.py") if "adapters.claude import" in path.read_text(encoding="utf-8")]
+    named = [
+        path.name for path in ENGINE.glob("*.py") if "agents.claude.cli import" in path.read_text(encoding="utf-8")
+    ]
     assert named == []

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.bounds import Bounds, Room
-from ralphy.adapters.disk import free_bytes
-from ralphy.adapters.tree_use import MEGABYTE, below, exact_memory, threads_of_machine, tree_use
+from ralphy.files.disk_space import free_bytes
+from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.tree_usage import MEGABYTE, below, exact_memory, threads_of_machine, tree_use
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """
@@ -101,7 +101,7 @@ def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> N
         looks.append(root)
         return []
 
-    monkeypatch.setattr("ralphy.adapters.tree_use.below", count)
+    monkeypatch.setattr("ralphy.processes.tree_usage.below", count)
     bounds = Bounds(Room(max_memory_mb=1, max_processes=100_000), os.getpid())
     for tenth in range(100):
         bounds.why_over(tenth / 10)

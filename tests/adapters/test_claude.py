@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters import claude as adapter
-from ralphy.adapters.capped_file import CappedFile
-from ralphy.adapters.claude import Claude
-from ralphy.adapters.process import Supervisor
-from ralphy.core.agent import Activity, AgentRequest, AgentResult, Outcome
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.watchdog import Thresholds
+from ralphy.agents.claude import cli as adapter
+from ralphy.agents.claude.cli import Claude
+from ralphy.agents.claude.watchdog import Thresholds
+from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.capped_file import CappedFile
+from ralphy.processes.supervision import Supervisor
 
 STREAMS = Path(__file__).parents[1] / "streams"
 PROMPT = "Make it so: \u2713"

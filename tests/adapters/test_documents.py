@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ralphy import resources
-from ralphy.adapters.documents import check_prd, read_prd, read_stories_draft
-from ralphy.core.errors import InvalidInput, NotFound
-from ralphy.core.jsontext import dump, parse
+from ralphy.documents.prd_reader import check_prd, read_prd, read_stories_draft
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.text.strict_json import dump, parse
 
 SNARKTANK = """{
   "project": "MyApp",
@@ -437,7 +437,7 @@ def test_a_wheel_carries_its_resources_inside_the_package(tmp_path: Path) -> Non
 def test_a_valid_document_is_read_without_jsonschema(tmp_path: Path) -> None:
     (tmp_path / "prd.json").write_bytes(SNARKTANK.encode())
     program = (
-        "import sys; from pathlib import Path; from ralphy.adapters.documents import read_prd; "
+        "import sys; from pathlib import Path; from ralphy.documents.prd_reader import read_prd; "
         "read_prd(Path(sys.argv[1])); "
         "print({'jsonschema', 'referencing', 'orjson', 'importlib.metadata', 'asyncio'} & set(sys.modules))"
     )

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import feature as adapter
-from ralphy.adapters.feature import Digests, Feature, find, listed, read_marker
-from ralphy.adapters.files import signature
-from ralphy.core.errors import InvalidInput, NotFound
-from ralphy.core.model import Marker
+from ralphy.documents import feature_folder as adapter
+from ralphy.documents.feature_folder import Digests, Feature, find, listed, read_marker
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.files.atomic import signature
+from ralphy.pipeline.model import Marker
 
 FEATURES = "docs/features"
 

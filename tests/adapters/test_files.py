@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.files import read_regular, read_text, replace_file, signature, sync_folder
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_regular, read_text, replace_file, signature, sync_folder
 
 
 @pytest.mark.parametrize("durable", [True, False])

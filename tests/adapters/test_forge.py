@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.forge import GitHub, PullRequestText, Remote, push, remote
-from ralphy.adapters.forge_push import github_repo
-from ralphy.core.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput
+from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput
+from ralphy.forge.github import GitHub, PullRequestText, Remote, push, remote
+from ralphy.forge.push import github_repo
 from tests.conftest import RunGit, is_gone
 from tests.doubles.github_api import GitHubApi
 from tests.doubles.github_world import World

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.adapters.forge import (
+from ralphy.errors import InvalidInput
+from ralphy.forge.body import MAX_BODY, neutralise
+from ralphy.forge.github import (
     PullRequestText,
     StoryEvidence,
     evidence_table,
     parse_pr_text,
     with_evidence,
 )
-from ralphy.adapters.forge_body import MAX_BODY, neutralise
-from ralphy.core.errors import InvalidInput
 
 GAP = "\u200b"
 

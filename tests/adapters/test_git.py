@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import git as verbs
-from ralphy.adapters.git import GitError, Repository, discover, head_of, install_index, resolve
-from ralphy.adapters.warm_git import RefMover
-from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.git import commands as verbs
+from ralphy.git.commands import GitError, Repository, discover, head_of, install_index, resolve
+from ralphy.git.warm_processes import RefMover
 from tests.conftest import RunGit
 
 

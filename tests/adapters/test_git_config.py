@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.git_config import settings, steering
+from ralphy.git.config_text import settings, steering
 
 STEERING = [
     "[core] sshCommand = /tmp/x", "[core]\n\tsshCommand = x", "[CORE]hooksPath=/x", "[core]\n\tfsmonitor=x",

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters import guard_settings
-from ralphy.adapters.guard import verdict
+from ralphy.agents.claude import guard_settings
+from ralphy.agents.claude.guard import verdict
 
 POLICY: dict[str, Any] = {
     "root": "/srv/app",

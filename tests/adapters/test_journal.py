@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from ralphy.adapters.chain import verify
-from ralphy.adapters.journal import Journal
-from ralphy.core.errors import EnvironmentProblem
-from ralphy.core.history import History
+from ralphy.errors import EnvironmentProblem
+from ralphy.pipeline.history import History
+from ralphy.state.chain import verify
+from ralphy.state.journal import Journal
 
 FEATURE = "login"
 
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_can_be_noted(path: Path) -> None:
 
 def test_many_writers_lose_nothing_and_tear_nothing(path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from ralphy.adapters.journal import Journal\n"
+        "import sys; from pathlib import Path; from ralphy.state.journal import Journal\n"
         "journal = Journal(Path(sys.argv[1])); who = int(sys.argv[2])\n"
         "for n in range(40): journal.append({'ev': 'gate', 'feature': 'login', 'gate': f'{who}', 'digest': str(n),"
         " 'ctime_ns': 1, 'pad': 'x' * 4000})\n"

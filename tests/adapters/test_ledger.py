@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.git import Repository, discover
-from ralphy.adapters.ledger import difference, kept, landed, one_kept, put_back
-from ralphy.core.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.git.commands import Repository, discover
+from ralphy.git.ledger import difference, kept, landed, one_kept, put_back
 from tests.conftest import RunGit
 
 ROOT = Path(__file__).parents[2]
@@ -192,6 +192,6 @@ def test_a_git_directory_in_the_environment_does_not_lead_astray(
 
 
 def test_gitpython_is_loaded_only_when_the_ledger_is_asked() -> None:
-    probe = "import sys, ralphy.adapters.ledger; sys.exit('git' in sys.modules)"
+    probe = "import sys, ralphy.git.ledger; sys.exit('git' in sys.modules)"
     assert subprocess.run([sys.executable, "-P", "-c", probe], cwd=ROOT, check=False,
                           env={"PYTHONPATH": str(ROOT)}).returncode == 0  # fmt: skip

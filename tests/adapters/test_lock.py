@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.lock import Lock, holder
-from ralphy.core.errors import Conflict
+from ralphy.errors import Conflict
+from ralphy.git.run_lock import Lock, holder
 
 HOLD = """\
 import sys
 from pathlib import Path
-from ralphy.adapters.lock import Lock
+from ralphy.git.run_lock import Lock
 with Lock(Path(sys.argv[1]), "feature login"):
     print("held", flush=True)
     sys.stdin.read()

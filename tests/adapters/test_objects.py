@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.git import Repository, discover
-from ralphy.adapters.objects import Entry, Objects
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.commands import Repository, discover
+from ralphy.git.objects import Entry, Objects
 from tests.conftest import RunGit
 
 Files = dict[str, Entry]

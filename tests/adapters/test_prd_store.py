@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.prd_store import PrdStore
-from ralphy.core.errors import InvalidInput
-from ralphy.core.model import Prd
+from ralphy.documents.prd_store import PrdStore
+from ralphy.errors import InvalidInput
+from ralphy.pipeline.model import Prd
 from tests.core.building import done, prd, story
 
 

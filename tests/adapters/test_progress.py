@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.progress import MOST_BYTES, ProgressEntry, added, story_document
+from ralphy.documents.progress import MOST_BYTES, ProgressEntry, added, story_document
 from tests.core.building import one
 
 ENTRY = ProgressEntry(

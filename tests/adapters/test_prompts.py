@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.prompts import TEXTS, WORDS, Rendered, render
-from ralphy.core import report
-from ralphy.core.config import Check
-from ralphy.core.errors import InvalidInput, NotFound
+from ralphy.agents import status_report
+from ralphy.config.values import Check
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.prompts.render import TEXTS, WORDS, Rendered, render
 from ralphy.rehearsal.scene import read_scene
 from ralphy.resources import template_root
 
@@ -112,7 +112,7 @@ def test_every_prompt_names_the_outbox_and_its_files(step: str, files: tuple[str
 def test_a_prompt_that_is_echoed_is_no_report(step: str) -> None:
     text = render(step, values(), []).text
     for echo in (text, text[text.index("## Report") :], text.replace("```", "")):
-        claim = report.read(echo)
+        claim = status_report.read(echo)
         assert claim.exit_signal is None
         assert claim.promise == ""
         assert not (claim.is_complete or claim.holds_back or claim.asks or claim.says_satisfied)
@@ -127,7 +127,7 @@ def test_a_report_as_the_prompt_asks_for_it_is_read(step: str) -> None:
     answer = re.sub(r"<(\w+)[^>\n]*>", r"\1", block)
     word = "STORY_DONE" if step == "story" else "COMPLETE"
     assert f"`{word}` between `<promise>` and `</promise>`" in text
-    claim = report.read(f"{answer}---END_RALPH_STATUS---\n<promise>{word}</promise>")
+    claim = status_report.read(f"{answer}---END_RALPH_STATUS---\n<promise>{word}</promise>")
     assert claim.is_complete and claim.status == "COMPLETE" and claim.promise == word
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.proxy import AllowProxy, host_of
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.sandbox.proxy import AllowProxy, host_of
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -112,7 +112,7 @@ def test_it_is_for_its_own_user_and_leaves_nothing(proxy: AllowProxy) -> None:
 
 CROWD = """\
 import resource, socket, subprocess, sys
-from ralphy.adapters.proxy import AllowProxy
+from ralphy.sandbox.proxy import AllowProxy
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1024))
 proxy = AllowProxy([], "a test")
 clients = '''

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.qa_report import parse_qa_report
-from ralphy.core.errors import InvalidInput
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Finding, QaReport
-from ralphy.core.prd_rules import problems
-from ralphy.core.stories import fixes
+from ralphy.documents.prd_rules import problems
+from ralphy.documents.qa_report import parse_qa_report
+from ralphy.errors import InvalidInput
+from ralphy.pipeline.model import Finding, QaReport
+from ralphy.pipeline.stories import fixes
+from ralphy.text.strict_json import dump
 from tests.core.building import prd
 
 

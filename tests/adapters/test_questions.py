@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.questions import answers, asked, step_key, unanswered_steps, without
-from ralphy.core.model import Answer
+from ralphy.documents.questions import answers, asked, step_key, unanswered_steps, without
+from ralphy.pipeline.model import Answer
 
 ONE = asked("", "US-001", "Sign in", "OAuth or passwords?\nI see both.")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ralphy.adapters.memory_file import sealed
-from ralphy.adapters.process import Command, Supervisor
-from ralphy.adapters.sandbox import Place, Sandbox, find, open_sandbox, run_inside, why_not
+from ralphy.files.memory_file import sealed
+from ralphy.processes.supervision import Command, Supervisor
+from ralphy.sandbox.bubblewrap import Place, Sandbox, find, open_sandbox, run_inside, why_not
 from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
 
@@ -242,8 +242,8 @@ def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Superviso
 def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Place) -> None:
     code = """
 import os, signal, sys
-from ralphy.adapters.memory_file import sealed
-from ralphy.adapters.process import Command, Supervisor
+from ralphy.files.memory_file import sealed
+from ralphy.processes.supervision import Command, Supervisor
 command = Command(tuple(sys.argv[2:]), sys.argv[1], dict(os.environ), 30.0, is_held=True)
 with Supervisor().prepared(command, bytes, None):
     print(os.getpid(), flush=True)

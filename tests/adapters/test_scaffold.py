@@ -14,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from ralphy.adapters import settings
-from ralphy.adapters.feature import NAME
-from ralphy.adapters.prompts import render
-from ralphy.adapters.scaffold import (
+from ralphy.config import load as settings
+from ralphy.config.values import Check, Config
+from ralphy.documents.feature_folder import NAME
+from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.prompts.render import render
+from ralphy.resources import schema, template_root
+from ralphy.scaffold.writer import (
     INCLUDE_LINE,
     STEP_PROMPTS,
     ChangeKind,
@@ -31,9 +34,6 @@ from ralphy.adapters.scaffold import (
     slug,
     written,
 )
-from ralphy.core.config import Check, Config
-from ralphy.core.errors import Conflict, EnvironmentProblem, InvalidInput
-from ralphy.resources import schema, template_root
 from tests.conftest import RunGit
 
 CHECKS = (Check("test", "pytest -q"), Check("lint", 'ruff check "a b"', 60.5))

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.config_fields import all_fields
-from ralphy.adapters.settings import Settings, explain, load, with_stack
-from ralphy.adapters.stack import StackReport
-from ralphy.core.config import Check, Config, Limits, Stack
-from ralphy.core.errors import InvalidInput
+from ralphy.config.fields import all_fields
+from ralphy.config.load import Settings, explain, load, with_stack
+from ralphy.config.values import Check, Config, Limits, Stack
+from ralphy.errors import InvalidInput
 
 ALIAS_BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
 
@@ -52,7 +51,7 @@ def test_without_any_file_everything_has_its_default(tmp_path: Path) -> None:
 
 def test_without_any_file_yaml_is_not_imported_and_loading_takes_no_time(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from ralphy.adapters.settings import load\n"
+        "import sys, time; from pathlib import Path; from ralphy.config.load import load\n"
         "best = 9.0\n"
         "for _ in range(20):\n"
         "    start = time.process_time(); load(Path(sys.argv[1]), None, env={})\n"
@@ -411,13 +410,13 @@ def test_explain_lists_every_setting_with_its_value_and_source(tmp_path: Path) -
 
 
 def test_configured_checks_beat_the_test_command_and_that_the_stacks_checks() -> None:
-    stack = StackReport("go", None, None, (Check("test", "go test ./..."),), ())
+    detected = (Check("test", "go test ./..."),)
     own, command = (Check("a", "b"),), Stack(test_command="make test")
-    assert with_stack(Config(checks=own, stack=command), stack) == own
-    assert with_stack(Config(checks=()), stack) == ()
-    assert with_stack(Config(stack=command), stack) == (Check("test", "make test"),)
-    assert with_stack(Config(), stack) == stack.checks
-    assert with_stack(Config(), None) == ()
+    assert with_stack(Config(checks=own, stack=command), detected) == own
+    assert with_stack(Config(checks=()), detected) == ()
+    assert with_stack(Config(stack=command), detected) == (Check("test", "make test"),)
+    assert with_stack(Config(), detected) == detected
+    assert with_stack(Config(), ()) == ()
 
 
 # Any bytes

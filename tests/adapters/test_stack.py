@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.config_fields import CHECK_KINDS, Field, accept
-from ralphy.adapters.stack import StackReport, detect
-from ralphy.adapters.stack_rules import LANGUAGES
+from ralphy.config.fields import CHECK_KINDS, Field, accept
+from ralphy.detect.rules import LANGUAGES
+from ralphy.detect.stack import StackReport, detect
 
 PYTEST_PROJECT = '[project]\nname = "a"\ndependencies = ["pytest>=8"]\n'
 UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.excerpt import Excerpt
-from ralphy.adapters.process import (
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes.excerpt import Excerpt
+from ralphy.processes.supervision import (
     Command,
     Exit,
     NotStarted,
@@ -28,7 +29,6 @@ from ralphy.adapters.process import (
     start_time,
     sweep,
 )
-from ralphy.core.errors import EnvironmentProblem
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
@@ -276,9 +276,9 @@ def test_the_time_in_which_ralphy_was_stopped_does_not_count_for_the_deadline(tm
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.adapters import running
-from ralphy.adapters.process import Command, Supervisor
-running.ASLEEP_S = 0.3
+from ralphy.processes import program_run
+from ralphy.processes.supervision import Command, Supervisor
+program_run.ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
 with Supervisor() as supervisor:
     ended = supervisor.run(command, lambda data: print(data.decode(), end="", flush=True), print,
@@ -384,7 +384,7 @@ def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.adapters.process import Command, Supervisor
+from ralphy.processes.supervision import Command, Supervisor
 argv = (sys.executable, "-I", "-S", "-c", {LEAVER + "time.sleep(600)"!r})
 Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
@@ -506,7 +506,7 @@ def test_a_sweep_spares_itself_and_its_ancestors(tmp_path: Path) -> None:
     source = f"""
 import os, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.adapters.process import sweep
+from ralphy.processes.supervision import sweep
 child = subprocess.Popen(["sleep", "600"])
 print(sweep("RALPHY_REPO", {str(tmp_path)!r}), child.wait())
 """

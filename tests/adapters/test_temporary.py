@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import temporary
+from ralphy.files import temporary
 
-MADE = "from ralphy.adapters import temporary; print(temporary.make('reports', '{owner}'))"
+MADE = "from ralphy.files import temporary; print(temporary.make('reports', '{owner}'))"
 
 
 @pytest.fixture(autouse=True)

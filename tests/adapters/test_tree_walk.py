@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.tree_walk import remove, size_of, walk
+from ralphy.files.tree_walk import remove, size_of, walk
 
 DEEP = 3000
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.lock import Lock
 from ralphy.cli import ground, programs
 from ralphy.cli.main import main
+from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Make
 from tests.conftest import RunGit
 from tests.engine.building import ROOT, story
@@ -345,5 +345,5 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
 def test_a_machine_without_a_filter_of_system_calls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from ralphy.cli import programs
 
-    monkeypatch.setattr("ralphy.core.syscall_filter._MACHINES", {})
+    monkeypatch.setattr("ralphy.sandbox.syscall_filter._MACHINES", {})
     assert programs._unfiltered() == f", without a filter of system calls ({os.uname().machine} has none)"

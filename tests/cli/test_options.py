@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.lock import Lock
 from ralphy.cli.main import main
+from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Bell, Call, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, reports, story, works
 

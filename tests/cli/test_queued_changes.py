@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.lock import Lock
-from ralphy.adapters.requests import folder_of, queue
-from ralphy.core.requests import Change, Verb
+from ralphy.documents.request_queue import folder_of, queue
+from ralphy.git.run_lock import Lock
+from ralphy.pipeline.requests import Change, Verb
 from tests.cli.conftest import Bell, Call, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, drive, story, works
 from tests.engine.driver import KILLED

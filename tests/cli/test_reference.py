@@ -13,13 +13,13 @@ import click
 import pytest
 import yaml
 
-from ralphy.adapters.config_fields import all_fields
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.settings import load
 from ralphy.cli.commands import COMMANDS
 from ralphy.cli.main import cli
 from ralphy.cli.reference import pages, render_cli_reference, render_config_reference, render_exit_codes
-from ralphy.core.errors import EXIT_MEANINGS, ExitCode
+from ralphy.config.fields import all_fields
+from ralphy.config.load import load
+from ralphy.documents.prd_reader import check_prd
+from ralphy.errors import EXIT_MEANINGS, ExitCode
 
 ROOT = Path(__file__).parents[2]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "config.schema.json").read_text(encoding="utf-8"))

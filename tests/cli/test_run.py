@@ -19,8 +19,8 @@ from typing import cast
 import pytest
 
 from ralphy.cli import run
-from ralphy.core.errors import ExitCode
-from ralphy.core.model import Snapshot
+from ralphy.errors import ExitCode
+from ralphy.pipeline.model import Snapshot
 from tests.cli.conftest import Bell, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.scaffold import STEP_PROMPTS
 from ralphy.cli.main import main
 from ralphy.resources import example
+from ralphy.scaffold.writer import STEP_PROMPTS
 from tests.conftest import RunGit
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ralphy.adapters.lock import Lock
+from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Bell, Call, Make
 from tests.engine.building import Project, assert_clean, breaks, story, works
 

@@ -12,8 +12,8 @@ import pytest
 from ralphy.cli.moments import moment, seconds_of
 from ralphy.cli.output import Output
 from ralphy.cli.show import Narrator
-from ralphy.core.decision import Wait
 from ralphy.engine.waiting import seconds_left
+from ralphy.pipeline.decision import Wait
 from tests.cli.conftest import Heard, Make
 from tests.cli.test_run import on_a_terminal
 from tests.engine.building import open_feature, story, works

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import settings
 
-from ralphy.core.history import History
-from ralphy.core.model import (
+from ralphy.pipeline.history import History
+from ralphy.pipeline.model import (
     Answer,
     Artifact,
     Baseline,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.agent_variables import CLAUDE, FIXED, held_back, is_passed
+from ralphy.agents.variables import CLAUDE, FIXED, held_back, is_passed
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ralphy.core import decision as d
-from ralphy.core.agent import Outcome
-from ralphy.core.breaker import Breaker, State, signature
-from ralphy.core.config import Breaker as Rules
-from ralphy.core.config import Config, Limits
-from ralphy.core.decide import decide
-from ralphy.core.errors import ExitCode
+from ralphy.agents.protocol import Outcome
+from ralphy.config.values import Breaker as Rules
+from ralphy.config.values import Config, Limits
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.breaker import Breaker, State, signature
+from ralphy.pipeline.decide import decide
 from tests.core.building import NOW, a_run, an_end, done, examples, history, snapshot, story
 
 SECOND = story("US-002", priority=2)

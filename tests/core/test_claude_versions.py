@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.claude_versions import TESTED, why_untested
+from ralphy.agents.claude.versions import TESTED, why_untested
 
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 

@@ -1,4 +1,4 @@
-"""schemas/config.schema.json says what `ralphy.core.config` and the settings' rules say, both ways."""
+"""schemas/config.schema.json says what `ralphy.config.values` and the settings' rules say, both ways."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.config_fields import CHECK_KINDS, MODEL, Field, accept, all_fields
-from ralphy.core.config import Check
+from ralphy.config.fields import CHECK_KINDS, MODEL, Field, accept, all_fields
+from ralphy.config.values import Check
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "schemas" / "config.schema.json").read_text(encoding="utf-8")

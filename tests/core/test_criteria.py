@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.progress import ProgressEntry, story_document
-from ralphy.adapters.prompts import render
-from ralphy.core.criteria import Item, item_of, why_unreadable
-from ralphy.core.model import Prd
-from ralphy.core.prd_rules import problems
-from ralphy.core.review_brief import stories_for_review
-from ralphy.core.shape import compile_check
+from ralphy.documents.criteria import Item, item_of, why_unreadable
+from ralphy.documents.prd_rules import problems
+from ralphy.documents.progress import ProgressEntry, story_document
+from ralphy.documents.schema_compiler import compile_check
 from ralphy.engine.view import tasks_text
+from ralphy.pipeline.model import Prd
+from ralphy.prompts.render import render
+from ralphy.prompts.review_brief import stories_for_review
 from ralphy.resources import schema
 from tests.core.building import examples
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ralphy.core import decision as d
-from ralphy.core.config import Config, Gates, Limits, Models, Timeouts
-from ralphy.core.decide import decide
-from ralphy.core.errors import ExitCode
-from ralphy.core.life import Life
-from ralphy.core.model import Baseline, Prd, Snapshot
+from ralphy.config.values import Config, Gates, Limits, Models, Timeouts
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.life import Life
+from ralphy.pipeline.model import Baseline, Prd, Snapshot
 from tests.core.building import (
     FEATURE,
     NOW,

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.adapters.documents import check_prd, read_stories_draft
-from ralphy.core.dependencies import listed, with_own_spelling
-from ralphy.core.errors import InvalidInput
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd
-from ralphy.core.prd_rules import problems
-from ralphy.core.shape import compile_check
-from ralphy.core.stories import next_ready
+from ralphy.documents.dependencies import listed, with_own_spelling
+from ralphy.documents.prd_reader import check_prd, read_stories_draft
+from ralphy.documents.prd_rules import problems
+from ralphy.documents.schema_compiler import compile_check
+from ralphy.errors import InvalidInput
+from ralphy.pipeline.model import Prd
+from ralphy.pipeline.stories import next_ready
 from ralphy.resources import schema
+from ralphy.text.strict_json import dump
 
 FITS = compile_check(schema("prd"))
 

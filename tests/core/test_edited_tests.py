@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.core.cases_text import text_cases
-from ralphy.core.edited_tests import is_edited, only_offers, theirs
-from ralphy.core.failing import failing_tests
+from ralphy.checks.failing_tests import failing_tests
+from ralphy.testguard.edited_tests import is_edited, only_offers, theirs
+from ralphy.testguard.text_test_parser import text_cases
 
 JS = """\
 import { add } from "../add.js";

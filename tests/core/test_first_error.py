@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.first_error import cause_of, first_error
-from ralphy.core.prompt_budget import FAILURE_BYTES, digest_failure, excerpt
+from ralphy.checks.first_error import cause_of, first_error
+from ralphy.prompts.budget import FAILURE_BYTES, digest_failure, excerpt
 
 NODE_STACK = "".join(f"#     at Module.{name} (node:internal/modules/cjs/loader:1{n}:18)\n" for n, name in enumerate(
     ("_compile", "_extensions..js", "load", "_load", "require", "runMain", "executeUserEntryPoint")))  # fmt: skip

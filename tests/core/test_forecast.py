@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core import decision as d
-from ralphy.core.config import Config, Limits
-from ralphy.core.decide import decide
-from ralphy.core.errors import ExitCode
-from ralphy.core.forecast import Forecast, forecast, what_is_left
-from ralphy.core.spans import span
+from ralphy.config.values import Config, Limits
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.forecast import Forecast, forecast, what_is_left
+from ralphy.text.durations import span
 from tests.core.building import FEATURE, done, snapshot, story
 
 

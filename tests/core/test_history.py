@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.agent import Outcome
-from ralphy.core.history import History, StoryHistory
+from ralphy.agents.protocol import Outcome
+from ralphy.pipeline.history import History, StoryHistory
 from tests.core.building import FEATURE, a_run, an_end, attempts, history
 
 LANDED: dict[str, Any] = {"landed": True, "code": "c1"}

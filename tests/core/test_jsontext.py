@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.errors import InvalidInput
-from ralphy.core.jsontext import MAX_DEPTH, dump, locate_all, parse, shown
+from ralphy.errors import InvalidInput
+from ralphy.text.strict_json import MAX_DEPTH, dump, locate_all, parse, shown
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)

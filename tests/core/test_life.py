@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.core.life import is_rejected
-from ralphy.core.model import Prd
+from ralphy.pipeline.life import is_rejected
+from ralphy.pipeline.model import Prd
 
 
 @pytest.mark.parametrize(

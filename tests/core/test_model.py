@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.core.model import Answer, Approval, Finding, Prd, QaReport, Status, Story
+from ralphy.pipeline.model import Answer, Approval, Finding, Prd, QaReport, Status, Story
 from tests.core.building import artifacts, digest_of, done, prd, snapshot, story, tree
 
 

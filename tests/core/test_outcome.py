@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.agent import Outcome
-from ralphy.core.outcome import ExitFacts, classify, reports_success
-from ralphy.core.stream import Lines, Transcript, parse
+from ralphy.agents.claude.outcome import ExitFacts, classify, reports_success
+from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.protocol import Outcome
 
 STREAMS = Path(__file__).parents[1] / "streams"
 NEWER = Path(__file__).parents[1] / "streams-2.1.330"

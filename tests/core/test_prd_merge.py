@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.model import Document
-from ralphy.core.prd_merge import OWN, Clash, Side, began_with, merge, stories_gone
+from ralphy.documents.prd_merge import OWN, Clash, Side, began_with, merge, stories_gone
+from ralphy.pipeline.model import Document
 from tests.core.building import done, examples, story
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.prd_rules import Problem, problems, rendered, why_no_branch
+from ralphy.documents.prd_rules import Problem, problems, rendered, why_no_branch
 from tests.core.building import examples
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.prompt_budget import (
+from ralphy.prompts.budget import (
     FAILURE_BYTES,
     clip,
     digest_failure,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.report import Claim, read
+from ralphy.agents.status_report import Claim, read
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "prompts"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.criteria import items_of
-from ralphy.core.model import Story
-from ralphy.core.review_brief import stories_for_review
+from ralphy.documents.criteria import items_of
+from ralphy.pipeline.model import Story
+from ralphy.prompts.review_brief import stories_for_review
 from tests.core.building import prd, story
 
 

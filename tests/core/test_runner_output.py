@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.listing import PASSED
-from ralphy.core.runner_output import read_output, tells_of_tests
+from ralphy.checks.listing import PASSED
+from ralphy.checks.runner_output import read_output, tells_of_tests
 
 NAMED = {
     "cargo": (

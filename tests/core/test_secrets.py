@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.secret_values import clear_json, is_secret_name, values_of, without_values
-from ralphy.core.secrets import find, mark_of, redact
+from ralphy.secrets.known_values import clear_json, is_secret_name, values_of, without_values
+from ralphy.secrets.patterns import find, mark_of, redact
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

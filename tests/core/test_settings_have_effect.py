@@ -12,15 +12,15 @@ from pathlib import Path
 import click
 import pytest
 
-from ralphy.adapters.config_fields import RULES, all_fields
-from ralphy.adapters.settings import load
-from ralphy.core.config import PRESETS, Config
+from ralphy.config.fields import RULES, all_fields
+from ralphy.config.load import load
+from ralphy.config.values import PRESETS, Config
 from tests.core.test_layers import MODULES, parsed
 
 # What defines, reads in, checks, writes out or documents settings. `tightening` compares them by name.
 READERS = {
-    "ralphy/core/config.py", "ralphy/core/tightening.py", "ralphy/adapters/config_fields.py",
-    "ralphy/adapters/scaffold_config.py", "ralphy/cli/reference.py",
+    "ralphy/config/values.py", "ralphy/config/tightening.py", "ralphy/config/fields.py",
+    "ralphy/scaffold/config_template.py", "ralphy/cli/reference.py",
 }  # fmt: skip
 # Options that say what happens anyway, with the reason why they exist.
 STATEMENTS = {"_continue": "resuming is the default; scripts of the seeds pass it"}

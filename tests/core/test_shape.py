@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from ralphy.core.shape import compile_check
+from ralphy.documents.schema_compiler import compile_check
 from ralphy.resources import schema
 from tests.core.building import examples
 

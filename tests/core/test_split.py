@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.core.errors import InvalidInput
-from ralphy.core.model import Document, Prd
-from ralphy.core.prd_rules import problems
-from ralphy.core.split import MOST_PIECES, may_be_split, pieces_of, split
-from ralphy.core.stories import next_ready
+from ralphy.documents.prd_rules import problems
+from ralphy.errors import InvalidInput
+from ralphy.pipeline.model import Document, Prd
+from ralphy.pipeline.split import MOST_PIECES, may_be_split, pieces_of, split
+from ralphy.pipeline.stories import next_ready
 from tests.core.building import done, prd, story
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.findings import Kind
-from ralphy.core.model import Prd
-from ralphy.core.steering import Steers, read_before, steering_files, steering_findings, steering_of, steers
+from ralphy.pipeline.model import Prd
+from ralphy.pipeline.steering import Steers, read_before, steering_files, steering_findings, steering_of, steers
+from ralphy.testguard.findings import Kind
 
 AGENTS = [
     "CLAUDE.md",

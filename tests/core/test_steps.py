@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from ralphy.core.config import Config, Models, Timeouts
-from ralphy.core.steps import BY_NAME, STEPS, TIMEOUT_OF, active_limit_s, model_for
+from ralphy.config.values import Config, Models, Timeouts
+from ralphy.pipeline.steps import BY_NAME, STEPS, TIMEOUT_OF, active_limit_s, model_for
 
 
 def test_the_steps_stand_in_their_order_and_each_has_a_document_but_the_stories() -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core import stories
-from ralphy.core.model import Document, Finding, Prd, Status
-from ralphy.core.prd_rules import problems
+from ralphy.documents.prd_rules import problems
+from ralphy.pipeline import stories
+from ralphy.pipeline.model import Document, Finding, Prd, Status
 from tests.core.building import done, one, prd, story
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "prd.schema.json").read_text(encoding="utf-8"))

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from ralphy.core.errors import Conflict, NotFound
-from ralphy.core.model import Prd
-from ralphy.core.requests import Change, Verb
-from ralphy.core.story_changes import changed
+from ralphy.errors import Conflict, NotFound
+from ralphy.pipeline.model import Prd
+from ralphy.pipeline.requests import Change, Verb
+from ralphy.pipeline.story_changes import changed
 
 
 def plan(**first: Any) -> Prd:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.core.agent import Activity, RateLimit, Tokens
-from ralphy.core.open_work import OpenTool
-from ralphy.core.outcome import ExitFacts, classify
-from ralphy.core.stream import Lines, Transcript, parse
+from ralphy.agents.claude.open_work import OpenTool
+from ralphy.agents.claude.outcome import ExitFacts, classify
+from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.protocol import Activity, RateLimit, Tokens
 
 STREAMS = Path(__file__).parents[1] / "streams"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.substance import FileChange, why_no_work, why_unsafe
+from ralphy.testguard.substance import FileChange, why_no_work, why_unsafe
 
 SPACE = "only white space or comments changed"
 DOCUMENTS = "only documents changed"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ralphy.core.findings import Kind
-from ralphy.core.surroundings import Surroundings, matters, weaker
+from ralphy.testguard.findings import Kind
+from ralphy.testguard.runner_tampering import Surroundings, matters, weaker
 
 JEST = '{"scripts": {"test": "jest"}}'
 R, E = Kind.RUNNER, Kind.EDITED

@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ralphy.core import decision as d
-from ralphy.core.breaker import Breaker, State
-from ralphy.core.config import Breaker as Rules
-from ralphy.core.config import Config, Gates, Limits
-from ralphy.core.decide import decide
-from ralphy.core.errors import EXIT_MEANINGS
-from ralphy.core.history import MOST_DEATHS, MOST_IDLE_DEATHS, History
-from ralphy.core.life import Life
-from ralphy.core.model import (
+from ralphy.config.values import Breaker as Rules
+from ralphy.config.values import Config, Gates, Limits
+from ralphy.errors import EXIT_MEANINGS
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.breaker import Breaker, State
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, History
+from ralphy.pipeline.life import Life
+from ralphy.pipeline.model import (
     Answer,
     Artifact,
     Baseline,
@@ -30,7 +30,7 @@ from ralphy.core.model import (
     Snapshot,
     Tree,
 )
-from ralphy.core.steps import SPLIT_RUNS
+from ralphy.pipeline.steps import SPLIT_RUNS
 from tests.core.building import FEATURE, NOW, examples
 from tests.core.world import STEP_ENDS, STORY_ENDS, Choose, World
 

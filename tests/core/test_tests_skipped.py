@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from ralphy.core.cases import Case, functions_of, parsed, python_cases
-from ralphy.core.cases_text import text_cases
-from ralphy.core.findings import Kind
-from ralphy.core.homes import Sources
-from ralphy.core.listing import Listing
-from ralphy.core.silencers import skips_others
-from ralphy.core.tests_kept import compare
+from ralphy.checks.listing import Listing
+from ralphy.testguard.findings import Kind
+from ralphy.testguard.silencers import skips_others
+from ralphy.testguard.test_matching import Sources
+from ralphy.testguard.test_parser import Case, functions_of, parsed, python_cases
+from ralphy.testguard.tests_kept import compare
+from ralphy.testguard.text_test_parser import text_cases
 
 Files = Mapping[str, str]
 Told = Mapping[str, str]

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from ralphy.core.config import Verify
-from ralphy.core.tightening import is_looser
+from ralphy.config.tightening import is_looser
+from ralphy.config.values import Verify
 
 
 @pytest.mark.parametrize("finding", [field.name for field in fields(Verify)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.touched import Touched
+from ralphy.agents.touched import Touched
 
 
 def call(**given: Any) -> dict[str, Any]:

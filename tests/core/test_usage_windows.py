@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ralphy.core.stream import Transcript
-from ralphy.core.usage_windows import Window, noted_windows, read_windows
+from ralphy.agents.claude.stream import Transcript
+from ralphy.agents.usage_windows import Window, noted_windows, read_windows
 from tests.core.test_stream import VALUES
 
 FIVE = {"utilization": 0.92, "resetsAt": 2000, "surpassedThreshold": 0.9}

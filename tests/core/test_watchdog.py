@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.core.circling import error_key, said_key
-from ralphy.core.config import CircuitBreaker
-from ralphy.core.stream import Transcript, parse
-from ralphy.core.watchdog import Thresholds, Trigger, Warned, Watchdog
+from ralphy.agents.claude.loop_detection import error_key, said_key
+from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.claude.watchdog import Thresholds, Trigger, Warned, Watchdog
+from ralphy.config.values import CircuitBreaker
 from tests.core.test_stream import VALUES
 
 TESTS = Path(__file__).parents[1]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ralphy.core import decision as d
-from ralphy.core import stories
-from ralphy.core.agent import Outcome
-from ralphy.core.config import Config
-from ralphy.core.decide import decide
-from ralphy.core.history import History
-from ralphy.core.model import (
+from ralphy.agents.protocol import Outcome
+from ralphy.config.values import Config
+from ralphy.pipeline import decision as d
+from ralphy.pipeline import stories
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.history import History
+from ralphy.pipeline.model import (
     Answer,
     Artifact,
     Baseline,
@@ -30,7 +30,7 @@ from ralphy.core.model import (
     Status,
     Tree,
 )
-from ralphy.core.split import split
+from ralphy.pipeline.split import split
 
 FEATURE = "login"
 Choose = Callable[[list[Any]], Any]

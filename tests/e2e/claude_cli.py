@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.claude_versions import TESTED
+from ralphy.agents.claude.versions import TESTED
 
 # Read when tests are collected: every test itself starts without any RALPHY_* variable.
 _NAMED = os.environ.get("RALPHY_TEST_CLAUDE", "")

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.claude import SETTINGS
-from ralphy.adapters.guard_settings import write_settings
-from ralphy.core.agent_variables import FIXED
-from ralphy.core.stream import Transcript, parse
+from ralphy.agents.claude.cli import SETTINGS
+from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.variables import FIXED
 from tests.conftest import is_gone
 from tests.doubles.messages_api import Asked, MessagesApi, Response
 from tests.e2e.claude_cli import (

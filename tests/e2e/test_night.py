@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.e2e.project import Project, shell
 
 ROOT = Path(__file__).parents[2]

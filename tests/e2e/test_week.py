@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.e2e.project import shell
 
 ROOT = Path(__file__).parents[2]

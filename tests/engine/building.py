@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.core import decision as d
-from ralphy.core.model import Session
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Session
 
 ROOT = Path(__file__).parents[2]
 AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
@@ -278,14 +278,16 @@ def drive(project: Project, *words: str) -> int:
 
 def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:
     """The workspace as the command line opens it."""
-    from ralphy.adapters import feature, git, settings
+    from ralphy.config import load as settings
+    from ralphy.documents import feature_folder
     from ralphy.engine.checkout import Checkout
     from ralphy.engine.workspace import open_workspace
+    from ralphy.git import commands as git
 
     repository = git.discover(root, env)
-    found = feature.find(root, "docs/features", path, root)
+    found = feature_folder.find(root, "docs/features", path, root)
     config = settings.load(root, found.folder, env=env).config
-    return open_workspace(Checkout.of(repository), found, config, settings.with_stack(config, None), env)
+    return open_workspace(Checkout.of(repository), found, config, settings.with_stack(config, ()), env)
 
 
 def run_loop(project: Project, session: Session, clock: Callable[[], float] | None, *, waits: bool) -> Ended:

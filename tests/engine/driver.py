@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from ralphy.adapters.lock import Lock
-from ralphy.core.errors import RalphyError
 from ralphy.engine.reactor import Patience, run_feature
+from ralphy.errors import RalphyError
+from ralphy.git.run_lock import Lock
 from tests.engine.building import open_feature
 
 KILLED = 137

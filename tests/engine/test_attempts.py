@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
 NOON = 1_900_000_000.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import Conflict, ExitCode
+from ralphy.errors import Conflict, ExitCode
 from tests.engine.building import Act, Project, assert_clean, build, drive, reports, story, works
 
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"

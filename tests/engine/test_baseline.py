@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import EnvironmentProblem, ExitCode
+from ralphy.errors import EnvironmentProblem, ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
 

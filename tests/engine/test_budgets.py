@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.cli.conftest import Bell, Call
 from tests.engine.building import Project, breaks, build, drive, story, works
 from tests.engine.driver import KILLED

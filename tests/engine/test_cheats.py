@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.stack import detect
-from ralphy.core.errors import ExitCode
+from ralphy.detect.stack import detect
+from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import build, story, tried, works
 
 

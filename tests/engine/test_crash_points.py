@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.documents import check_prd
-from ralphy.core.errors import ExitCode
+from ralphy.documents.prd_reader import check_prd
+from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, works
 from tests.engine.driver import KILLED
 

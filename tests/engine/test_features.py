@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import git, settings
-from ralphy.core.errors import InvalidInput, NotFound
+from ralphy.config import load as settings
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.features import Found, features_of, only_open
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.git import commands as git
 from tests.engine.building import Project, build, story
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode, InvalidInput
+from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, story, works
 
 HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 
 FORMATS = "sed -i 's/WORKS/works/' src/us_001.py 2>/dev/null"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import git
-from ralphy.adapters.lock import Lock
-from ralphy.core.config import Config, Limits
-from ralphy.core.errors import ExitCode
+from ralphy.config.values import Config, Limits
 from ralphy.engine import housekeeping
+from ralphy.errors import ExitCode
+from ralphy.git import commands as git
+from ralphy.git.run_lock import Lock
 from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, story, works
 
 DAY_S = 86400

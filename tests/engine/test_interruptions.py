@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.untouched import MARK
-from ralphy.core.errors import ExitCode
 from ralphy.engine.recover import recover
+from ralphy.errors import ExitCode
+from ralphy.git.untouched import MARK
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
 

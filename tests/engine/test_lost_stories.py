@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode, InvalidInput
+from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import Project, build, story
 
 

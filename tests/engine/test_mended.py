@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import settings
-from ralphy.core.errors import Conflict
+from ralphy.config import load as settings
 from ralphy.engine import forgery
 from ralphy.engine.recover import close_stopped
+from ralphy.errors import Conflict
 from tests.engine.building import PATIENCE_S, Project, assert_clean, build, drive, open_feature, reports, story, works
 from tests.engine.driver import KILLED
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.context_documents import MOST_BYTES, read_document, references, unreadable
+from ralphy.prompts.context_documents import MOST_BYTES, read_document, references, unreadable
 from tests.engine.building import build, story
 
 SPEC = "# Shop\n\n## Sign in\n\nUse the session table.\n\n## Pay\n\nUse the ledger.\n"

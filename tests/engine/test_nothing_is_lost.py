@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core import decision as d
 from ralphy.engine.act import act
 from ralphy.engine.observe import observe
+from ralphy.pipeline import decision as d
 from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.feature import Feature, obstructions
-from ralphy.core.config import Config
-from ralphy.core.decide import decide
-from ralphy.core.decision import Halt
-from ralphy.core.errors import ExitCode
+from ralphy.config.values import Config
+from ralphy.documents.feature_folder import Feature, obstructions
+from ralphy.errors import ExitCode
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.decision import Halt
 from tests.core.building import snapshot
 from tests.engine.building import build, story
 

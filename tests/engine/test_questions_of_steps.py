@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
 
 ASKS = {"question": "One shop or many?"}

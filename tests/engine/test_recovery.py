@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import Conflict, ExitCode
+from ralphy.errors import Conflict, ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 

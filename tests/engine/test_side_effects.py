@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
 
 WRITES = {

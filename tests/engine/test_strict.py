@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, Project, assert_clean, build, story, works
 
 pytestmark = pytest.mark.usefixtures("sandbox")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.forge_body import evidence_table
-from ralphy.core.errors import ExitCode
-from ralphy.core.stories import completed
-from ralphy.core.verification import is_unverified, unverified, verified_by
 from ralphy.engine.publish import evidence_of
+from ralphy.errors import ExitCode
+from ralphy.forge.body import evidence_table
+from ralphy.pipeline.stories import completed
+from ralphy.pipeline.verification import is_unverified, unverified, verified_by
 from tests.core.building import done, one, prd
 from tests.engine.building import Project, build, story, works
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.lock import Lock
-from ralphy.core.errors import Conflict, ExitCode
 from ralphy.engine.features import features_of
 from ralphy.engine.status import decided
+from ralphy.errors import Conflict, ExitCode
+from ralphy.git.run_lock import Lock
 from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story
 from tests.engine.driver import KILLED
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.documents import check_prd
-from ralphy.core.errors import RalphyError
+from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.recover import is_unfinished
+from ralphy.errors import RalphyError
 from tests.engine.building import Project, open_feature
 
 LEFT_ALIVE_S = 5.0

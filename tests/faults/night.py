@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.documents import check_prd
-from ralphy.core.errors import ExitCode, RalphyError
+from ralphy.documents.prd_reader import check_prd
+from ralphy.errors import ExitCode, RalphyError
 from tests.conftest import FOREIGN, GIT_CONFIG
 from tests.engine.building import ROOT, Project, build, story
 from tests.engine.driver import KILLED

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import Project
 from tests.faults.invariants import Known, git, is_quiet, landings
 from tests.faults.strikes import make_room

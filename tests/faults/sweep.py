@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, Project, build, story, works
 from tests.faults.invariants import Known, broken, broken_at_rest, landings
 from tests.faults.night import at_home

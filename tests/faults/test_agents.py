@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.scenes import UNKNOWN_LINES

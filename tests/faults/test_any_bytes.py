@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from ralphy.adapters.prd_store import PrdStore
-from ralphy.core.decide import decide
-from ralphy.core.errors import RalphyError
-from ralphy.core.jsontext import dump
-from ralphy.core.model import Prd
+from ralphy.documents.prd_store import PrdStore
 from ralphy.engine.observe import observe
+from ralphy.errors import RalphyError
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.model import Prd
+from ralphy.text.strict_json import dump
 from tests.engine.building import Project, build, open_feature, story
 
 FILES = (

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.chain import verify
-from ralphy.adapters.journal import Journal
-from ralphy.core.errors import ExitCode
-from ralphy.core.history import History
+from ralphy.errors import ExitCode
+from ralphy.pipeline.history import History
+from ralphy.state.chain import verify
+from ralphy.state.journal import Journal
 from tests.engine.building import ROOT, Project, build, drive, story, works
 from tests.engine.driver import KILLED
 

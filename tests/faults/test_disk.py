@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.errors import ExitCode
 from ralphy.engine.reconcile import reconcile
+from ralphy.errors import ExitCode
 from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, open_feature, reports, story, works
 
 NOON = 1_900_000_000.0

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import git
-from ralphy.adapters.documents import check_prd
-from ralphy.adapters.files import read_regular, replace_file
-from ralphy.core.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
+from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.land import Landing, land
+from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git import commands as git
 from tests.engine.building import assert_clean, breaks, build, drive, open_feature, story, works
 from tests.faults.invariants import Known, broken_at_rest
 
@@ -135,8 +135,8 @@ def test_without_any_watcher_the_tick_finds_what_changed(tmp_path: Path, monkeyp
     """No inotify, and a watcher that raises: touching the marker opens the gate all the same."""
     import watchfiles
 
-    from ralphy.adapters.inotify import Inotify
     from ralphy.engine import wakeups
+    from ralphy.files.inotify import Inotify
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "OS file watch limit reached")
@@ -200,14 +200,14 @@ def test_a_journal_that_a_kill_has_torn_costs_nothing(tmp_path: Path, milestone:
 def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
     failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ralphy.adapters import loose, objects
+    from ralphy.git import loose_objects, objects
 
     project = build(tmp_path)
     found = objects.Objects(git.discover(project.repo, project.env))
     blob = objects.Entry("100644", found.write("blob", b"1\n"))
     tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
     with monkeypatch.context() as full:
-        full.setattr(loose.Batch, failing, refuse_to_write)
+        full.setattr(loose_objects.Batch, failing, refuse_to_write)
         with pytest.raises(EnvironmentProblem):
             found.persist(tree)
     assert list((project.repo / ".git" / "objects").glob("*/tmp_obj_*")) == []

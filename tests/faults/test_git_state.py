@@ -13,9 +13,9 @@ from subprocess import PIPE
 
 import pytest
 
-from ralphy.adapters.git import discover, operation_in_progress
-from ralphy.adapters.ref_state import RefState
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
+from ralphy.git.commands import discover, operation_in_progress
+from ralphy.git.ref_state import RefState
 from tests.engine.building import Act, Ended, Project, assert_clean, beside, build, drive, story, works
 from tests.engine.driver import KILLED
 

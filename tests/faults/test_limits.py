@@ -13,9 +13,9 @@ import pytest
 
 from ralphy.cli.main import main
 from ralphy.cli.run import _clock_time
-from ralphy.core import decision as d
-from ralphy.core.errors import ExitCode
-from ralphy.core.model import Session
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Session
 from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
 
 NOON = 1_900_000_000.0

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.adapters.journal import Journal
+from ralphy.agents.claude.outcome import ExitFacts, classify
+from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.claude.watchdog import Thresholds, Watchdog
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.agents.status_report import read
+from ralphy.agents.usage_windows import noted_windows
 from ralphy.cli.moments import moment
-from ralphy.core.agent import AgentResult, Outcome
-from ralphy.core.config import CircuitBreaker
-from ralphy.core.history import History
-from ralphy.core.outcome import ExitFacts, classify
-from ralphy.core.report import read
-from ralphy.core.stream import Lines, Transcript, parse
-from ralphy.core.usage_windows import noted_windows
-from ralphy.core.watchdog import Thresholds, Watchdog
+from ralphy.config.values import CircuitBreaker
 from ralphy.engine.ending import end_line
+from ralphy.pipeline.history import History
+from ralphy.state.journal import Journal
 
 TESTS = Path(__file__).parents[1]
 STREAMS = {f"{path.parent.name}/{path.stem}": path.read_bytes().splitlines() for path in TESTS.glob("streams*/*")}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import odd_files
+from ralphy.git import special_files
 from tests.engine.building import Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 
@@ -63,7 +63,7 @@ def test_nor_does_a_restart_wait_for_it(tmp_path: Path) -> None:
 def test_git_is_not_kept_waiting_by_what_it_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, killed: bool
 ) -> None:
-    monkeypatch.setattr(odd_files, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(special_files, "PATIENCE_S", 0.5)
     project = build(tmp_path, story("US-001"))
     pipe = ["sh", "-c", f"rm -f {name}; mkfifo {name}"]
     project.play(stories={"US-001": [works(run=[pipe]), works()]})

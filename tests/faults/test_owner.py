@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
 from tests.engine.building import PATIENCE_S, PRD_MD, Project, assert_clean, beside, build, reports, story, works
 
 

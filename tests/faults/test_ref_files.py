@@ -10,7 +10,7 @@ from subprocess import DEVNULL
 
 import pytest
 
-from ralphy.adapters.git import discover, head_of, resolve
+from ralphy.git.commands import discover, head_of, resolve
 from tests.engine.building import ROOT, Act, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 

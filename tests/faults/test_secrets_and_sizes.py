@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ralphy.core.secrets import mark_of
+from ralphy.secrets.patterns import mark_of
 from tests.core.test_secrets import PLANTED, noise
 from tests.engine.building import AGENT, Project, assert_clean, breaks, build, story, works
 

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from ralphy.adapters.disk import free_bytes
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
+from ralphy.files.disk_space import free_bytes
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, ROOT, Ended, Project, assert_clean, build, story, works
 from tests.engine.test_interruptions import Scene
@@ -85,7 +85,7 @@ def test_an_agent_that_never_starts_is_ended_in_time_and_uses_no_attempt(
 def test_what_goes_on_in_the_background_after_a_result_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ralphy.adapters.claude.EXIT_GRACE_S", 0.3)
+    monkeypatch.setattr("ralphy.agents.claude.cli.EXIT_GRACE_S", 0.3)
     late = {"seconds": 1.5, "write": {"src/toy/late.py": "LATE = True\n"}}
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [works(background=late)]})
@@ -192,14 +192,14 @@ def test_a_fork_bomb_among_the_tests_makes_the_check_red(tmp_path: Path) -> None
 def test_a_disk_that_runs_full_during_a_run_ends_it_and_uses_no_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ralphy.adapters.bounds.free_bytes", lambda folders: (7 << 20, next(iter(folders))))
+    monkeypatch.setattr("ralphy.processes.resource_limits.free_bytes", lambda folders: (7 << 20, next(iter(folders))))
     project, _ = troubled(tmp_path, works())
     end = first_end(project)
     assert (end["outcome"], end["trigger"]) == ("transient", "disk")
     assert (
         end["detail"] == f"the disk is nearly full: 7 MB are free where {project.repo} lies (limits.min_free_mb: 500)"
     )
-    monkeypatch.setattr("ralphy.adapters.bounds.free_bytes", free_bytes)
+    monkeypatch.setattr("ralphy.processes.resource_limits.free_bytes", free_bytes)
     assert goes_on(project) == "1"
 
 
@@ -336,9 +336,9 @@ FLOODS = {
 READER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from ralphy.adapters.claude import Claude
-from ralphy.adapters.process import Supervisor
-from ralphy.core.agent import AgentRequest
+from ralphy.agents.claude.cli import Claude
+from ralphy.processes.supervision import Supervisor
+from ralphy.agents.protocol import AgentRequest
 program = "import os\\ndef w(b):\\n    v = memoryview(b)\\n    while v: v = v[os.write(1, v):]\\n" + sys.argv[2] + '''
 w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", '
   b'"num_turns": 1, "result": "done"}\\\\n')

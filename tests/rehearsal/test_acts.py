@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.core.circling import error_key
+from ralphy.agents.claude.loop_detection import error_key
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import SESSION, Rehearse
 

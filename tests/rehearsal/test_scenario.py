@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from ralphy.core.errors import InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.rehearsal.counters import common_dir, count_run
 from ralphy.rehearsal.keys import KEYS, SCENARIO, STATUS_FIELDS
 from tests.conftest import RunGit

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters.sandbox import (
+from ralphy.sandbox.bubblewrap import (
     FORWARD,
     Place,
     Sandbox,

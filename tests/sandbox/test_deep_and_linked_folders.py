@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.tree_walk import remove
+from ralphy.files.tree_walk import remove
 from tests.engine.building import ROOT, build, story, works
 
 NEST = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.git_programs import in_the_tree, switched_off
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
+from ralphy.git.tree_programs import in_the_tree, switched_off
 from tests.engine.building import Project, build, story, works
 
 

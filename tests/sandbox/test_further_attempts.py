@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.proxy import AllowProxy
+from ralphy.sandbox.proxy import AllowProxy
 from tests.sandbox.inside import CLOSED_ERRORS, Box, boxed, on_known_machine, place_in
 
 RENAMEAT2 = {"x86_64": 316, "aarch64": 276}.get(platform.machine(), 0)

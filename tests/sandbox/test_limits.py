@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.bounds import Bounds, Room
-from ralphy.adapters.disk import free_bytes
-from ralphy.adapters.memory_file import sealed
-from ralphy.adapters.sandbox import interpreter
-from ralphy.adapters.tree_use import MEGABYTE, exact_memory
-from ralphy.core.errors import ExitCode
+from ralphy.errors import ExitCode
+from ralphy.files.disk_space import free_bytes
+from ralphy.files.memory_file import sealed
+from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.tree_usage import MEGABYTE, exact_memory
+from ralphy.sandbox.bubblewrap import interpreter
 from tests.engine.building import build, story
 from tests.sandbox.inside import Box, boxed, place_in
 
@@ -85,8 +85,8 @@ def test_a_check_leaves_the_disk_as_much_room_as_an_agent(tmp_path: Path, monkey
     def free(folders: Iterable[Path]) -> tuple[float, Path]:
         return (100 * MEGABYTE, tmp_path) if full.exists() else free_bytes(folders)
 
-    monkeypatch.setattr("ralphy.adapters.bounds.free_bytes", free)
-    monkeypatch.setattr("ralphy.adapters.bounds.DISK_EVERY_S", 0.0)
+    monkeypatch.setattr("ralphy.processes.resource_limits.free_bytes", free)
+    monkeypatch.setattr("ralphy.processes.resource_limits.DISK_EVERY_S", 0.0)
     fills = f"""
 import pathlib, time
 if any(path.name.startswith("us") for path in pathlib.Path("src").glob("*.py")):

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.adapters import programs, settings
-from ralphy.adapters.git_programs import in_environment, in_the_tree
+from ralphy.config import load as settings
+from ralphy.git.tree_programs import in_environment, in_the_tree
+from ralphy.processes import program_paths
 from tests.engine.building import ROOT, build, story, works
 from tests.sandbox.inside import Box, boxed, place_in
 from tests.sandbox.test_submodules import looked_at, meddles, with_submodule
@@ -249,10 +250,10 @@ def test_what_ralphys_programs_load_does_not_lie_in_the_checkout(tmp_path: Path)
     (root / "lib").mkdir(parents=True)
     env = {"PATH": "/usr/bin", "PYTHONPATH": f"{root}/lib:/opt/x:lib", "LD_PRELOAD": f"{root}/lib/x.so", "LANG": "C",
            "LD_LIBRARY_PATH": f"/opt/lib:{root}/lib", "BASH_ENV": f"{root}/env.sh", "PERL5LIB": "/opt/p"}  # fmt: skip
-    assert programs.own_environment(env, str(root)) == {
+    assert program_paths.own_environment(env, str(root)) == {
         "PATH": "/usr/bin", "PYTHONPATH": "/opt/x", "LANG": "C", "LD_LIBRARY_PATH": "/opt/lib", "PERL5LIB": "/opt/p",
     }  # fmt: skip
-    assert programs.python_path_in(str(root), env) == [f"{root}/lib"]
+    assert program_paths.python_path_in(str(root), env) == [f"{root}/lib"]
 
 
 @pytest.mark.attempt(81)

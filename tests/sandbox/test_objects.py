@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.git import discover
-from ralphy.adapters.objects import Objects
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.commands import discover
+from ralphy.git.objects import Objects
 from tests.conftest import RunGit
 from tests.engine.building import assert_clean, build, story, works
 

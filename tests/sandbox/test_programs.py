@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import programs
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes import program_paths
 from tests.core.test_layers import MODULES, parsed
 from tests.engine.building import Project, build, story, works
 
@@ -68,9 +68,9 @@ def test_no_entry_that_leads_into_the_checkout_is_searched(tmp_path: Path) -> No
               f"{root}/bin/../../other", tmp_path / "alias" / "bin", tmp_path / "link"]  # fmt: skip
     path = os.pathsep.join(map(str, [*inside, other]))
 
-    assert programs.own_path(path, str(root)) == str(other)
-    assert programs.find("tool", {"PATH": path}, str(root)) is None, "a link into the checkout"
-    assert programs.find("tool", {"PATH": path}, "") == f"{root}/bin/tool"
+    assert program_paths.own_path(path, str(root)) == str(other)
+    assert program_paths.find("tool", {"PATH": path}, str(root)) is None, "a link into the checkout"
+    assert program_paths.find("tool", {"PATH": path}, "") == f"{root}/bin/tool"
 
 
 def started_by_name(module: str) -> list[str]:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters.claude import Claude
-from ralphy.adapters.memory_file import sealed
-from ralphy.adapters.outbox import Outbox
-from ralphy.adapters.process import Supervisor
-from ralphy.adapters.sandbox import Place, interpreter
-from ralphy.core.agent import AgentRequest
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.agents.claude.cli import Claude
+from ralphy.agents.outbox import Outbox
+from ralphy.agents.protocol import AgentRequest
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.memory_file import sealed
+from ralphy.processes.supervision import Supervisor
+from ralphy.sandbox.bubblewrap import Place, interpreter
 from tests.conftest import RunGit
 from tests.sandbox.inside import CLOSED_ERRORS, Box, boxed, place_in
 

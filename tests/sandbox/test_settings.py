@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.adapters import settings
+from ralphy.config import load as settings
 from tests.engine.building import AGENT, Project, build, story, works
 
 OWN = "safety: {level: strict}\n"

@@ -1,1 +1,0 @@
-"""What Ralphy touches: one module for each outside thing."""

@@ -1,0 +1,44 @@
+"""What to show of an agent at work: one short line per thing it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ralphy.agents.protocol import Activity
+from ralphy.agents.status_report import without_report
+from ralphy.text.json_coerce import mapping_of, text_of
+from ralphy.text.plain_text import plain
+
+SHOWN_CHARS = 200
+TOOL_KINDS = {
+    "Read": "reading",
+    "Glob": "reading",
+    "Grep": "reading",
+    "Edit": "writing",
+    "Write": "writing",
+    "NotebookEdit": "writing",
+    "Bash": "running",
+}
+SHOWN_INPUTS = ("file_path", "notebook_path", "command", "pattern", "description")
+
+
+def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity | None:
+    """What to show of one content block of an assistant's message."""
+    match block.get("type"):
+        case "text":
+            return Activity("text", shorten(without_report(text_of(block.get("text")))), event)
+        case "thinking":
+            return Activity("thinking", shorten(text_of(block.get("thinking"))), event)
+        case "tool_use":
+            name = text_of(block.get("name"))
+            given = mapping_of(block.get("input"))
+            subject = next((text for key in SHOWN_INPUTS if (text := text_of(given.get(key)))), name)
+            return Activity(TOOL_KINDS.get(name, "tool"), shorten(subject), event)
+    return None
+
+
+def shorten(text: str) -> str:
+    """One line, fit to be shown: nothing of it is obeyed by a terminal."""
+    line = " ".join(plain(" ".join(text[: 4 * SHOWN_CHARS].split())).split())
+    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"

@@ -1,0 +1,301 @@
+"""The Claude Code CLI as an agent: its command line, its stream, its files, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ralphy.agents.claude.guard_settings import ALONE
+from ralphy.agents.claude.outcome import (
+    AFTER_RESULT,
+    REFUSED_KEY,
+    ExitFacts,
+    classify,
+    ran_out_of_budget,
+    reports_success,
+)
+from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.claude.watchdog import Thresholds, Watchdog
+from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.files.capped_file import CappedFile
+from ralphy.files.disk_space import refusal
+from ralphy.files.memory_file import MemoryFile
+from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.supervision import Command, Exit, NotStarted, Run, Supervisor
+from ralphy.sandbox.bubblewrap import Sandbox
+
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
+SETTINGS = json.dumps(ALONE, separators=(",", ":"))
+MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
+MAX_STREAM = 64 << 20
+MAX_STDERR = 1 << 20
+REFUSALS = 2  # it would repeat a refused key for three minutes
+EXIT_GRACE_S = 10.0
+STARTUP_S = 120.0
+ASLEEP_S = 30.0  # nobody looked for so long: that time is nobody's
+# A word at a time, as the model speaks: it says that the provider lives. Whole messages follow, so it is not kept.
+PARTIAL = b'{"type":"stream_event"'
+
+Listener = Callable[[Activity], None]
+Question = Callable[[], "str | None"]
+
+
+class Claude:
+    """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
+
+    `exit_grace_s` is how long it may live on after its result, `startup_s` how long until it begins to work.
+    Without `thresholds` no watchdog looks on, without
+    `room` it may take what it likes. `should_stop` may end a run early; of the reasons it gives, those in
+    `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a plain stop.
+    """
+
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        supervisor: Supervisor,
+        *,
+        exit_grace_s: float | None = None,
+        startup_s: float = STARTUP_S,
+        thresholds: Thresholds | None = None,
+        room: Room | None = None,
+        should_stop: Question | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self.command = command
+        self.supervisor = supervisor
+        self.exit_grace_s = EXIT_GRACE_S if exit_grace_s is None else exit_grace_s
+        self.startup_s = startup_s
+        self.thresholds = thresholds
+        self.room = room or Room()
+        self.should_stop = should_stop
+        self.sandbox = sandbox
+
+    def run(self, request: AgentRequest, prompt: str, on_activity: Listener) -> AgentResult:
+        """Run to the end, the deadline or a stop; trouble with the work is an outcome.
+
+        Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
+        """
+        with self.prepared(request, on_activity) as go:
+            return go(prompt)
+
+    @contextmanager
+    def prepared(
+        self, request: AgentRequest, on_activity: Listener, meanwhile: Callable[[], None] | None = None
+    ) -> Iterator[Callable[[str], AgentResult]]:
+        """Gives what does the run, once, with a prompt: until then its walls are put up, and nothing of the agent runs.
+
+        `meanwhile` is called when the agent has been started.
+        """
+        try:
+            conversation = _Conversation(request, on_activity)
+        except OSError as error:
+            raise refusal(error, "cannot be written", request.run_dir) from error
+        with self.supervisor.prepared(
+            self._command(request, conversation),
+            conversation.hear,
+            conversation.errors.add,
+            should_stop=lambda: self._why_stop(conversation),
+            on_stop=lambda _: conversation.transcript.close(),
+        ) as run:
+            yield lambda prompt: self._converse(conversation, run, prompt, meanwhile)
+
+    def frame(self, request: AgentRequest) -> tuple[str, ...]:
+        """The command line: nothing of the repository's own settings, hooks or servers is started."""
+        argv = [*self.command, "-p", "--output-format", "stream-json", "--verbose"]
+        argv += ["--include-partial-messages", "--dangerously-skip-permissions", "--model", request.model]
+        argv += ["--tools", ",".join(request.tools or TOOLS)]
+        argv += ["--setting-sources", "user", "--strict-mcp-config", "--session-id", request.session]
+        if request.max_cost_usd is not None:
+            argv += ["--max-budget-usd", f"{max(request.max_cost_usd, 0.0001):.4f}"]
+        if request.system_prompt_file:
+            argv += ["--append-system-prompt-file", request.system_prompt_file]
+        return (*argv, "--settings", request.settings or SETTINGS)
+
+    def _command(self, request: AgentRequest, conversation: _Conversation) -> Command:
+        held = self.sandbox.held if self.sandbox else None
+        argv = held.around(self.frame(request), request.env, request.outbox) if held else self.frame(request)
+        return Command(
+            argv=argv,
+            cwd=request.cwd,
+            env=request.env,
+            deadline_s=request.deadline_s,
+            stdin_path=conversation.input.path,
+            is_held=held is not None and held.is_around(argv),
+            filter=held.filter if held is not None and held.is_around(argv) else b"",
+        )
+
+    def _converse(
+        self, conversation: _Conversation, run: Run, prompt: str, meanwhile: Callable[[], None] | None
+    ) -> AgentResult:
+        data = prompt.encode(errors="replace")
+        if len(data) > MAX_PROMPT:
+            detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
+            return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
+        conversation.begin(data)
+        conversation.watch(self.thresholds, Bounds(self.room, self.supervisor.pid))
+        try:
+            run.start()
+            if meanwhile:
+                meanwhile()
+            ended = run.complete()
+            conversation.finish()
+        except NotStarted as error:
+            detail = f"{error}: {error.hint}" if error.hint else str(error)
+            return AgentResult(Outcome.FATAL, detail=detail, session=conversation.request.session)
+        finally:
+            conversation.close()
+        return conversation.judge(ended)
+
+    def _why_stop(self, conversation: _Conversation) -> str | None:
+        transcript, now = conversation.transcript, time.monotonic()
+        if transcript.unauthorized >= REFUSALS:
+            return REFUSED_KEY
+        if conversation.starts_late(now, self.startup_s):
+            return "startup"
+        # Another result follows when background work ends, hence counted from the last event.
+        silent_since = transcript.last_event_at if transcript.is_finished else now
+        if now - (silent_since or 0.0) >= self.exit_grace_s:
+            return AFTER_RESULT
+        return conversation.why_stop(now) or (self.should_stop() if self.should_stop else None)
+
+
+class _Conversation:
+    """One run's files and transcript: `prompt.md`, `stream.ndjson` (raw) and `stderr.log` in its folder."""
+
+    def __init__(self, request: AgentRequest, on_activity: Listener) -> None:
+        folder = Path(request.run_dir)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        self.request = request
+        self.on_activity = on_activity
+        self.prompt_file = folder / "prompt.md"
+        self.input = MemoryFile("prompt")
+        self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
+        self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
+        self.lines = Lines()
+        self.transcript = Transcript()
+        self.watchdog: Watchdog | None = None
+        self.bounds: Bounds | None = None
+        self.printed = 0
+        self.awaited_s = 0.0
+        self.looked_at = 0.0
+        self.why = ""
+        self.last_result = b""
+
+    def begin(self, prompt: bytes) -> None:
+        """Give the prompt to the agent, whose input is open already, and keep a copy for people.
+
+        The agent's input is no file of the run's folder: by way of its own descriptor it could write to that.
+        """
+        try:
+            _write_private(self.prompt_file, prompt)
+            self.input.seal(prompt)
+        except OSError as error:
+            raise refusal(error, "cannot be written", str(self.prompt_file)) from error
+
+    def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
+        """From now on the run is looked after."""
+        self.bounds = bounds
+        if thresholds:
+            self.watchdog = Watchdog(thresholds, time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def starts_late(self, now: float, most_s: float) -> bool:
+        """Whether the program has had that long to begin its work, and has not; `why` then has the sentence."""
+        passed_s, self.looked_at = now - (self.looked_at or now), now
+        if self.transcript.started:
+            return False
+        self.awaited_s += passed_s if passed_s < ASLEEP_S else 0.0
+        if self.awaited_s < most_s:
+            return False
+        self.why = f"the agent did not start within {most_s:g} s (timeouts.startup)"
+        return True
+
+    def why_stop(self, now: float) -> str | None:
+        """A word of STOPS when the run has gone too far; `why` then has the sentence."""
+        over = self.bounds.why_over(now) if self.bounds else None
+        if over:
+            reason, self.why = over
+            return reason
+        boottime, printed = time.clock_gettime(time.CLOCK_BOOTTIME), self.printed + self.lines.lost
+        warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
+        if warned is None:
+            return None
+        self.on_activity(Activity("warning", warned.text, {"watchdog": warned.facts}))
+        self.why = warned.seen
+        return warned.trigger.value if warned.stops else None
+
+    def hear(self, data: bytes) -> None:
+        self._feed(self.lines.feed(data))
+
+    def finish(self) -> None:
+        """The output has ended, even if its last line has not."""
+        self._feed(self.lines.close())
+
+    def close(self) -> None:
+        self.input.close()
+        self.stream.left_out += self.lines.lost
+        note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
+        self.stream.close(note + self.last_result)
+        self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
+
+    def judge(self, ended: Exit) -> AgentResult:
+        transcript = self.transcript
+        stderr = self.errors.tail.decode(errors="replace")
+        why = self.why if ended.stopped != "deadline" else ""
+        outcome, detail, retry_at = classify(transcript, ExitFacts(ended.returncode, ended.stopped, stderr, why))
+        if self.stream.trouble:
+            detail = f"{detail}; its stream could not be kept: {self.stream.trouble}".removeprefix("; ")
+        return AgentResult(
+            outcome=outcome,
+            text=transcript.text,
+            structured=transcript.structured,
+            detail=detail,
+            complete=reports_success(transcript.result) and transcript.is_finished,
+            cost_usd=transcript.cost_usd,
+            cost_known=transcript.knows_its_cost,
+            tokens=transcript.tokens,
+            turns=transcript.turns,
+            session=transcript.session or self.request.session,
+            retry_at=retry_at,
+            limit=transcript.limit,
+            duration_s=ended.duration_s,
+            returncode=ended.returncode,
+            trigger=ended.stopped or "",
+            over_budget=ran_out_of_budget(transcript.result),
+            warnings=self.watchdog.warnings if self.watchdog else 0,
+            denials=transcript.denials,
+            background=transcript.background.shown,
+            unguarded=transcript.unguarded,
+        )
+
+    def _feed(self, lines: list[bytes]) -> None:
+        kept = [line for line in lines if not line.startswith(PARTIAL)]
+        if kept:
+            whole = b"\n".join((*kept, b""))
+            self.printed += len(whole)
+            self.stream.add(whole)
+        for line in lines:
+            event = parse(line)
+            if event is not None:
+                self._take(event, line)
+
+    def _take(self, event: Mapping[str, Any], line: bytes) -> None:
+        if event.get("type") == "result":
+            self.last_result = line + b"\n"
+        now = time.monotonic()
+        activity = self.transcript.feed(event, now)
+        if self.watchdog:
+            self.watchdog.saw(event, now)
+        if activity:
+            self.on_activity(activity)
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)

@@ -1,0 +1,81 @@
+"""Is it the same again? What tools were asked and what they said, without what differs from time to time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.agents.activity import shorten
+from ralphy.text.json_coerce import mapping_of, text_of
+
+ERROR_LINES = 10
+TAIL_CHARS = 4096
+WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+
+# What two sayings of the same error differ in. Plain numbers stay: "11 failed" after "12 failed" is another error.
+_PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]"), ""),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"), "<time>"),
+    (re.compile(r"\b0x[0-9a-fA-F]+"), "<address>"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|us|µs|ms|s|secs?|seconds?|min|minutes?)\b"), "<duration>"),
+    (re.compile(r"(?i)\b(pid|process|line|port)([ =:#]{1,3})\d+"), r"\1\2<number>"),
+    (re.compile(r"(?<=[\w)\]]):\d+(?::\d+)?\b"), ":<line>"),
+    (re.compile(r"\[\d+\]"), "[<number>]"),
+    (re.compile(r"/tmp/[^\s'\":]+"), "/tmp/<path>"),  # noqa: S108 - a pattern, no file
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. `subject` is what it is about: the tool, and for a command the command; `written` tells
+    one change of a file from another, and is "" for a call that writes nothing itself."""
+
+    subject: str = ""
+    written: str = ""
+
+
+def call_of(block: Mapping[str, Any]) -> Call:
+    """What a `tool_use` block asks for."""
+    name, given = text_of(block.get("name")), mapping_of(block.get("input"))
+    return Call(f"{name} {text_of(given.get('command'))}", _digest_of(given) if name in WRITERS else "")
+
+
+def result_text(block: Mapping[str, Any]) -> str:
+    """The end of what a tool said."""
+    content = block.get("content")
+    if isinstance(content, list):
+        content = "\n".join(text_of(mapping_of(part).get("text")) or _digest_of(part) for part in content)
+    return text_of(content)[-TAIL_CHARS:]
+
+
+def said_key(text: str) -> str:
+    """The same for two sayings that differ in times, addresses, numbers of lines and processes alone."""
+    for pattern, instead in _PASSING:
+        text = pattern.sub(instead, text)
+    return _digest(text)
+
+
+def error_key(text: str) -> str:
+    """The same, of an error's last lines."""
+    return said_key("\n".join(text.splitlines()[-ERROR_LINES:]))
+
+
+def last_line(text: str) -> str:
+    """The last line that says something, fit to be shown."""
+    return next((line for line in map(shorten, reversed(text.splitlines())) if line), "")
+
+
+def _digest_of(value: object) -> str:
+    """The same for two equal values; "" for one that is nested too deep to be told."""
+    try:
+        return _digest(repr(value))
+    except RecursionError:
+        return ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()

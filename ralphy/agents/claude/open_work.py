@@ -1,0 +1,74 @@
+"""What a run has begun and not ended: calls of tools, and what goes on in the background after a turn.
+
+As long as background work is open, the run is not finished: the CLI prints the whole list whenever it changes, waits
+for it after its result, and then calls the model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.text.json_coerce import mapping_of, number_of, text_of
+from ralphy.text.plain_text import plain
+
+_MOST_TASKS = 1000  # a stream that lists more is no CLI's
+_SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTool:
+    """A tool that was called and has not answered; `since` is on the caller's clock, `timeout_s` is what it was
+    given (0 if nothing was said), in seconds."""
+
+    name: str
+    since: float
+    timeout_s: float = 0.0
+
+    @classmethod
+    def of(cls, call: Mapping[str, Any], now: float) -> OpenTool:
+        asked_ms = number_of(mapping_of(call.get("input")).get("timeout")) or 0.0
+        return cls(text_of(call.get("name")), now, asked_ms / 1000)
+
+
+class BackgroundTasks:
+    """The tasks that are at work in the background, by their ids, each with the timeout of the call that began it."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, OpenTool] = {}
+        self._begun: dict[str, OpenTool] = {}
+
+    def started(self, event: Mapping[str, Any], tools: Mapping[str, OpenTool]) -> None:
+        """A task began, in the foreground or not: it is the work of an open tool."""
+        task, tool = text_of(event.get("task_id")), tools.get(text_of(event.get("tool_use_id")))
+        if tool and len(self._begun) < _MOST_TASKS:
+            described = plain(text_of(event.get("description"))) or tool.name
+            self._begun[task] = OpenTool(described[:_SHOWN_CHARS], tool.since, tool.timeout_s)
+            if task in self.open:
+                self.open[task] = self._begun[task]
+
+    def changed(self, event: Mapping[str, Any], now: float) -> None:
+        """The whole list, as it is from now on."""
+        listed = event.get("tasks")
+        tasks = [mapping_of(task) for task in listed[:_MOST_TASKS]] if isinstance(listed, list) else []
+        self.open = {
+            name: self.open.get(name) or self._begun.get(name) or OpenTool(_shown(task), now)
+            for task in tasks
+            if (name := text_of(task.get("task_id")))
+        }
+
+    def ended(self, event: Mapping[str, Any]) -> None:
+        """A task ended; the list says so in a line of its own."""
+        self._begun.pop(text_of(event.get("task_id")), None)
+
+    @property
+    def shown(self) -> str:
+        """What is open, for people; "" if nothing is."""
+        names = [tool.name for tool in list(self.open.values())[:3]]
+        more = len(self.open) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _shown(task: Mapping[str, Any]) -> str:
+    return plain(text_of(task.get("description")))[:_SHOWN_CHARS] or "a task"

@@ -1,0 +1,321 @@
+"""What the lines of stream-json say: bytes to lines, lines to events, events to a transcript.
+
+Only structure is read, never prose: a file that mentions usage limits must not end the night. Unknown events
+are welcome and ignored, and no input of any kind raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ralphy.agents.activity import activity_of, shorten
+from ralphy.agents.claude.open_work import BackgroundTasks, OpenTool
+from ralphy.agents.protocol import Activity, RateLimit, Tokens
+from ralphy.agents.status_report import without_report
+from ralphy.agents.usage_windows import read_windows
+from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, moment_of, number_of, text_of
+
+MAX_LINE = 16 << 20
+UNAUTHORIZED = (401, 403)
+MOST_USD = 1e6  # a run that says it cost more says nothing
+MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_OPENINGS = (b"{", b" ", b"\t")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
+NO_VERDICT = "hook_no_verdict"  # the tag of a line that says that a hook failed, and its call ran
+SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
+
+
+class Lines:
+    """Cuts a stream into lines; one over `max_line` bytes is dropped, memory stays flat.
+
+    `dropped` counts such lines, `lost` their bytes, while they come.
+    """
+
+    def __init__(self, max_line: int = MAX_LINE) -> None:
+        self.max_line = max_line
+        self.dropped = 0
+        self.lost = 0
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._too_long = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without their newlines."""
+        first, *rest = data.split(b"\n")
+        self._hold(first)
+        if not rest:
+            return []
+        lines = [*self._release(), *rest[:-1]]
+        self._hold(rest[-1])
+        if len(data) <= self.max_line:
+            return lines
+        kept = [line for line in lines if len(line) <= self.max_line]
+        self.dropped += len(lines) - len(kept)
+        self.lost += sum(map(len, lines)) - sum(map(len, kept))
+        return kept
+
+    def close(self) -> list[bytes]:
+        """The last line, if it came without a newline."""
+        return self._release() if self._held else []
+
+    def _hold(self, piece: bytes) -> None:
+        self._held += len(piece)
+        if self._held > self.max_line:
+            self.lost += len(piece) if self._too_long else self._held
+            self._too_long = True
+            self._pieces.clear()
+        elif piece:
+            self._pieces.append(piece)
+
+    def _release(self) -> list[bytes]:
+        line = b"".join(self._pieces)
+        self.dropped += self._too_long
+        whole = [] if self._too_long else [line]
+        self._pieces, self._held, self._too_long = [], 0, False
+        return whole
+
+
+def parse(line: bytes) -> Mapping[str, Any] | None:
+    """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object).
+
+    A program that cuts a text in the middle of an emoji writes half of it, which is no JSON: it is read as U+FFFD.
+    """
+    if line[:1] not in _OPENINGS:  # millions of lines of anything cost a look each, not an exception
+        return None
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        whole = _ESCAPE.sub(_without_half, line)
+        value = _loaded(whole) if whole != line else None
+    return value if isinstance(value, dict) else None
+
+
+def _loaded(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return None
+
+
+def _without_half(escape: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if escape["half"] else escape[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """An announced wait before the next request; `status` is None when there was no HTTP answer."""
+
+    attempt: int
+    delay_s: float
+    status: int | None
+    error: str
+
+
+class Transcript:
+    """Everything that one agent run has said so far, added up event by event.
+
+    After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
+    reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
+    `started` says that the program has begun its work, whatever it printed before; `unguarded` counts the tool calls
+    that a hook was asked about and gave no answer to.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.started = False
+        self.closed = False
+        self.working = True
+        self.session = ""
+        self.key_source = ""
+        self.last_event_at: float | None = None
+        self.results = 0
+        self.result: Mapping[str, Any] | None = None
+        self.cost_usd = 0.0
+        self.answered = False
+        self.has_cost = False
+        self.tokens = Tokens()
+        self.turns = 0
+        self.last_text = ""
+        self.spoke_last = False
+        self.has_acted = False
+        self.open_tools: dict[str, OpenTool] = {}
+        self.background = BackgroundTasks()
+        self.unguarded = 0
+        self.limit: RateLimit | None = None
+        self.retry: Retry | None = None
+        self.retries = 0
+        self.unauthorized = 0
+        self.error = ""
+        self._denied: dict[str, str] = {}
+
+    @property
+    def is_finished(self) -> bool:
+        """A result came, and nothing is open that the model would be told of: it will not be called again."""
+        return not self.working and not self.background.open
+
+    @property
+    def denials(self) -> tuple[str, ...]:
+        """The tools of the calls that were refused."""
+        return tuple(self._denied.values())
+
+    @property
+    def text(self) -> str:
+        """The agent's last message."""
+        result = self.result or {}
+        said = "" if result.get("is_error") else text_of(result.get("result"))
+        return said if said.strip() else self.last_text
+
+    @property
+    def structured(self) -> Mapping[str, Any] | None:
+        """What the agent gave as structured output, if its program was asked for any."""
+        found = (self.result or {}).get("structured_output")
+        return found if isinstance(found, dict) else None
+
+    @property
+    def knows_its_cost(self) -> bool:
+        """A result line said it, or no model has answered yet."""
+        return self.has_cost or not self.answered
+
+    def close(self) -> None:
+        self.closed = True
+
+    def feed(self, event: Mapping[str, Any], now: float) -> Activity | None:
+        """Add an event that came at `now` (seconds on any steady clock); what to show of it."""
+        self.came = True
+        self.last_event_at = now
+        kind = text_of(event.get("type"))
+        if kind == "result":
+            self._count(event)
+        if self.closed:
+            return None
+        self.session = text_of(event.get("session_id")) or self.session
+        match kind:
+            case "assistant":
+                return self._assistant(event, now)
+            case "user":
+                self._close_tools(event)
+            case "result":
+                return self._end(event)
+            case "rate_limit_event":
+                return self._rate_limit(event)
+            case "system":
+                return self._system(event, now)
+        return None
+
+    def _assistant(self, event: Mapping[str, Any], now: float) -> Activity | None:
+        self.error = text_of(event.get("error"))
+        self.started = True
+        message = mapping_of(event.get("message"))
+        genuine = not self.error and message.get("model") != SYNTHETIC
+        is_main = not event.get("parent_tool_use_id")
+        if genuine:
+            self.retry, self.unauthorized, self.answered = None, 0, True
+            self.working = self.working or is_main
+        shown = None
+        for block in blocks_of(message):
+            if block.get("type") == "tool_use":
+                self.open_tools[text_of(block.get("id"))] = OpenTool.of(block, now)
+                self.has_acted = True
+            elif genuine and is_main and block.get("type") == "text" and text_of(block.get("text")).strip():
+                self.last_text, self.spoke_last = text_of(block.get("text")), True
+            shown = activity_of(block, event) or shown
+        return shown
+
+    def _close_tools(self, event: Mapping[str, Any]) -> None:
+        self.spoke_last = self.spoke_last and bool(event.get("parent_tool_use_id"))
+        for block in blocks_of(mapping_of(event.get("message"))):
+            if block.get("type") == "tool_result":
+                self.open_tools.pop(text_of(block.get("tool_use_id")), None)
+
+    def _count(self, event: Mapping[str, Any]) -> None:
+        """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
+        cost_usd = number_of(event.get("total_cost_usd"))
+        self.has_cost = cost_usd is not None and cost_usd < MOST_USD
+        self.cost_usd = (self.has_cost and cost_usd) or self.cost_usd
+        per_model = [mapping_of(used) for used in mapping_of(event.get("modelUsage")).values()]
+        if per_model:
+            self.tokens = Tokens(*(sum(count_of(used.get(name)) for used in per_model) for name in MODEL_USAGE))
+        elif segment := mapping_of(event.get("usage")):
+            self.tokens = add(self.tokens, Tokens(*(count_of(segment.get(name)) for name in USAGE)))
+
+    def _end(self, event: Mapping[str, Any]) -> Activity:
+        """The end of a segment; a background task that finishes later begins another one."""
+        self.working, self.started = False, True
+        self.results += 1
+        self.result = event
+        self.turns += count_of(event.get("num_turns"))
+        self.open_tools.clear()
+        denials = event.get("permission_denials")
+        if isinstance(denials, list):
+            for denial in denials:
+                self._deny(mapping_of(denial))
+        return Activity("result", shorten(without_report(text_of(event.get("result")))), event)
+
+    def _deny(self, told: Mapping[str, Any]) -> None:
+        """A refused call; newer versions say it when it happens and once more in the result."""
+        call = text_of(told.get("tool_use_id")) or f"unnamed {len(self._denied)}"
+        self._denied[call] = text_of(told.get("tool_name"))
+
+    def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
+        info = mapping_of(event.get("rate_limit_info"))
+        kind, before = shorten(text_of(info.get("rateLimitType"))), self.limit.windows if self.limit else ()
+        self.limit = RateLimit(
+            status=shorten(text_of(info.get("status"))),
+            resets_at=moment_of(info.get("resetsAt")),
+            kind=kind,
+            utilization=number_of(info.get("utilization")),
+            is_paid_for=info.get("isUsingOverage") is True,
+            # An event that lists none has news of its own window alone.
+            windows=read_windows(info) or tuple(window for window in before if window.kind != kind),
+        )
+        if self.limit.status == "allowed":
+            return None
+        return Activity("limit", f"{self.limit.kind} limit: {self.limit.status}", event)
+
+    def _system(self, event: Mapping[str, Any], now: float) -> Activity | None:
+        match event.get("subtype"):
+            case "init":
+                self.working = self.started = True
+                self.key_source = text_of(event.get("apiKeySource"))
+                return Activity("start", shorten(text_of(event.get("model"))), event)
+            case "api_retry":
+                return self._api_retry(event)
+            case "task_started":
+                self.background.started(event, self.open_tools)
+                return Activity("task", shorten(text_of(event.get("description"))), event)
+            case "background_tasks_changed":
+                self.background.changed(event, now)
+            case "task_notification":
+                self.background.ended(event)
+            case "permission_denied":
+                self._deny(event)
+            case "informational" if event.get("tag") == NO_VERDICT:
+                return self._unguarded()
+        return None
+
+    def _unguarded(self) -> Activity:
+        self.unguarded += 1
+        return Activity("warning", "the guard gave no answer to a tool call, so the call was not checked")
+
+    def _api_retry(self, event: Mapping[str, Any]) -> Activity:
+        status = count_of(event.get("error_status")) or None
+        delay_s = (number_of(event.get("retry_delay_ms")) or 0.0) / 1000
+        self.retry = Retry(count_of(event.get("attempt")), delay_s, status, shorten(text_of(event.get("error"))))
+        self.retries += 1
+        self.unauthorized = self.unauthorized + 1 if status in UNAUTHORIZED else 0
+        return Activity("retry", shorten(f"{self.retry.error} ({status or 'no answer'}), {delay_s:.0f} s"), event)
+
+
+def add(one: Tokens, other: Tokens) -> Tokens:
+    return Tokens(
+        one.input + other.input,
+        one.output + other.output,
+        one.cache_read + other.cache_read,
+        one.cache_creation + other.cache_creation,
+    )

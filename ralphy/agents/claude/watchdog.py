@@ -1,0 +1,217 @@
+"""The watchdog inside a run: silence, the same error again, no progress, output that leads nowhere.
+
+Pure: it is told every event and how much was printed, and is asked with the clocks' readings. What it measures
+starts again at a sign of life or of progress; each time a measure reaches its limit is a warning, and warning
+number `warnings` stops the run. docs/watchdog.md says what counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ralphy.agents.claude.loop_detection import Call, call_of, error_key, last_line, result_text, said_key
+from ralphy.agents.claude.open_work import OpenTool
+from ralphy.agents.claude.stream import Transcript
+from ralphy.config.values import CircuitBreaker
+from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
+
+STEP_PATIENCE = {"pr": 2.0}  # how much longer than `inactivity_timeout` a step may be silent
+TOOL_PATIENCE = 5.0  # the same while a tool works: 60 s become 300 s
+TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
+ASLEEP_S = 30.0  # nobody looked for so long, or the clocks moved apart by so much: the machine slept
+REMEMBERED = 200  # results that are not news when they come again
+
+_WORDLESS = re.compile(r"\s*(?:Exit code \d+)?\s*")
+
+
+class Trigger(Enum):
+    """Why a run is warned and stopped; the value stands in the journal."""
+
+    SILENCE = "silence"
+    TOOL_SILENCE = "tool_silence"
+    REPEATED_ERROR = "repeated_error"
+    NO_PROGRESS = "no_progress"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What each trigger takes. `tool_timeout_s` is what a tool may take that was called without a timeout."""
+
+    silence_s: float
+    tool_silence_s: float
+    repeated_errors: int
+    stagnation_s: float
+    output_bytes: int
+    warnings: int
+    tool_timeout_s: float = 0.0
+
+    @classmethod
+    def of(cls, breaker: CircuitBreaker, step: str, tool_timeout_s: float = 0.0) -> Thresholds:
+        return cls(
+            silence_s=breaker.inactivity_timeout * STEP_PATIENCE.get(step, 1.0),
+            tool_silence_s=breaker.inactivity_timeout * TOOL_PATIENCE,
+            repeated_errors=breaker.max_repeated_errors,
+            stagnation_s=breaker.task_stagnation_timeout,
+            output_bytes=breaker.max_output_size,
+            warnings=breaker.max_attempts,
+            tool_timeout_s=tool_timeout_s,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning: the trigger, its number of `most`, and what was seen. The last one stops the run."""
+
+    trigger: Trigger
+    number: int
+    most: int
+    seen: str
+
+    @property
+    def stops(self) -> bool:
+        return self.number >= self.most
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the journal and `ralphy status` have of it."""
+        return {"trigger": self.trigger.value, "number": self.number, "most": self.most, "seen": self.seen}
+
+    @property
+    def text(self) -> str:
+        state = "OPEN, the run is stopped" if self.stops else "HALF_OPEN"
+        return f"warning {self.number}/{self.most} ({state}): {self.seen}"
+
+
+class SignsOfLife:
+    """Tells events that say that something moves from those that only say that the program itself is there.
+
+    Newer versions of Claude Code print a line every 30 s while a tool or a compaction hangs, for ever.
+    """
+
+    def __init__(self) -> None:
+        self._compacted_chars = -1
+
+    def is_one(self, event: Mapping[str, Any]) -> bool:
+        if event.get("type") == "tool_progress":
+            return event.get("heartbeat") is not True
+        if event.get("type") != "system" or event.get("status") != "compacting":
+            self._compacted_chars = -1
+            return True
+        before, self._compacted_chars = self._compacted_chars, count_of(event.get("compact_output_chars"))
+        return self._compacted_chars > before
+
+
+class Watchdog:
+    """One run's. `look` gives a warning at the most; after one that `stops` it is not to be asked again."""
+
+    def __init__(self, thresholds: Thresholds, now: float, boottime: float) -> None:
+        self.thresholds = thresholds
+        self.warnings = 0
+        self._levels = dict.fromkeys(Trigger, 0)
+        self._alive_at = self._looked_at = now
+        self._asleep_s = boottime - now
+        self._idle_s = 0.0
+        self._signs = SignsOfLife()
+        self._counted = self._printed = 0
+        self._row = 0
+        self._error = self._error_text = self._error_subject = ""
+        self._calls: dict[str, Call] = {}
+        self._known: deque[str] = deque(maxlen=REMEMBERED)
+
+    def saw(self, event: Mapping[str, Any], now: float) -> None:
+        """An event came: mostly a sign of life, and perhaps of progress."""
+        if self._signs.is_one(event):
+            self._alive_at = now
+        kind = event.get("type")
+        if kind not in ("assistant", "user"):
+            return
+        for block in blocks_of(mapping_of(event.get("message"))):
+            if block.get("type") == "tool_use":
+                self._calls[text_of(block.get("id"))] = call_of(block)
+            elif block.get("type") == "tool_result":
+                self._answered(block)
+
+    def look(self, now: float, boottime: float, printed: int, transcript: Transcript) -> Warned | None:
+        """The warning that is due, if any. `printed` is the number of bytes that came so far."""
+        self._pass_time(now, boottime, transcript)
+        self._printed = printed
+        if transcript.is_finished:
+            return None
+        for trigger, measured, limit in self._measures(now, transcript):
+            level = int(measured / limit)
+            if level > self._levels[trigger]:
+                self._levels[trigger] += 1
+                self.warnings += 1
+                return Warned(trigger, self._levels[trigger], self.thresholds.warnings, self._seen(trigger, measured))
+            if not level:
+                self._levels[trigger] = 0
+        return None
+
+    def _pass_time(self, now: float, boottime: float, transcript: Transcript) -> None:
+        """While a tool works or a retry waits, nobody idles. Time that nobody was awake in is nobody's."""
+        slept_s, self._asleep_s = boottime - now - self._asleep_s, boottime - now
+        passed_s, self._looked_at = now - self._looked_at, now
+        if slept_s > ASLEEP_S or passed_s > ASLEEP_S:
+            self._alive_at, self._idle_s = now, 0.0
+        elif not _open_work(transcript) and not transcript.retry:
+            self._idle_s += passed_s
+
+    def _measures(self, now: float, transcript: Transcript) -> Iterator[tuple[Trigger, float, float]]:
+        limits, silent_s = self.thresholds, now - self._alive_at
+        if _open_work(transcript):
+            yield Trigger.TOOL_SILENCE, silent_s, self._tool_limit_s(transcript)
+        elif transcript.started:  # until then its start-up is timed, whoever is to blame for its silence
+            announced_s = transcript.retry.delay_s if transcript.retry else 0.0
+            yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
+        yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors
+        yield Trigger.NO_PROGRESS, self._idle_s, limits.stagnation_s
+        yield Trigger.OUTPUT, self._printed - self._counted, limits.output_bytes
+
+    def _tool_limit_s(self, transcript: Transcript) -> float:
+        """The most patient of the open tools decides."""
+        asked = max(tool.timeout_s for tool in _open_work(transcript)) or self.thresholds.tool_timeout_s
+        return max(self.thresholds.tool_silence_s, asked + TOOL_MARGIN_S if asked else 0.0)
+
+    def _seen(self, trigger: Trigger, measured: float) -> str:
+        match trigger:
+            case Trigger.SILENCE:
+                return f"no output for {measured:.0f} s and no tool is running: the provider hangs"
+            case Trigger.TOOL_SILENCE:
+                return f"a tool has been at work for {measured:.0f} s without a word"
+            case Trigger.REPEATED_ERROR:
+                return f"the same error came {measured:.0f} times in a row: {self._error_text}"
+            case Trigger.NO_PROGRESS:
+                return f"no progress for {measured:.0f} s: nothing was written, and no tool said anything new"
+            case Trigger.OUTPUT:
+                return f"{measured / 1000:.0f} kB were printed without any progress"
+
+    def _answered(self, block: Mapping[str, Any]) -> None:
+        call = self._calls.pop(text_of(block.get("tool_use_id")), Call())
+        said = result_text(block)
+        if block.get("is_error") is True:
+            self._note_error(call, said)
+        elif call.subject == self._error_subject:
+            self._row = 0
+        key = call.written or said_key(said)
+        if key not in self._known:
+            self._idle_s, self._counted = 0.0, self._printed
+        self._known.append(key)
+
+    def _note_error(self, call: Call, said: str) -> None:
+        # Without a word of its own, only the same command can fail the same way.
+        key = error_key(f"{said}\n{call.subject}" if _WORDLESS.fullmatch(said) else said)
+        self._row = self._row + 1 if key == self._error else 1
+        self._error, self._error_text, self._error_subject = key, last_line(said), call.subject
+
+
+def _open_work(transcript: Transcript) -> list[OpenTool]:
+    """The tools at work; once the result is out, also what goes on in the background."""
+    if transcript.working:
+        return list(transcript.open_tools.values())
+    return [*transcript.open_tools.values(), *transcript.background.open.values()]

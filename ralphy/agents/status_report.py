@@ -1,0 +1,228 @@
+"""What the agent claims: its RALPH_STATUS block and promise tags, read from its last message alone.
+
+A claim can hold a story back, never pass it. Tool output, quotes and the prompt itself are not
+claims: only the final text counts, and of it the last complete block that says anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from ralphy.agents.prose import closing_question, confidence
+from ralphy.text.json_coerce import mapping_of
+
+_BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
+_NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
+          "RECOMMENDATION")  # fmt: skip
+_FIELD = re.compile(r"([^:=\uff1a]{6,60})[:=\uff1a](.*)", re.S)  # bounded: a line of a megabyte is no field
+_NAME = re.compile(r"[^A-Za-z{]*([A-Za-z_]{6,30}?)[^A-Za-z]*")
+_PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
+_FENCES = ("```", "~~~")
+_MARK = r"^[ \t`*#]*{}[ \t`*#]*$"
+_REPORT = re.compile(
+    rf"{_MARK.format(_BEGIN)}.*?(?:{_MARK.format(_END)}|\Z)|^[ \t]*{_PROMISE.pattern}[ \t]*$", re.M | re.S
+)
+_EMPTY_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*\s*(?:```|~~~)[ \t]*$", re.M)
+_HELD = ("BLOCKED", "FAILED")
+_MOST_RECOMMENDED = 4000
+_DRESS = " \t`*_\"'.,!"  # what a word may be put into
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`exit_signal` is None when it was not said; `promise` is "" when there was no tag on a line of its own.
+
+    `question` is one that a message without any report ends with; `guess` is what its prose sounds like.
+    """
+
+    has_block: bool = False
+    status: str = ""
+    exit_signal: bool | None = None
+    recommendation: str = ""
+    promise: str = ""
+    question: str = ""
+    work_type: str = field(default="", compare=False)
+    guess: float = field(default=0.0, compare=False)
+
+    @property
+    def holds_back(self) -> str:
+        """Why the agent itself says that the work is not done; "" if it does not."""
+        if self.exit_signal is False:
+            return f"the agent says EXIT_SIGNAL: false{self._remark}"
+        if self.status in _HELD:
+            return f"the agent says STATUS: {self.status}{self._remark}"
+        if self.question:
+            return f"the agent ends with a question: {self.question}"
+        return "the agent says <promise>FAILED</promise>" if self.promise == "FAILED" else ""
+
+    @property
+    def asks(self) -> str:
+        """The question a person has to answer, or ""."""
+        return self.recommendation if self.status == "BLOCKED" else self.question
+
+    @property
+    def is_complete(self) -> bool:
+        """A whole report that says so came."""
+        return self.has_block and self.exit_signal is True and not self.holds_back
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is, 0 to 1, that the agent means to be done: its own word, else a guess from its prose."""
+        if self.holds_back:
+            return 0.0
+        return 1.0 if self.is_complete else 0.9 if self.exit_signal else self.guess
+
+    @property
+    def says_satisfied(self) -> bool:
+        return "already satisfied" in self.recommendation.lower()
+
+    @property
+    def _remark(self) -> str:
+        return f": {self.recommendation}" if self.recommendation else ""
+
+
+def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
+    """The claim in an agent's last message: a JSON object if it is one, else the text, and its structured output."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
+    block, rest = _last_block(lines)
+    for value in (_object_in(text), structured):
+        for name, said in _json_fields(value).items():
+            block.setdefault(name, []).append(said)
+    plain = list(_outside_code(lines))
+    promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
+    # A signal that stands alone after the block, or where there is none, counts as well; false wins.
+    signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
+    is_silent = not block and not promises and all(signal is None for signal in signals)
+    return Claim(
+        has_block=bool(block),
+        status=_status(block),
+        exit_signal=False if False in signals else True if True in signals else None,
+        recommendation=_recommendation(block),
+        promise=promises[-1] if promises else "",
+        question=closing_question(plain) if is_silent else "",
+        work_type=_word(block.get("WORK_TYPE", ())),
+        guess=confidence(plain),
+    )
+
+
+def without_report(text: str) -> str:
+    """A message for people: what is said to Ralphy alone is left out."""
+    if _BEGIN not in text and "<promise>" not in text:
+        return text
+    return _EMPTY_FENCE.sub("", _REPORT.sub("", text))
+
+
+def _object_in(text: str) -> Mapping[str, Any]:
+    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other.
+
+    Behind prose, a fence at the very end counts if what is in it is plainly a report: programs' answers have a status.
+    """
+    before, inner = _last_fence(text)
+    try:
+        value = orjson.loads(inner or text)
+    except ValueError:
+        return {}
+    found = mapping_of(value)
+    told = mapping_of(found.get("RALPH_STATUS")) or found
+    return {} if before and told is found and "EXIT_SIGNAL" not in map(str.upper, found) else told
+
+
+def _last_fence(text: str) -> tuple[str, str]:
+    """(what stands before it, what is in it) of the code fence that ends the text; ("", "") if none does."""
+    lines = text.rstrip().split("\n")
+    if lines[-1].strip() not in _FENCES:
+        return "", ""
+    begin = next((n for n in range(len(lines) - 2, -1, -1) if lines[n].lstrip().startswith(_FENCES)), 0)
+    return "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : -1])
+
+
+def _json_fields(value: Mapping[str, Any] | None) -> dict[str, str]:
+    """The report's fields in an object, whatever the case of their names."""
+    said = {str(name).upper(): found for name, found in (value or {}).items()}
+    plain = (str, bool, int)
+    return {name: str(said[name]).strip() for name in _NAMES if isinstance(said.get(name), plain)}
+
+
+def _status(block: Mapping[str, Sequence[str]]) -> str:
+    """Of several words, one that holds back counts."""
+    words = [_word([said]) for said in block.get("STATUS", ())]
+    return next((word for word in words if word in _HELD), words[-1] if words else "")
+
+
+def _word(said: Sequence[str]) -> str:
+    found = re.search("[A-Z][A-Z_]*", " ".join(said).upper())
+    return found.group() if found else ""
+
+
+def _last_block(lines: Sequence[str]) -> tuple[dict[str, list[str]], Sequence[str]]:
+    """(name -> values of the last closed block that says anything, the lines after it or all there are)."""
+    found: dict[str, list[str]] = {}
+    begin, after = -1, 0
+    for number, line in enumerate(lines):
+        mark = line.strip(" \t`*#")
+        if mark == _BEGIN:
+            begin = number
+        elif mark == _END and begin >= 0:
+            said = _fields(lines[begin + 1 : number])
+            if said:
+                found, after = said, number + 1
+            begin = -1
+    return found, lines[after:]
+
+
+def _fields(lines: Iterable[str]) -> dict[str, list[str]]:
+    """What a block says, without the template's own placeholders; RECOMMENDATION may go on for several lines."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        field = _field(line)
+        if field:
+            name, value = field
+            if value and not (value.startswith("<") and value.endswith(">")):
+                found.setdefault(name, []).append(value)
+        elif name == "RECOMMENDATION" and line.strip(" \t`"):
+            found.setdefault(name, []).append(line.strip())
+    return found
+
+
+def _field(line: str) -> tuple[str, str] | None:
+    """(name, value) of a line that names a field, however it is dressed up: as a list, in bold, as JSON, with "="."""
+    parts = _FIELD.fullmatch(line)
+    found = _NAME.fullmatch(parts[1]) if parts else None
+    if not parts or not found or found[1].upper() not in _NAMES:
+        return None
+    return found[1].upper(), parts[2].strip(" \t`*_")
+
+
+def _recommendation(block: Mapping[str, Sequence[str]]) -> str:
+    said = (one for one in block.get("RECOMMENDATION", ()) if one.lower().rstrip(".") not in ("none", "n/a"))
+    return "\n".join(said)[:_MOST_RECOMMENDED]
+
+
+def _signals(lines: Iterable[str]) -> list[bool | None]:
+    """What stands alone on a line outside of code fences."""
+    fields = (_field(line) for line in _outside_code(lines))
+    return [_signal(field[1]) for field in fields if field and field[0] == "EXIT_SIGNAL"]
+
+
+def _outside_code(lines: Iterable[str]) -> Iterator[str]:
+    is_code = False
+    for line in lines:
+        if line.lstrip().startswith(_FENCES):
+            is_code = not is_code
+        elif not is_code:
+            yield line
+
+
+def _signal(value: str) -> bool | None:
+    """false as the first word, whatever comes behind it; true only alone."""
+    said = value.lower().strip(_DRESS)
+    word = re.search("[a-z]+", said)
+    if word and word.group() in ("false", "no"):
+        return False
+    return True if said in ("true", "yes") else None

@@ -1,0 +1,1 @@
+"""What is known of checks: runners, their lists of tests, and what their output says."""

@@ -1,0 +1,303 @@
+"""The configuration that is in force: defaults, files, environment and flags, merged setting by setting.
+
+Every level is flattened to dotted names first, so that merging is one `update`, and every value keeps the
+name of the place it came from. What would loosen a setting that guards the person is sorted out before
+(`ralphy.config.tightening`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ralphy.config.fields import MODEL, Field, UnfitError, accept, all_fields, parse_words
+from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
+from ralphy.config.values import PRESETS, Check, Config
+from ralphy.errors import InvalidInput
+from ralphy.files.safe_read import read_bounded
+
+_NO_FLAGS: Mapping[str, object] = MappingProxyType({})
+_SHELL = re.compile(r"&&|\|\|?|;|&|\d?>>?|<|\d?>&\d|~/\S*|\$\w+\S*|\$\{\S+|\$\(\S*")
+_SUSPECT = re.compile(r"[&|;<>~$=]|^\s*cd\s")
+_ASSIGNMENT = re.compile(r"\w+=")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …
+
+    `loosening` are the settings of the repository's file that guard less than the defaults; of those, the ones in
+    `untrusted` (name -> what is said of it) came from elsewhere and have no effect until a person accepts them.
+    """
+
+    config: Config
+    warnings: tuple[str, ...]
+    sources: Mapping[str, str]
+    loosening: Mapping[str, object] = field(default_factory=dict)
+    untrusted: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    values: Mapping[str, _Value]
+    warnings: tuple[str, ...] = ()
+
+
+def load(
+    repo: Path,
+    feature_dir: Path | None,
+    *,
+    env: Mapping[str, str],
+    flags: Mapping[str, object] = _NO_FLAGS,
+    home: Path | None = None,
+) -> Settings:
+    """The settings for a feature (or, with None, for the repository).
+
+    The last one wins: defaults, the user's file, the repository's, the feature's, RALPHY_<SECTION>_<KEY>,
+    `flags` (dotted name → value; None is "not given"). `home` stands for $HOME when that is not to be asked.
+    Raises InvalidInput, which names the file and line, the variable or the flag.
+    """
+    known, defaults = all_fields(), {name: _Value(field.default, "default") for name, field in all_fields().items()}
+    user, project, feature = (
+        _file_layer(path, _shown(path, repo), known) if path else _Layer({})
+        for path in (user_file(env, home), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
+    )
+    layers = [user, project, feature, _env_layer(env, known), _flag_layer(flags, known)]
+    warnings = [text for layer in layers for text in layer.warnings]
+    merged = {**defaults, **user.values}
+    loosening = {name: found.value for name, found in project.values.items()
+                 if name not in AMOUNTS and is_looser(name, found.value, defaults[name].value)}  # fmt: skip
+    untrusted = _from_elsewhere(repo, loosening, project, env, home, known)
+    warnings += _merge_project(merged, project, untrusted)
+    warnings += _merge_feature(merged, feature)
+    for layer in layers[3:]:
+        merged.update(layer.values)
+    warnings += _replace_unknown_models(merged, known)
+    if merged["agent.command"].source == "default":
+        preset = merged["agent.preset"]
+        merged["agent.command"] = _Value(PRESETS[str(preset.value)], preset.source)
+    config = _build(merged)
+    warnings += _doubts(config)
+    sources = {name: found.source for name, found in merged.items()}
+    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
+
+
+def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
+    """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
+    for name, found in layer.values.items():
+        floor = merged[name]
+        is_set = floor.source != "default" and name not in PROGRAMS
+        if is_set and is_looser(name, found.value, floor.value):
+            yield (
+                f"{found.source}: {name}: {_said(found.value)} has no effect: {floor.source} says"
+                f" {_said(floor.value)}, and a repository can only tighten your own settings"
+            )
+        elif name in untrusted:
+            yield f"{untrusted[name]} came with the repository; it has no effect until you accept it: ralphy trust"
+        else:
+            merged[name] = found
+
+
+def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
+    """Take a feature's settings over, but for those that are looser than what is in force without it."""
+    for name, found in layer.values.items():
+        floor = merged[name]
+        is_floor = floor.source != "default" or name not in AMOUNTS
+        if is_floor and is_looser(name, found.value, floor.value):
+            yield (
+                f"{found.source}: {name}: {_said(found.value)} has no effect: a feature can only tighten what is in"
+                f" force ({_said(floor.value)}, {floor.source}); set it in .ralphy/config.yaml"
+            )
+        else:
+            merged[name] = found
+
+
+def _from_elsewhere(
+    repo: Path, loosening: Mapping[str, object], layer: _Layer, env: Mapping[str, str], home: Path | None,
+    known: Mapping[str, Field],
+) -> Mapping[str, str]:  # fmt: skip
+    """The repository's own loosening settings that nobody here wrote or accepted, each with what is said of it."""
+    if not loosening:
+        return {}
+    from ralphy.config.file import read_values
+    from ralphy.config.trust import PATH, untrusted
+
+    def read(data: bytes) -> Mapping[str, object]:
+        return {name: value for name, (value, _) in read_values(data, PATH, known).values.items()}
+
+    names = untrusted(repo, loosening, {**env, "HOME": str(home)} if home else env, read)
+    found = {name: layer.values[name] for name in layer.values if name in names}
+    return {name: f"{value.source}: {name}: {_said(value.value)}"
+            for name, value in found.items()}  # fmt: skip
+
+
+def _said(value: object) -> str:
+    """A value as it is named in a message."""
+    from ralphy.config.strict_yaml import short
+
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))[:80] or "nothing"
+    return "no limit" if value is None else str(value)[:80] if isinstance(value, str) else short(value)
+
+
+def explain(settings: Settings) -> list[tuple[str, object, str]]:
+    """(dotted name, value, where it came from) of every setting, in the order of the configuration."""
+    return [(name, _look_up(settings.config, name), source) for name, source in settings.sources.items()]
+
+
+def with_stack(config: Config, detected: tuple[Check, ...]) -> tuple[Check, ...]:
+    """The checks in force: those configured, else the configured test command, else those `detected`."""
+    if config.checks is not None:
+        return config.checks
+    if config.stack.test_command:
+        return (Check("test", config.stack.test_command),)
+    return detected
+
+
+def user_file(env: Mapping[str, str], home: Path | None = None) -> Path | None:
+    """The person's own settings, for all repositories; None without a home."""
+    user_home = str(home) if home else env.get("HOME", "")
+    xdg = env.get("XDG_CONFIG_HOME", "")
+    if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification
+        return Path(xdg, "ralphy", "config.yaml")
+    return Path(user_home, ".config", "ralphy", "config.yaml") if user_home else None
+
+
+def _feature_file(repo: Path, feature_dir: Path | None) -> Path | None:
+    return feature_dir / ".ralphy" / "config.yaml" if feature_dir is not None and feature_dir != repo else None
+
+
+def _shown(path: Path, repo: Path) -> str:
+    return str(path.relative_to(repo)) if path.is_relative_to(repo) else str(path)
+
+
+def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
+    data = read_bounded(path, 256 * 1024, where=where)
+    if data is None:
+        return _Layer({})
+    from ralphy.config.file import read_values  # with yaml: only where there is a file
+
+    found = read_values(data, where, known)
+    return _Layer(
+        {name: _Value(value, f"{where}:{line}") for name, (value, line) in found.values.items()},
+        found.warnings,
+    )
+
+
+def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
+    variables = {field.variable: field for field in known.values() if field.dotted != "checks"}
+    values = {
+        field.dotted: _Value(_from_words(field, env[name]), name) for name, field in variables.items() if name in env
+    }
+    sections = tuple({f"{name.split('.')[0].upper()}_" for name in known if "." in name})
+    strange = sorted(
+        name for name in env if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)
+    )
+    return _Layer(values, tuple(filter(None, (_misspelt(name, variables) for name in strange))))
+
+
+def _misspelt(name: str, variables: Iterable[str]) -> str:
+    """A warning, where the name is close to a setting's; unrelated variables are ignored."""
+    import difflib
+
+    close = difflib.get_close_matches(name, variables, 1, 0.85)
+    return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
+
+
+def _from_words(field: Field, text: str) -> object:
+    try:
+        return accept(field, parse_words(field, text))
+    except UnfitError as error:
+        raise _unfit(field.dotted, text, error, where=field.variable) from None
+
+
+def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Layer:
+    values: dict[str, _Value] = {}
+    for name, given in flags.items():
+        if given is None:
+            continue
+        if name not in known:
+            raise InvalidInput(f"{name} is not a setting", where="command line")
+        try:
+            values[name] = _Value(accept(known[name], given), "command line")
+        except UnfitError as error:
+            raise _unfit(name, given, error, where="command line") from None
+    return _Layer(values)
+
+
+def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> InvalidInput:
+    from ralphy.config.strict_yaml import short
+
+    return InvalidInput(f"{name} is {short(value)}, must be {error}", where=where)
+
+
+def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field]) -> list[str]:
+    """Put the default in the place of what is no model's name: a name becomes an argument of a program."""
+    warnings: list[str] = []
+    for name in (name for name in known if name.startswith("models.")):
+        found, default = merged[name], known[name].default
+        names = found.value if isinstance(found.value, tuple) else (found.value,)
+        wrong = [model for model in names if not MODEL.fullmatch(str(model))]
+        if not wrong:
+            continue
+        first = default[0] if isinstance(default, tuple) else default
+        kept = tuple(first if model in wrong else model for model in names)
+        merged[name] = _Value(kept if isinstance(found.value, tuple) else first, found.source)
+        listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
+        warnings.append(f"{found.source}: {name}: {listed} is not a model's name; {first} is used instead")
+    return warnings
+
+
+def _build(merged: Mapping[str, _Value]) -> Config:
+    defaults = Config()
+    return Config(**{outer.name: _part(getattr(defaults, outer.name), outer.name, merged) for outer in fields(Config)})
+
+
+def _part(default: object, name: str, merged: Mapping[str, _Value]) -> Any:
+    if not is_dataclass(default):
+        return merged[name].value
+    section: Callable[..., object] = type(default)
+    return section(**{inner.name: merged[f"{name}.{inner.name}"].value for inner in fields(default)})
+
+
+def _look_up(config: Config, dotted: str) -> object:
+    section, _, key = dotted.partition(".")
+    value = getattr(config, section)
+    return getattr(value, key) if key else value
+
+
+def _doubts(config: Config) -> Iterable[str]:
+    """What is allowed, but seldom meant."""
+    if config.checks == ():
+        yield "checks is empty: nothing is run before a story counts"
+    commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
+    commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
+    for name, command in commands.items():
+        if found := _only_for_a_shell(command):
+            yield f"{name}: {found} means nothing without a shell; say: sh -c '…', or make it two checks"
+
+
+def _only_for_a_shell(command: str) -> str:
+    """The first word of a command that only a shell understands, or "". What is quoted is for the program alone."""
+    if not _SUSPECT.search(command):
+        return ""
+    import shlex
+
+    try:
+        words = shlex.split(command, posix=False)  # the quotes stay on
+    except ValueError:
+        return ""
+    if words and (words[0] == "cd" or _ASSIGNMENT.match(words[0])):
+        return words[0]
+    bare = command.split()
+    return next((word for word in words if word in bare and _SHELL.fullmatch(word)), "")

@@ -1,0 +1,190 @@
+"""The configuration as frozen values: every name, default and unit in one place.
+
+`ralphy.config.load` fills these from the files, the environment and the flags;
+schemas/config.schema.json describes the same fields for editors, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command that Ralphy runs before a story counts; `run` is split as a shell would, without a shell."""
+
+    name: str
+    run: str
+    timeout_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    name: str = ""
+    features_dir: str = "docs/features"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    language: str = ""
+    test_command: str = ""
+
+
+# The program of each preset, where `agent.command` names none.
+PRESETS = {"claude": ("claude",), "rehearsal": ("ralphy-rehearsal",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    command: tuple[str, ...] = ("claude",)
+    preset: str = "claude"
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Model per step; implementation is the ladder of attempts (the last one is kept for the rest)."""
+
+    specification: str = "sonnet"
+    implementation: tuple[str, ...] = ("sonnet",)
+    qa: str = "sonnet"
+    pr: str = "haiku"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds of active time; `agent` bounds a single agent run, `startup` the time until its first word."""
+
+    specification: float = 1800.0
+    implementation: float = 14400.0
+    qa: float = 1800.0
+    pr: float = 600.0
+    agent: float = 3600.0
+    startup: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    """The watchdog inside a run; `max_attempts` is the warning that stops it. Seconds and bytes."""
+
+    enabled: bool = True
+    inactivity_timeout: float = 60.0
+    max_repeated_errors: int = 3
+    task_stagnation_timeout: float = 600.0
+    max_output_size: int = 524288
+    max_attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """The circuit breaker between runs: how many runs in a row open it, and when it lets one through again."""
+
+    enabled: bool = True
+    no_progress: int = 3
+    same_error: int = 5
+    test_only: int = 3
+    cooldown_s: float = 1800.0
+    successes: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`max_iterations` counts agent runs per invocation; `until` is HH:MM, local time.
+
+    `max_splits` is how often a story that has used its attempts may be cut into smaller ones.
+    `max_memory_mb` and `max_processes` bound what a run may take, `min_free_mb` what it must leave on the disk.
+    """
+
+    max_attempts: int = 5
+    max_iterations: int = 50
+    calls_per_hour: int = 100
+    max_cost_usd: float | None = None
+    max_cost_per_story_usd: float | None = None
+    max_cost_per_run_usd: float | None = None
+    until: str | None = None
+    max_qa_rounds: int = 3
+    max_wait_s: float = 691200.0
+    pause_at_utilization: float = 0.95
+    max_splits: int = 1
+    keep_attempts: int = 10
+    max_memory_mb: int = 8192
+    max_processes: int = 2000
+    min_free_mb: int = 500
+    max_file_mb: float = 10.0
+    max_new_files: int = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """`human` waits for a marker file, `auto` passes by itself."""
+
+    spec: str = "human"
+    qa: str = "human"
+
+
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # a login of the agent's own
+
+
+@dataclass(frozen=True, slots=True)
+class Safety:
+    """`network`, the paths and `checks_network` are for the closed sandbox of `strict`."""
+
+    level: str = "moderate"
+    sandbox: str = "auto"
+    secret_scan: str = "auto"  # noqa: S105 - no password: what is done about those
+    network: tuple[str, ...] = ("api.anthropic.com:443",)
+    checks_network: bool = False
+    ro_paths: tuple[str, ...] = ()
+    rw_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence."""
+
+    removed_tests: str = "reject"
+    skipped_tests: str = "reject"
+    emptied_tests: str = "reject"
+    fewer_assertions: str = "flag"
+    unskipped_tests: str = "reject"
+    reworded_tests: str = "flag"
+    runner_config: str = "reject"
+    edited_checks: str = "flag"
+    steering_files: str = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    branch_prefix: str = "ralph/"
+    commit: str = "squash"
+    base: str = ""
+    hooks: str = "run"
+    hook_timeout_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be set. `checks` is None when the stack's own checks are to be used."""
+
+    project: Project = field(default_factory=Project)
+    stack: Stack = field(default_factory=Stack)
+    setup: str = ""
+    checks: tuple[Check, ...] | None = None
+    agent: Agent = field(default_factory=Agent)
+    models: Models = field(default_factory=Models)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    breaker: Breaker = field(default_factory=Breaker)
+    limits: Limits = field(default_factory=Limits)
+    gates: Gates = field(default_factory=Gates)
+    safety: Safety = field(default_factory=Safety)
+    verify: Verify = field(default_factory=Verify)
+    git: Git = field(default_factory=Git)
+    pr: PullRequest = field(default_factory=PullRequest)

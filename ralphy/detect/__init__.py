@@ -1,0 +1,1 @@
+"""Which stack a repository is built with, read from its files."""

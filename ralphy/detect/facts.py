@@ -1,0 +1,272 @@
+"""What the files of a repository say about its stack: dependencies, sections, scripts, tests.
+
+Reads are bounded in depth, number and size, and no linked folder is entered; a manifest that cannot be
+parsed is a note, not an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from ralphy.detect.rules import SKIPPED_FOLDERS, Language
+from ralphy.errors import InvalidInput
+from ralphy.files.safe_read import read_bounded
+
+MAX_ENTRIES = 2_000
+MAX_BYTES = 256 * 1024
+_MAX_TEST_FILES = 20
+_MAX_DOTS = 100
+_TOKEN = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@/-]*")
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_INI_LINE = re.compile(r"(?m)^(?:\[([^\]\n]{1,80})\]|([A-Za-z_][\w-]{0,40})[ \t]*[=:])")
+_UNITTEST = re.compile(r"(?m)^\s*(import unittest\b(?!\.mock)|from unittest import (?!mock\b))")
+_PYTEST = re.compile(r"(?m)^\s*(import|from) pytest\b")
+_WATCHES = re.compile(r"--watch(?!All=false|=false)|\bnodemon\b|\b(vitest|jest) (watch|dev)\b")
+_WRITES = re.compile(r"--(fix|write)\b")
+_PLACEHOLDER = "no test specified"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The names under a root, two levels deep, as relative paths; sorted."""
+
+    root: Path
+    names: tuple[str, ...]
+
+    def has(self, pattern: str) -> bool:
+        """Whether a path or a glob pattern is there; a path is asked for directly, full folder or not."""
+        if "*" not in pattern:
+            return (self.root / pattern).exists()
+        return any(fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in self.names)
+
+    def read(self, name: str) -> str:
+        """The text of a file; empty when it is absent, too large or not a file."""
+        try:
+            data = read_bounded(self.root / name, MAX_BYTES)
+        except InvalidInput:
+            return ""
+        return data.decode("utf-8", "replace") if data else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`manager` is the one that the manifest itself names; `notes` say what could not be used, and why."""
+
+    deps: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    tests: frozenset[str] = frozenset()
+    words: Mapping[str, str] = field(default_factory=dict)
+    manager: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def look(root: Path) -> Tree:
+    """The names in the root and in its folders, at most MAX_ENTRIES; not in linked or hidden ones."""
+    top = sorted(islice(_entries(root), MAX_ENTRIES))
+    folders = [name for name, is_folder in top if is_folder and _is_own(name)]
+    inner = chain.from_iterable(((f"{folder}/{name}", _) for name, _ in _entries(root / folder)) for folder in folders)
+    below = islice(inner, MAX_ENTRIES - len(top))
+    return Tree(root, (*(name for name, _ in top), *sorted(name for name, _ in below)))
+
+
+def gather(tree: Tree, language: Language) -> Facts:
+    """What the manifests of a language say."""
+    return _READERS[language.reader](tree, language)
+
+
+def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
+    try:
+        with os.scandir(folder) as found:
+            for entry in found:
+                yield entry.name, entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return
+
+
+def _is_own(folder: str) -> bool:
+    return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
+
+
+def _words_facts(tree: Tree, language: Language) -> Facts:
+    """Every word of the manifests counts as a dependency: enough for manifests that are programs."""
+    manifests = [name for marker in language.markers for name in tree.names if fnmatchcase(name, marker)]
+    return Facts(deps=_tokens(tree, manifests[:5]))
+
+
+def _tokens(tree: Tree, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(word.lower() for name in names for word in _TOKEN.findall(tree.read(name)))
+
+
+def _python_facts(tree: Tree, _: Language) -> Facts:
+    project, notes = _toml(tree, "pyproject.toml")
+    pipfile, more = _toml(tree, "Pipfile")
+    ini = ("setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "pytest.ini")
+    lists = [name for name in tree.names if fnmatchcase(name, "requirements*.txt") or name.startswith("requirements/")]
+    deps = {
+        *_project_requirements(project),
+        *_keys(pipfile, "packages"),
+        *_keys(pipfile, "dev-packages"),
+        *_requirements(line for name in lists[:10] for line in tree.read(name).splitlines()),
+        *_tokens(tree, ("setup.py", "setup.cfg")),
+    }
+    tables = {*_dotted(project), *(name for file in ini for name in _ini_names(tree.read(file)))}
+    tests = frozenset(_python_tests(tree))
+    start = "" if not tree.has("tests") or tree.has("tests/__init__.py") else " -s tests"
+    return Facts(
+        deps=frozenset(name.lower().replace("_", "-") for name in deps),
+        tables=frozenset(tables),
+        tests=tests,
+        words={"discover": f"discover{start}"},
+        notes=notes + more,
+    )
+
+
+def _project_requirements(project: Mapping[str, Any]) -> Iterator[str]:
+    """Names from every table that lists dependencies: PEP 621, PEP 735, poetry, pdm, uv."""
+    tool = _table(project, "tool")
+    poetry = _table(tool, "poetry")
+    for groups in (
+        {"": _table(project, "project").get("dependencies")},
+        _table(_table(project, "project"), "optional-dependencies"),
+        _table(project, "dependency-groups"),
+        _table(_table(tool, "pdm"), "dev-dependencies"),
+        {"": _table(tool, "uv").get("dev-dependencies")},
+    ):
+        for listed in groups.values():
+            yield from _requirements(listed if isinstance(listed, list) else ())
+    for table in (poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))):
+        yield from _keys(table, "dependencies")
+        yield from _keys(table, "dev-dependencies")
+
+
+def _requirements(lines: Iterable[object]) -> Iterator[str]:
+    for line in lines:
+        found = _REQUIREMENT.match(line) if isinstance(line, str) else None
+        if found:
+            yield found[1]
+
+
+def _ini_names(text: str) -> Iterator[str]:
+    section = ""
+    for header, key in _INI_LINE.findall(text):
+        section = header or section
+        yield header or f"{section}.{key}"
+
+
+def _python_tests(tree: Tree) -> Iterator[str]:
+    files = [
+        name for name in tree.names if fnmatchcase(name.rpartition("/")[2], "test_*.py") or name.endswith("_test.py")
+    ]
+    if files or tree.has("tests"):
+        yield "any"
+    for name in files[:_MAX_TEST_FILES]:
+        text = tree.read(name)
+        if _PYTEST.search(text):
+            yield "pytest"
+        if _UNITTEST.search(text):
+            yield "unittest"
+
+
+def _node_facts(tree: Tree, _: Language) -> Facts:
+    package, notes = _json(tree, "package.json")
+    tables = ("dependencies", "devDependencies", "peerDependencies")
+    named = package.get("packageManager")
+    scripts, unusable = _usable_scripts(_table(package, "scripts"))
+    return Facts(
+        deps=frozenset(name for table in tables for name in _keys(package, table)),
+        scripts=scripts,
+        manager=named.partition("@")[0] if isinstance(named, str) else "",
+        notes=notes + unusable,
+    )
+
+
+def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Scripts that end by themselves and change no files, and notes about the others."""
+    usable: dict[str, str] = {}
+    notes: list[str] = []
+    for name, text in scripts.items():
+        if not isinstance(text, str) or _PLACEHOLDER in text:
+            continue
+        if _WATCHES.search(text):
+            notes.append(f'script "{name}" watches and would never end: not a check')
+        elif name.startswith("lint") and _WRITES.search(text):
+            notes.append(f'script "{name}" changes files: not a check')
+        else:
+            usable[name] = text
+    return usable, tuple(notes[:10])
+
+
+def _cargo_facts(tree: Tree, _: Language) -> Facts:
+    cargo, notes = _toml(tree, "Cargo.toml")
+    tables = (cargo, _table(cargo, "workspace"))
+    names = ("dependencies", "dev-dependencies", "build-dependencies")
+    deps = frozenset(key for table in tables for name in names for key in _keys(table, name))
+    return Facts(deps=deps, tables=frozenset(_dotted(cargo)), notes=notes)
+
+
+def _composer_facts(tree: Tree, _: Language) -> Facts:
+    composer, notes = _json(tree, "composer.json")
+    deps = frozenset((*_keys(composer, "require"), *_keys(composer, "require-dev")))
+    return Facts(deps=deps, scripts=dict.fromkeys(_keys(composer, "scripts"), ""), notes=notes)
+
+
+_READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
+    "words": _words_facts,
+    "python": _python_facts,
+    "node": _node_facts,
+    "cargo": _cargo_facts,
+    "composer": _composer_facts,
+}
+
+
+def _json(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    return _parsed(tree, name, "JSON", json.loads)
+
+
+def _toml(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    import tomllib
+
+    def loads(text: str) -> Any:
+        # Time and memory of tomllib grow with the square of a dotted key's length.
+        if any(line.count(".") > _MAX_DOTS for line in text.splitlines()):
+            raise ValueError(name)
+        return tomllib.loads(text)
+
+    return _parsed(tree, name, "TOML", loads)
+
+
+def _parsed(tree: Tree, name: str, kind: str, loads: Callable[[str], Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    text = tree.read(name).removeprefix("\ufeff")
+    if not text:
+        return {}, ((f"{name} is empty, too large or not a file",) if tree.has(name) else ())
+    try:
+        found = loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    return (found, ()) if isinstance(found, dict) else ({}, (f"{name} cannot be read as {kind}",))
+
+
+def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = parent.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _keys(parent: Mapping[str, Any], key: str) -> Iterable[str]:
+    return _table(parent, key)
+
+
+def _dotted(table: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[str]:
+    """The names of tables and keys, as `tool.mypy.files`."""
+    for key, value in table.items():
+        yield f"{prefix}{key}"
+        if depth > 1 and isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{key}.", depth - 1)

@@ -1,0 +1,1 @@
+"""The feature's documents: prd.json, markers, progress, questions and reports, read and written."""

@@ -1,0 +1,203 @@
+"""The feature folder: its paths, the digests of its artifacts, and what a marker in it is worth."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.files.atomic import names_in, read_regular, signature
+from ralphy.pipeline.model import Artifact, Marker
+
+NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
+ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
+MARKERS = ("APPROVED", "REJECTED", "STOP")
+NOT_COMMITTED = ("TASKS.md", *MARKERS)
+_DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
+# What Ralphy reads and writes in the folder, beside a document per story.
+_PLACES = (*ARTIFACTS, "prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
+_FOLDERS = ("stories", ".ralphy")
+_MARKER_BYTES = 64 * 1024
+_TICK_NS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A folder of artifacts; `path` is relative to the repository's root, with slashes."""
+
+    name: str
+    folder: Path
+    path: str
+
+    @property
+    def private(self) -> Path:
+        """`.ralphy/` in the folder: streams, outboxes, set-aside files; ignored by git."""
+        return self.folder / ".ralphy"
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+    def in_repository(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def story_document(self, story_id: str) -> str:
+        return f"stories/{story_id}.md"
+
+
+def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
+    """The feature called `wanted`, or at that path.
+
+    Raises NotFound (naming what there is) and InvalidInput for names that are no names.
+    """
+    folder = root / features_dir / wanted
+    if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
+        if not folder.is_dir():
+            raise NotFound(f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir))
+        return _feature(root, folder)
+    if not _is_folder(cwd / wanted):
+        raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir))
+    return _feature(root, (cwd / wanted).resolve())
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # no name that a file could have
+        return False
+
+
+def _hint(root: Path, features_dir: str) -> str:
+    names = [feature.name for feature in listed(root, features_dir)]
+    if names:
+        return f"there are: {', '.join(names[:10])}"
+    return f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"'
+
+
+def _feature(root: Path, folder: Path) -> Feature:
+    real, top = folder.resolve(), root.resolve()
+    if not real.is_relative_to(top):
+        raise InvalidInput(f"{folder} lies outside of the repository", hint="keep features inside of it")
+    if ".git" in real.relative_to(top).parts:
+        raise InvalidInput(f"{folder} lies in git's own directory", hint="keep features beside it")
+    if real == top:
+        raise InvalidInput("the repository's root cannot be a feature folder",
+                           hint="move prd.json into a folder of its own, such as docs/features/<name>/")  # fmt: skip
+    if not NAME.fullmatch(folder.name):
+        raise InvalidInput(f"{folder.name!r} is no feature name", hint="letters, digits, - and _, at most 64")
+    return Feature(folder.name, real, real.relative_to(top).as_posix())
+
+
+def listed(root: Path, features_dir: str) -> Iterator[Feature]:
+    """Every feature of the repository, by name; folders without PRD.md, SPEC.md or prd.json are none."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(root / features_dir) if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for name in names:
+        folder = root / features_dir / name
+        if NAME.fullmatch(name) and any((folder / file).exists() for file in _DOCUMENTS):
+            yield _feature(root, folder)
+
+
+def has_documents(feature: Feature) -> bool:
+    """Is there anything of the feature in its folder? Ignored files stay there after a switch to another branch."""
+    return any(feature.file(name).exists() for name in _DOCUMENTS)
+
+
+@dataclass(slots=True)
+class Digests:
+    """Digests of files, computed again only when a file's stat has changed."""
+
+    _known: dict[Path, tuple[tuple[int, ...], Artifact]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(data: bytes) -> str:
+        """The digest by which an artifact's bytes are known: sha256, hex."""
+        return hashlib.sha256(data).hexdigest()
+
+    def artifact(self, path: Path) -> Artifact | None:
+        """Digest and ctime of a regular file with something in it; None for all else."""
+        seen = signature(path)
+        if seen is None:
+            self._known.pop(path, None)
+            return None
+        known = self._known.get(path)
+        if known and known[0] == seen:
+            return known[1]
+        data = read_regular(path)
+        if not data or not data.strip():
+            return None
+        found = Artifact(self.of(data), seen[4])
+        # The clock of the file system ticks slowly: a change in the same tick would look like none.
+        if time.time_ns() - seen[4] > _TICK_NS:
+            self._known[path] = (seen, found)
+        return found
+
+
+def obstructions(feature: Feature) -> tuple[str, ...]:
+    """What lies where a document or a folder of the feature belongs, and is none: a sentence each."""
+    documents = [feature.file(name) for name in _PLACES]
+    documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories")) if name.endswith(".md")]
+    places = [(path, stat.S_ISREG, "a plain file") for path in documents]
+    places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
+    return tuple(
+        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} is {_kind(seen[0])}, must be {wanted}"
+        for path, is_right, wanted in places
+        if (seen := signature(path)) and not is_right(seen[0])
+    )
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
+
+
+_KINDS = {
+    stat.S_IFREG: "a plain file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a pipe",
+}
+
+
+def read_marker(path: Path) -> Marker | None:
+    """A marker as it lies there, judged without regard to its gate; None if there is none.
+
+    What is judged is what is read: one open file, whatever is put in its place meanwhile.
+    """
+    try:
+        found, folder = path.lstat(), path.parent.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return Marker(found.st_ctime_ns, "", _why_invalid(found, folder))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return Marker(found.st_ctime_ns, "", f"cannot be read: {error.strerror}")
+    with os.fdopen(descriptor, "rb") as file:
+        held = os.fstat(descriptor)
+        invalid = _why_invalid(held, folder)
+        text = "" if invalid else file.read(_MARKER_BYTES).decode("utf-8", "replace")
+    return Marker(held.st_ctime_ns, text, invalid)
+
+
+def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
+    allowed = {os.getuid(), folder.st_uid}
+    faults = (
+        (stat.S_ISLNK(found.st_mode), "is a symbolic link"),
+        (stat.S_ISDIR(found.st_mode), "is a directory"),
+        (not stat.S_ISREG(found.st_mode), "is not a regular file"),
+        (found.st_nlink > 1, "has more than one link"),
+        (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
+        (found.st_ctime > time.time() + 5, "comes from the future"),
+        (found.st_size > _MARKER_BYTES, "is too large"),
+        # whoever can write to the folder can give an old file of somebody else this name
+        (bool(folder.st_mode & stat.S_IWOTH), "lies in a folder that everybody can write to (chmod o-w)"),
+    )
+    return next((why for is_so, why in faults if is_so), "")

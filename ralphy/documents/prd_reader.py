@@ -1,0 +1,256 @@
+"""Read prd.json and drafts of stories: strict, quick when all is well, and exact when it is not.
+
+The accepting path parses, asks the compiled schema, and checks the rules. Only a refusal imports
+jsonschema, which then says what does not fit, and where.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ralphy.documents.dependencies import with_own_spelling
+from ralphy.documents.prd_rules import Problem, problems
+from ralphy.documents.schema_compiler import Fits, compile_check
+from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound, RalphyError
+from ralphy.resources import schema
+from ralphy.text.strict_json import MAX_BYTES, decode, escaped, locate_all, parse, shown
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
+Document = dict[str, Any]
+
+USUAL_BASES = ("main", "master")
+MAX_DRAFT_BYTES = 8 * 1024 * 1024
+MOST_SHOWN = 10
+MOST_ITEMS = 1000
+SEE_EXAMPLE = "see prd.json.example"
+_SCHEMA = ".ralphy/schemas/prd.schema.json"
+
+# What only Ralphy may say of a story.
+_UNTRUSTED = ("passes", "status", "execution", "evidence")
+
+
+def read_prd(
+    path: Path, *, base_branches: Collection[str] = USUAL_BASES, shown_as: str | None = None
+) -> tuple[Document, str]:
+    """The document and the sha256 (hex) of its bytes; `shown_as` is how errors name the file.
+
+    Never blocks. Raises NotFound if nothing is there, InvalidInput for what is not a plain readable file
+    or not a valid prd.json, EnvironmentProblem if the disk refuses.
+    """
+    where = escaped(shown_as or str(path))
+    data = _read(path, where)
+    try:
+        return check_prd(data, where, base_branches=base_branches), hashlib.sha256(data).hexdigest()
+    except InvalidInput as error:
+        if error.hint == SEE_EXAMPLE and any((folder / _SCHEMA).is_file() for folder in path.absolute().parents):
+            error.hint = f"see {_SCHEMA}"
+        raise
+
+
+def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL_BASES) -> Document:
+    """The document that these bytes of a prd.json say, dependencies in Ralphy's own spelling.
+
+    Raises InvalidInput with up to ten problems.
+    """
+    document = parse(data, where)
+    fits = _fits("prd")(document)
+    found = problems(document, base_branches)
+    if found or not fits:
+        raise _refusal(found if fits else _misfits(document, "prd", found), data, where)
+    return with_own_spelling(document)
+
+
+def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = ()) -> list[Document]:
+    """The stories of an agent's draft, without what only Ralphy may say of them (passes, status, done, …).
+
+    Dependencies may name stories of the draft and `known_ids`. Raises InvalidInput with up to ten
+    problems, worded so that the agent can mend them.
+    """
+    draft = _planned(parse(data, where, MAX_DRAFT_BYTES))
+    fits = _fits("stories")(draft)
+    stories = draft.get("userStories") if isinstance(draft, dict) else None
+    found = problems({"userStories": stories}, known_ids=known_ids)
+    if found or not fits:
+        raise _refusal(found if fits else _misfits(draft, "stories", found), data, where)
+    checked: list[Document] = with_own_spelling(draft)["userStories"]
+    return checked
+
+
+def _planned(draft: Any) -> Any:
+    """The draft without what only Ralphy may say; the places of everything else stay as they were."""
+    if not isinstance(draft, dict) or not isinstance(draft.get("userStories"), list):
+        return draft
+    return {**draft, "userStories": [_planned_story(story) for story in draft["userStories"]]}
+
+
+def _planned_story(story: Any) -> Any:
+    if not isinstance(story, dict):
+        return story
+    kept = {key: value for key, value in story.items() if key not in _UNTRUSTED}
+    for name in ("acceptanceCriteria", "tasks"):
+        if isinstance(kept.get(name), list):
+            kept[name] = [_without_done(item) for item in kept[name]]
+    return kept
+
+
+def _without_done(item: Any) -> Any:
+    return {k: v for k, v in item.items() if k != "done"} if isinstance(item, dict) else item
+
+
+def _read(path: Path, where: str) -> bytes:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        raise _not_opened(error, where) from None
+    try:
+        kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "something else")
+        if kind:
+            raise InvalidInput(f"is {kind}, must be a plain file", where=where)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot be read: {error.strerror}", where=where) from None
+    finally:
+        os.close(descriptor)
+
+
+_KINDS = {
+    stat.S_IFREG: "",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def _not_opened(error: OSError, where: str) -> RalphyError:
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            hint = "run `ralphy init`, or write PRD.md beside it and run `ralphy start`"
+            return NotFound("does not exist", where=where, hint=hint)
+        case errno.ELOOP:
+            return InvalidInput("is a symbolic link, must be a plain file", where=where)
+        case errno.ENXIO:
+            return InvalidInput("is a socket or a device, must be a plain file", where=where)
+        case errno.EACCES | errno.EPERM:
+            return InvalidInput("may not be read", where=where, hint="make it readable: chmod u+r")
+        case _:
+            return EnvironmentProblem(f"cannot be opened: {error.strerror}", where=where)
+
+
+@cache
+def _fits(name: str) -> Fits:
+    return compile_check(schema(name), {"prd.schema.json": schema("prd")})
+
+
+@cache
+def _story_fits() -> Fits:
+    return compile_check({"$ref": "prd.schema.json#/$defs/story"}, {"prd.schema.json": schema("prd")})
+
+
+def _refusal(found: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
+    """One error that names the first ten problems, each with its line."""
+    shown_ones = found[:MOST_SHOWN]
+    lines = locate_all(decode(data, where), [problem.path for problem in shown_ones])
+    first, *others = [(f"{where}:{line}", problem) for line, problem in zip(lines, shown_ones, strict=True)]
+    what = [str(first[1])]
+    for place, problem in others:
+        new = problem.hint if problem.hint != first[1].hint else ""
+        what.append(f"{place}: {problem}" + (f" ({new})" if new else ""))
+    if len(found) > MOST_SHOWN:
+        what.append(f"… and {len(found) - MOST_SHOWN} more")
+    return InvalidInput("\n".join(what), where=first[0], hint=first[1].hint or SEE_EXAMPLE)
+
+
+def _misfits(document: Any, name: str, broken_rules: Sequence[Problem]) -> list[Problem]:
+    """What jsonschema says of the document, the outermost first, then what it did not say of the rules."""
+    thinned, places = _thinned(document)
+    errors = list(islice(_validator(name).iter_errors(thinned), MOST_ITEMS))
+    # The rules on passes and status and on the forms of criteria stand in prd_rules too, and read better there.
+    errors = [error for error in errors if not {"then", "anyOf"} & set(error.absolute_schema_path)]
+    errors.sort(key=lambda error: len(error.absolute_path))
+    misfits = dict.fromkeys(problem for error in errors for problem in _worded(error, places))
+    told = {problem.path for problem in misfits}
+    found = [*misfits, *(problem for problem in broken_rules if problem.path not in told)]
+    return found or [Problem((), "does not fit its schema")]
+
+
+def _validator(name: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry, Resource
+
+    known = [Resource.from_contents(schema(each)) for each in ("prd", "stories")]
+    registry: Registry[Any] = Registry().with_resources((str(each.id()), each) for each in known)
+    return Draft202012Validator(schema(name), registry=registry)
+
+
+def _thinned(document: Any) -> tuple[Any, Sequence[int]]:
+    """The document with the stories that do not fit alone, and their places: jsonschema is slow."""
+    if not isinstance(document, dict) or not isinstance(document.get("userStories"), list):
+        return document, ()
+    stories = document["userStories"]
+    fits = _story_fits()
+    places = list(islice((n for n, story in enumerate(stories) if not fits(story)), MOST_SHOWN))
+    places = places or list(range(len(stories)))[:1]
+    return _cut({**document, "userStories": [stories[n] for n in places]}), places
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    return [_cut(item) for item in value[:MOST_ITEMS]] if isinstance(value, list) else value
+
+
+def _worded(error: ValidationError, places: Sequence[int]) -> Iterator[Problem]:
+    path = tuple(error.absolute_path)
+    if path[:1] == ("userStories",) and len(path) > 1:
+        path = ("userStories", places[int(path[1])], *path[2:])
+    if error.validator == "required":
+        required: Any = error.validator_value
+        there: Any = error.instance
+        for name in (name for name in required if name not in there):
+            yield Problem((*path, name), "is missing", _instead(name, there))
+        return
+    wording = _WORDINGS.get(str(error.validator), lambda _: "does not fit its schema")
+    yield Problem(path, f"is {shown(error.instance)}, {wording(error.validator_value)}")
+
+
+def _instead(missing: str, there: Document) -> str:
+    others = [name for name in ("stories", "tasks") if name in there] if missing == "userStories" else []
+    return f"rename {others[0]} to userStories" if others else ""
+
+
+_TYPES = {
+    "array": "an array",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+
+
+def _any_of(types: Sequence[str]) -> str:
+    return " or ".join(_TYPES[name] for name in types)
+
+
+_WORDINGS: dict[str, Callable[[Any], str]] = {
+    "type": lambda named: f"must be {_any_of([named] if isinstance(named, str) else named)}",
+    "enum": lambda values: f"must be one of {', '.join(map(shown, values))}",
+    "minimum": lambda least: f"must be {least} or more",
+    "minLength": lambda _: "must not be empty",
+    "minItems": lambda _: "must not be empty",
+    "pattern": lambda pattern: f"must match {pattern}",
+}

@@ -1,0 +1,201 @@
+"""What must hold for a prd.json beyond its schema: ids, dependencies, the branch, texts on one line, readable criteria.
+
+`problems` takes any value that JSON can say: what has the wrong type is the schema's business, and is
+passed over here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from ralphy.documents.criteria import LISTS, why_unreadable
+from ralphy.documents.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
+from ralphy.text.strict_json import escaped, shown
+
+Path = tuple[str | int, ...]
+
+# Controls, line separators, and the marks that turn the direction of what follows.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`message` continues the rendered path: `userStories[2].id` + `is "US-001" again`."""
+
+    path: Path
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{rendered(self.path)} {self.message}"
+
+
+def rendered(path: Sequence[str | int]) -> str:
+    """A path as people write it: `userStories[2].priority`; the whole document for the empty one."""
+    parts = [f"[{step}]" if isinstance(step, int) else f".{_name(step)}" for step in path]
+    return "".join(parts).removeprefix(".") or "the document"
+
+
+def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: Collection[str] = ()) -> list[Problem]:
+    """Everything that is wrong with the document's content, the most important first.
+
+    `known_ids` are stories outside the document that dependencies may name (a draft's elder siblings).
+    """
+    if not isinstance(document, dict):
+        return []
+    given = document.get("userStories")
+    given = given if isinstance(given, list) else []
+    stories = [(n, story) for n, story in enumerate(given) if isinstance(story, dict)]
+    named = [(n, name, s) for n, s in stories if (name := id_of(s.get("id"))) is not None]
+    return [
+        *_branch(document.get("branchName"), base_branches),
+        *_ids(named),
+        *_dependencies(named, frozenset(known_ids)),
+        *_disagreements(stories),
+        *_titles(stories),
+        *_unreadable(stories),
+    ]
+
+
+Named = Sequence[tuple[int, str, dict[str, Any]]]
+
+
+def _branch(name: Any, base_branches: Collection[str]) -> Iterable[Problem]:
+    if not isinstance(name, str):
+        return
+    hint = "write a name such as ralph/login, or leave branchName out"
+    if name in base_branches:
+        yield Problem(("branchName",), f"is {shown(name)}, which is the base branch", hint)
+    elif why := why_no_branch(name):
+        yield Problem(("branchName",), f"is {shown(name)}, which is no branch name: {why}", hint)
+
+
+def _ids(named: Named) -> Iterable[Problem]:
+    first: dict[str, tuple[int, str]] = {}
+    for index, story_id, _ in named:
+        path = ("userStories", index, "id")
+        earlier, same = first.setdefault(story_id.lower(), (index, story_id))
+        if earlier != index:
+            but = "" if same == story_id else " but for case"
+            message = f"is {shown(story_id)}, the same as userStories[{earlier}].id{but}"
+            yield Problem(path, message, "give every story an id of its own")
+        # The three are quick to see, and rare: an id is part of a ref's name (refs/ralphy/<feature>/<id>).
+        if ".." in story_id or story_id.endswith((".", ".lock")) or not story_id.isprintable():
+            why = _why_no_component(story_id) or "it holds a control character"
+            yield Problem(path, f"is {shown(story_id)}, which git cannot name a ref after: {why}")
+
+
+def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]:
+    places = {story_id: index for index, story_id, _ in named}
+    spelled = {story_id.lower(): story_id for story_id in places}
+    graph: dict[str, list[str]] = {}
+    looks_ahead = False  # a circle has to: most files need no search for one
+    for index, story_id, story in named:
+        if not any(story.get(name) for name in SPELLINGS):
+            continue
+        inside = graph.setdefault(story_id, [])
+        for field, n, other in listed(story):
+            path = ("userStories", index, field, n)
+            if other == story_id:
+                yield Problem(path, "is the story itself", "remove it")
+            elif other in places:
+                inside.append(other)
+                looks_ahead = looks_ahead or places[other] > index
+            elif other not in known_ids:
+                near = spelled.get(other.strip().lower())
+                yield Problem(path, f"is {shown(other)}, no such story", _like(near))
+        if name := disagrees(story):
+            ids = {field: _ids_of(story[field]) for field in (name, OWN)}
+            yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep {OWN} alone")
+    if looks_ahead:
+        yield from _circles(graph, named)
+
+
+def _ids_of(listed: Iterable[Any]) -> str:
+    return escaped(", ".join(str(one)[:64] for one in listed))[:200] or "empty"
+
+
+def _like(known: str | None) -> str:
+    return f"did you mean {shown(known)}?" if known else "name the id of a story, or remove it"
+
+
+def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        ring: list[str] = error.args[1][::-1]
+        index = next(index for index, story_id, _ in named if story_id == ring[0])
+        ends = ring if len(ring) <= 8 else [*ring[:6], "…", ring[-1]]
+        message = f"is circular: {' → '.join(escaped(story_id[:64]) for story_id in ends)}"
+        yield Problem(("userStories", index, "dependsOn"), message, "remove one of these dependencies")
+
+
+def _disagreements(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
+    for index, story in stories:
+        passes, status = story.get("passes"), story.get("status")
+        if isinstance(passes, bool) and isinstance(status, str) and passes != (status == "completed"):
+            message = f"is {shown(passes)}, but status is {shown(status)}"
+            hint = "passes is true just when status is completed"
+            yield Problem(("userStories", index, "passes"), message, hint)
+
+
+def _titles(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
+    for index, story in stories:
+        title = story.get("title")
+        if not isinstance(title, str):
+            continue
+        if not title.isprintable() and CONTROLS.search(title):
+            message = f"is {shown(title)}, which holds a control character"
+            yield Problem(("userStories", index, "title"), message, "write one line of plain text")
+        elif title.isspace():
+            yield Problem(("userStories", index, "title"), "is blank", "write one line of plain text")
+
+
+def _unreadable(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
+    """Criteria and tasks that would reach an agent without a word."""
+    for index, story in stories:
+        for name in LISTS:
+            items = story.get(name)
+            for n, item in enumerate(items if isinstance(items, list) else ()):
+                if why := why_unreadable(item):
+                    yield Problem(("userStories", index, name, n), why, "write a sentence there, or remove it")
+
+
+def why_no_branch(name: str) -> str:
+    """Why git would not take this as the name of a branch; "" if it would (git check-ref-format --branch)."""
+    if not name:
+        return "it is empty"
+    if name in ("HEAD", "@"):
+        return "git means something else by it"
+    if name.startswith("-"):
+        return "it begins with a dash"
+    if name.startswith("/") or name.endswith("/") or "//" in name:
+        return "it has an empty part between slashes"
+    if "@{" in name:
+        return 'it contains "@{"'
+    bad = next((letter for letter in name if letter in " ~^:?*[\\\x7f" or letter < " "), "")
+    if bad:
+        return f"it contains {shown(bad)}"
+    return next(filter(None, map(_why_no_component, name.split("/"))), "")
+
+
+def _why_no_component(part: str) -> str:
+    if part.startswith("."):
+        return "a part of it begins with a dot"
+    if part.endswith("."):
+        return "a part of it ends with a dot"
+    if part.endswith(".lock"):
+        return 'a part of it ends with ".lock"'
+    if ".." in part:
+        return "it contains two dots in a row"
+    if len(part.encode("utf-8", "surrogatepass")) > 250:
+        return "a part of it is longer than 250 bytes"
+    return ""
+
+
+def _name(key: str) -> str:
+    return key if key.isidentifier() or key in ("$schema",) else shown(key, 40)

@@ -1,0 +1,65 @@
+"""prd.json on the disk: read when it changed, written whole; Ralphy is its only writer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+
+from ralphy.documents.prd_reader import read_prd
+from ralphy.files.atomic import replace_file, signature, sync_folder
+from ralphy.pipeline.model import Prd
+from ralphy.text.strict_json import dump
+
+
+class PrdStore:
+    """The file and the value that was last read from it or written to it."""
+
+    def __init__(self, path: Path, shown_as: str, base_branches: Collection[str] = ()) -> None:
+        self.path = path
+        self._shown_as = shown_as
+        self._base_branches = base_branches
+        self._seen: tuple[int, ...] | None = None
+        self._prd = Prd.of({"userStories": []})
+        self._digest = ""
+
+    def load(self) -> Prd:
+        """The PRD as it is there now, without stories if there is no file.
+
+        Raises InvalidInput (file, line, field) for anything that is not a valid prd.json.
+        """
+        seen = signature(self.path)
+        if seen is None:
+            self._seen, self._prd, self._digest = None, Prd.of({"userStories": []}), ""
+        elif seen != self._seen:
+            document, digest = read_prd(self.path, base_branches=self._base_branches, shown_as=self._shown_as)
+            if digest != self._digest:
+                self._prd, self._digest = Prd.of(document), digest
+            self._seen = seen
+        return self._prd
+
+    @property
+    def exists(self) -> bool:
+        return self._seen is not None
+
+    @property
+    def is_as_read(self) -> bool:
+        """Is the file still the one that was last read or written here?"""
+        return signature(self.path) == self._seen
+
+    def save(self, prd: Prd, *, durable: bool = True) -> bytes:
+        """Replace the file; gives the bytes that are there now."""
+        data = dump(prd.raw)
+        self.put(prd, data, durable=durable)
+        return data
+
+    def put(self, prd: Prd, data: bytes, *, durable: bool = True) -> None:
+        """Replace the file by bytes that `dump` made of this value before."""
+        replace_file(self.path, data, durable=durable)
+        if durable:
+            sync_folder(self.path.parent)
+        self.adopt(prd, data)
+
+    def adopt(self, prd: Prd, data: bytes) -> None:
+        """Know that the file now holds these bytes, and what they say."""
+        self._seen, self._prd, self._digest = signature(self.path), prd, hashlib.sha256(data).hexdigest()

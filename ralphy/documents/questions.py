@@ -1,0 +1,53 @@
+"""QUESTIONS.md: what only a person can decide about a story or a step, and what was answered.
+
+A section is headed `## US-003: title` for a story and `## spec step: SPEC.md` for a step; no story id holds a space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ralphy.pipeline.model import Answer
+
+_SECTION = re.compile(r"^## ([A-Za-z0-9][A-Za-z0-9._-]*(?: step)?):[^\n]*\n(.*?)(?=^## |\Z)", re.M | re.S)
+_ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*[ \t]*(.*)\Z", re.M | re.S | re.I)
+_QUOTED = re.compile(r"^> ?(.*)$", re.M)
+_STEP = " step"
+_INTRO = "# Questions\n\nWrite after `Answer:` and save; the story or step then resumes.\n"
+
+
+def step_key(step: str) -> str:
+    """What heads the section of a step's question, where a story's has its id."""
+    return f"{step}{_STEP}"
+
+
+def asked(text: str, key: str, title: str, question: str) -> str:
+    """QUESTIONS.md with an open question for a story or step; an earlier section of it is replaced."""
+    kept = without(text, key) or _INTRO
+    plain = "".join(c if c.isprintable() or c == "\n" else " " for c in question.strip())
+    quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
+    return f"{kept.rstrip()}\n\n## {key}: {title}\n\n{quoted}\n\nAnswer:\n"
+
+
+def without(text: str, key: str) -> str:
+    """QUESTIONS.md without the section of a story or step."""
+    return _SECTION.sub(lambda m: "" if m.group(1) == key else m.group(0), text)
+
+
+def answers(text: str) -> tuple[Answer, ...]:
+    """What was written after `Answer:`, section by section."""
+    return tuple(answer for answer in _sections(text) if answer.text)
+
+
+def unanswered_steps(text: str) -> frozenset[str]:
+    """The steps whose question has no answer yet."""
+    return frozenset(answer.step for answer in _sections(text) if answer.step and not answer.text)
+
+
+def _sections(text: str) -> Iterator[Answer]:
+    for key, body in _SECTION.findall(text):
+        said = _ANSWER.search(body)
+        asked_for = "\n".join(_QUOTED.findall(body[: said.start()] if said else body)).strip()
+        step = key.removesuffix(_STEP) if key.endswith(_STEP) else ""
+        yield Answer("" if step else key, said.group(1).strip() if said else "", asked_for, step)

@@ -1,0 +1,169 @@
+"""Files replaced whole or not at all: a reader sees the old bytes or the new ones, never half of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.disk_space import refusal
+from ralphy.files.safe_open import open_regular
+
+_TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
+_MOST_OF_A_NAME = 200
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put `data` at `path` by a temporary file and a rename; when `durable`, its bytes are on the disk before.
+
+    The name itself lasts through a power loss only after `sync_folder`.
+
+    Raises EnvironmentProblem when the disk is full or read-only; the old file is then untouched.
+    """
+    name_file(path, write_beside(path, data, durable=durable))
+
+
+def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:
+    """The first half of `replace_file`: gives the temporary file, which `name_file` puts in the place of `path`."""
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        descriptor = _new_file(temporary)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _given_up(error, path, temporary) from error
+    return temporary
+
+
+def name_file(path: Path, temporary: Path) -> None:
+    """The second half of `replace_file`."""
+    try:
+        temporary.replace(path)
+    except OSError as error:
+        raise _given_up(error, path, temporary) from error
+
+
+def _given_up(error: OSError, path: Path, temporary: Path) -> EnvironmentProblem:
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
+    return refusal(error, "cannot be written", str(path))
+
+
+def _new_file(path: Path) -> int:
+    """Open it for writing; what is there is of a process that died, or was put there to be written through."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o644)
+    except FileExistsError:
+        path.unlink()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, flags, 0o644)
+
+
+def private_folder(path: Path) -> Path:
+    """A folder that git shows on no branch: it holds a .gitignore of its own, as the one above goes with its branch."""
+    path.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError), (path / ".gitignore").open("x") as ignore:
+        ignore.write("*\n")
+    return path
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Take away what a kill in the middle of `replace_file` left: never read, never committed."""
+    for path in (folder / name for name in names_in(folder) if _TEMPORARY.fullmatch(name)):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+def fitting(name: str) -> str:
+    """As much of the end of a name as any folder takes, with room for a stamp before it."""
+    data = name.encode("utf-8", "surrogateescape")
+    return name if len(data) <= _MOST_OF_A_NAME else f"…{data[-_MOST_OF_A_NAME:].decode('utf-8', 'ignore')}"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder last through a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = None) -> bytes | None:
+    """The bytes of a regular file; None if nothing is there, or something that is no regular file or too large.
+
+    Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            return None
+        return _read(descriptor, found.st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    """So many bytes, or fewer if there are no more."""
+    data = os.read(descriptor, size)
+    while len(data) < size and (more := os.read(descriptor, size - len(data))):
+        data += more
+    return data
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder; none if it is not there, or no folder."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names are all that is wanted, often of many
+    except OSError:
+        return []
+
+
+def last_bytes(path: Path, most: int) -> bytes:
+    """The end of a file; nothing if it cannot be read."""
+    try:
+        with open_regular(path) as source:
+            source.seek(max(0, source.seek(0, os.SEEK_END) - most))
+            return source.read()
+    except OSError:
+        return b""
+
+
+def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
+    """The text of a regular file, "" if there is none or it is too large; bytes that are no UTF-8 are replaced."""
+    return (read_regular(path, most) or b"").decode("utf-8", "replace")
+
+
+def link_on_the_way(root: Path, path: Path) -> Path | None:
+    """The first link in the place of a folder between `root` and a path in it: what lies beyond is not of `root`."""
+    way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
+    return next((folder for folder in reversed(way) if folder.is_symlink()), None)
+
+
+def is_odd(mode: int) -> bool:
+    """Is a mode, as `lstat` gives it, that of no file, link or folder?"""
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+def signature(path: Path | str) -> tuple[int, ...] | None:
+    """(mode, inode, size, mtime, ctime), of which something changes when a file does; None if it is not there."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

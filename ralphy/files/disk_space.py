@@ -1,0 +1,96 @@
+"""The disk: what the system's refusal to write means, and how much room there is."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ralphy.errors import DiskFull, EnvironmentProblem
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# errno -> what it means, and what to do
+_MEANINGS = {
+    errno.ENOSPC: ("the disk is full", "free some space (or inodes: df -i)"),
+    errno.EDQUOT: ("the quota of the disk is used up", "free some space"),
+    errno.EROFS: ("the disk is read-only", "mount it writable, then start again; nothing is lost"),
+    errno.EIO: ("the disk reports an error", "check the system's log, fix the disk, then rerun"),
+    errno.EFBIG: ("a file would be larger than is allowed", "ulimit -f"),
+    errno.EMFILE: ("too many files are open", "ulimit -n"),
+    errno.ENFILE: ("too many files are open in the whole system", "end what holds them"),
+    errno.EACCES: ("permission is denied", "mend the permissions, then start again"),
+    errno.EPERM: ("permission is denied", "mend the permissions, then start again"),
+    errno.ENOTDIR: ("a file stands where a folder must be", "move it out of the way"),
+    errno.ESTALE: ("the file system lost the file", "mount it again, then start again"),
+}
+_GITS_OWN = "Out of diskspace"  # git's words for a write that was cut short
+_NO_ROOM_BYTES = 64 * 1024
+_MEGABYTE = 1 << 20
+
+
+def refusal(error: OSError, what: str, where: str) -> EnvironmentProblem:
+    """The error for people when something could not be written or read: its kind says whether waiting may help."""
+    _, hint = _MEANINGS.get(error.errno or 0, ("", ""))
+    return _kind(error.errno)(f"{what}: {error.strerror}", where=where, hint=hint)
+
+
+def as_problem(error: OSError) -> EnvironmentProblem | None:
+    """An error of the system as trouble with the disk; None if it is something else."""
+    found = _MEANINGS.get(error.errno or 0)
+    if found is None:
+        return None
+    what, hint = found
+    return _kind(error.errno)(what, where=str(error.filename or ""), hint=hint)
+
+
+def problem_said(text: str, where: str) -> EnvironmentProblem | None:
+    """What another program (git) says about the disk, as such trouble; None if it says nothing about it."""
+    for number, (what, hint) in _MEANINGS.items():
+        if f": {os.strerror(number)}" in text or (number == errno.ENOSPC and _GITS_OWN in text):
+            return _kind(number)(f"{what}: {text.splitlines()[0]}", where=where, hint=hint)
+    return None
+
+
+def _kind(number: int | None) -> type[EnvironmentProblem]:
+    """The error that a number of the system's is told with: of a full disk, waiting may help."""
+    return DiskFull if number in _FULL else EnvironmentProblem
+
+
+@contextmanager
+def named_trouble() -> Iterator[None]:
+    """Give trouble with the disk its name, wherever in the body it came from."""
+    try:
+        yield
+    except OSError as error:
+        problem = as_problem(error)
+        if problem is None:
+            raise
+        raise problem from error
+
+
+def free_mb(places: Iterable[Path]) -> float:
+    """Megabytes that are free at the fullest of these places."""
+    return free_bytes(places)[0] / _MEGABYTE
+
+
+def has_no_room(places: Iterable[Path]) -> bool:
+    """Is one of the places so full, of bytes or of inodes, that nothing can be written there?"""
+    return free_bytes(places)[0] < _NO_ROOM_BYTES
+
+
+def free_bytes(places: Iterable[Path]) -> tuple[float, Path]:
+    """What is free at the fullest of these places, and which it is; a place that cannot be asked does not count.
+
+    Where no inodes are left, nothing is free.
+    """
+    rooms = []
+    for place in places:
+        try:
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        is_out_of_inodes = found.f_files and not found.f_favail
+        rooms.append((0.0 if is_out_of_inodes else float(found.f_bavail * found.f_frsize), place))
+    return min(rooms, default=(float("inf"), Path()))

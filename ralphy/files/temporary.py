@@ -1,0 +1,41 @@
+"""Folders for a while, outside of the repository: a name says whose they are, so that a start sweeps those of the dead.
+
+They lie where the system keeps what may go (TMPDIR). The end of a name is drawn anew each time: nobody can have put
+anything there before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from ralphy.files.tree_walk import remove
+
+_NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d+)-[^/]+")
+
+
+def make(kind: str, owner: str) -> Path:
+    """A new folder for this process alone; `owner` stands for the checkout that it works in."""
+    return Path(tempfile.mkdtemp(prefix=f"ralphy-{kind}-{_digest(owner)}-{os.getpid()}-"))  # 0700
+
+
+def sweep(owner: str) -> int:
+    """Remove those that processes of this owner left when they died; gives how many."""
+    left = [path for path in Path(tempfile.gettempdir()).glob("ralphy-*") if _is_left(path, _digest(owner))]
+    for path in left:
+        remove(path)
+    return len(left)
+
+
+def _is_left(path: Path, digest: str) -> bool:
+    found = _NAME.fullmatch(path.name)
+    if found is None or found["owner"] != digest or Path("/proc", found["pid"]).exists():
+        return False
+    return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == os.getuid()
+
+
+def _digest(owner: str) -> str:
+    return hashlib.sha256(owner.encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""GitHub, through the program gh: pull requests and the push before them."""

@@ -1,0 +1,93 @@
+"""One bounded call of `gh` or `git` on the way to the forge: no prompt, no terminal, no orphan."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.errors import EnvironmentProblem
+
+# Variables that would point git at another repository than the folder it is started in.
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+# Variables that colour, trace or decorate what is read here.
+_NOISE = ("GH_DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER", "GIT_TRACE", "GIT_CURL_VERBOSE")
+_QUIET = {
+    "GH_PROMPT_DISABLED": "1",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "NO_COLOR": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "LC_ALL": "C",
+}
+_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+_LOGIN_IN_URL = re.compile(r"://[^/@\s]+@")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069]+")
+_MAX_SAID = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a program ended. After a timeout, `returncode` is that of the kill and the texts are empty."""
+
+    returncode: int
+    out: str
+    err: str
+    timed_out: bool = False
+
+
+def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> Answer:
+    """Run to the end or the timeout; EnvironmentProblem when the program can't be started.
+
+    The program has a session of its own: without a terminal nothing can ask, and a timeout ends the
+    transport's processes too.
+    """
+    try:
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=_quiet(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{argv[0]} cannot be started: {error.strerror}", where=str(cwd), hint=f"put {argv[0]} on PATH"
+        ) from None
+    with process:
+        try:
+            out, err = process.communicate(stdin, timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return Answer(process.wait(), "", "", timed_out=True)
+        except BaseException:
+            _end(process)
+            raise
+    return Answer(process.returncode, out, err)
+
+
+def said(text: str, env: Mapping[str, str]) -> str:
+    """What a program said, for a person: one line, printable, without credentials."""
+    for secret in filter(None, map(env.get, _TOKENS)):
+        text = text.replace(secret, "…")
+    line = _UNPRINTABLE.sub(" ", _LOGIN_IN_URL.sub("://", text)).strip()
+    return line if len(line) <= _MAX_SAID else line[: _MAX_SAID - 1] + "…"
+
+
+def _quiet(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name not in _ELSEWHERE + _NOISE} | _QUIET
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,239 @@
+"""The forge's pull requests through `gh`: found and adopted before one is made, never two.
+
+Every call can be made again, and a lost answer is followed by a look. Nothing prompts. The push
+(`forge_push`) and the text (`forge_body`) are offered from here too: this is the module to import.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
+from ralphy.forge.body import (
+    PullRequestText,
+    StoryEvidence,
+    evidence_table,
+    parse_pr_text,
+    with_evidence,
+)
+from ralphy.forge.call import Answer, call, said
+from ralphy.forge.push import Pushed, Remote, github_repo, push, remote
+from ralphy.processes import program_paths
+
+__all__ = [
+    "GitHub",
+    "PullRequest",
+    "PullRequestText",
+    "Pushed",
+    "Remote",
+    "StoryEvidence",
+    "evidence_table",
+    "github_repo",
+    "parse_pr_text",
+    "push",
+    "remote",
+    "with_evidence",
+]
+
+_NO_LOGIN = re.compile(r"HTTP 401|Bad credentials|gh auth login")
+_NO_LOGIN_CODE = 4
+_RATE_LIMIT = re.compile(r"rate limit|HTTP 429|abuse detection", re.IGNORECASE)
+_NO_RIGHT = re.compile(r"HTTP 403|not accessible by|required scopes|must have", re.IGNORECASE)
+_IN_THE_WAY = re.compile(r"No commits between|already exists|(?:Head|Base) (?:ref|sha)")
+_TRANSIENT = re.compile(
+    r"HTTP 5\d\d|\bEOF\b|time(?:d )?out|connection (?:reset|refused)|error connecting|\bdial\b|no such host",
+    re.IGNORECASE,
+)
+_REFUSED_EXTRA = re.compile(r"could not (?:add|request) (?P<kind>label|reviewer): '(?P<name>.*)' not found")
+_PULL_URL = re.compile(r"https?://\S+/pull/(?P<number>\d+)")
+_LISTED = "number,url,headRefOid,baseRefName,isCrossRepository"
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """An open pull request. `adopted`: found, not made by this call. `head_oid` is empty when just made."""
+
+    number: int
+    url: str
+    head_oid: str = ""
+    base: str = ""
+    adopted: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A pull request to be made, with what may have to be left out of it."""
+
+    branch: str
+    base: str
+    text: PullRequestText
+    is_draft: bool
+    labels: tuple[str, ...]
+    reviewers: tuple[str, ...]
+
+    def arguments(self) -> list[str]:
+        given = [f"--head={self.branch}", f"--base={self.base}", f"--title={self.text.title}"]
+        given += ["--body-file=-"] + (["--draft"] if self.is_draft else [])
+        given += [f"--label={_csv(name)}" for name in self.labels]
+        return given + [f"--reviewer={_csv(name)}" for name in self.reviewers]
+
+    def without(self, refused: re.Match[str]) -> _Draft:
+        """The same without the label or reviewer that gh refused (all of them if it isn't one of ours)."""
+        if refused["kind"] == "label":
+            return replace(self, labels=_all_but(refused["name"], self.labels))
+        return replace(self, reviewers=_all_but(refused["name"], self.reviewers))
+
+
+@dataclass(frozen=True, slots=True)
+class GitHub:
+    """The pull requests of a remote's repository, as the person who is logged in to `gh`."""
+
+    remote: Remote
+    env: Mapping[str, str]
+    program: str = "gh"
+    timeout_s: float = 60.0
+
+    def available(self) -> str | None:
+        """Why pull requests can't be opened, in a sentence; None when they can."""
+        if not self.remote.slug:
+            return f"the remote {self.remote.name} is not on a forge: {said(self.remote.url, self.env)}"
+        if program_paths.find(self.program, self.env) is None:
+            return f"{self.program} (the GitHub CLI) is not on PATH"
+        # Not `auth status`: that calls a token invalid when the forge only hiccups.
+        answer = self._gh("api", "/", "--silent", "--hostname", self.remote.host)
+        if answer.returncode == 0:
+            return None
+        problem = self._problem(answer)
+        return f"{problem.what} ({problem.hint})"
+
+    def find(self, branch: str, base: str = "") -> PullRequest | None:
+        """The open pull request of `branch` (the one onto `base` first); those from forks don't count.
+
+        Raises EnvironmentProblem when the forge can't be asked.
+        """
+        asked = ("pr", "list", f"--repo={self.remote.slug}", f"--head={branch}", "--state=open")
+        answer = self._gh(*asked, "--limit=50", f"--json={_LISTED}")
+        if _is_transient(answer):
+            answer = self._gh(*asked, "--limit=50", f"--json={_LISTED}")
+        if answer.returncode != 0:
+            raise self._problem(answer)
+        own = [row for row in _rows(answer.out) if not row["isCrossRepository"]]
+        own.sort(key=lambda row: row["baseRefName"] != base)
+        return _adopted(own[0], base) if own else None
+
+    def create(
+        self,
+        branch: str,
+        base: str,
+        text: PullRequestText,
+        *,
+        draft: bool = False,
+        labels: Sequence[str] = (),
+        reviewers: Sequence[str] = (),
+    ) -> PullRequest:
+        """The open pull request of `branch`: the one that is there, else a new one.
+
+        Labels and reviewers that the forge doesn't know are left out, with a warning. Raises
+        EnvironmentProblem (no login, no right, no answer; the branch stays pushed) and Conflict (nothing to
+        merge, no such base).
+        """
+        found = self.find(branch, base)
+        if found is not None:
+            return found
+        return self._make(_Draft(branch, base, text, draft, tuple(labels), tuple(reviewers)))
+
+    def _make(self, wanted: _Draft) -> PullRequest:
+        warnings: list[str] = []
+        has_retry = True
+        while True:
+            answer = self._gh("pr", "create", f"--repo={self.remote.slug}", *wanted.arguments(), stdin=wanted.text.body)
+            made = _PULL_URL.search(answer.out)
+            if answer.returncode == 0 and made:
+                return PullRequest(int(made["number"]), made[0], base=wanted.base, warnings=tuple(warnings))
+            refused = _REFUSED_EXTRA.search(answer.err)
+            if refused and (smaller := wanted.without(refused)) != wanted:
+                warnings.append(f"left out: {said(refused[0], self.env)}")
+                wanted = smaller
+                continue
+            found = None if _is_login(answer) else self.find(wanted.branch, wanted.base)
+            if found is not None:
+                return replace(found, warnings=(*warnings, *found.warnings, *self._complaint(answer)))
+            if not (has_retry and _is_transient(answer)):
+                raise self._problem(answer)
+            has_retry = False
+
+    def _complaint(self, answer: Answer) -> tuple[str, ...]:
+        """What gh said, when the pull request is there all the same and it wasn't just that."""
+        if "already exists" in answer.err or answer.returncode == 0:
+            return ()
+        spoken = said(answer.err, self.env) or self._no_answer()
+        return (f"the pull request is there, but gh said: {spoken}",)
+
+    def _gh(self, *args: str, stdin: str = "") -> Answer:
+        # In the root folder: nothing in a checkout that an agent wrote to can speak for the repository.
+        program = program_paths.find(self.program, self.env) or self.program
+        return call((program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
+
+    def _no_answer(self) -> str:
+        return f"no answer within {self.timeout_s:g} s"
+
+    def _problem(self, answer: Answer) -> RalphyError:
+        where = f"{self.program} ({self.remote.slug})"
+        what = said(answer.err, self.env) or f"ended with {answer.returncode} and no word"
+        if answer.timed_out:
+            return EnvironmentProblem(self._no_answer(), where=where, hint="check the network; start again")
+        if _is_login(answer):
+            hint = f"gh auth login --hostname {self.remote.host}"
+            return EnvironmentProblem(f"not logged in to {self.remote.host}: {what}", where=where, hint=hint)
+        if _RATE_LIMIT.search(answer.err):
+            return EnvironmentProblem(what, where=where, hint="start again in some minutes: nothing is lost")
+        if _NO_RIGHT.search(answer.err):
+            hint = f"gh auth refresh --hostname {self.remote.host} --scopes repo, or a token that may write"
+            return EnvironmentProblem(what, where=where, hint=hint)
+        if _IN_THE_WAY.search(answer.err):
+            return Conflict(what, where=where, hint="check git.base in config.yaml and the branch on the forge")
+        return EnvironmentProblem(what, where=where, hint="start again later: the branch stays pushed")
+
+
+def _is_login(answer: Answer) -> bool:
+    return answer.returncode == _NO_LOGIN_CODE or bool(_NO_LOGIN.search(answer.err))
+
+
+def _is_transient(answer: Answer) -> bool:
+    return answer.timed_out or (answer.returncode != 0 and bool(_TRANSIENT.search(answer.err)))
+
+
+def _rows(out: str) -> list[dict[str, object]]:
+    try:
+        rows = json.loads(out or "[]")
+        return [{name: row[name] for name in _LISTED.split(",")} for row in rows]
+    except (ValueError, TypeError, KeyError):
+        raise EnvironmentProblem("gh's answer is not what was asked for", hint="update gh") from None
+
+
+def _adopted(row: Mapping[str, object], base: str) -> PullRequest:
+    onto = str(row["baseRefName"])
+    warnings = (f"it goes onto {onto}, not {base}",) if base and onto != base else ()
+    return PullRequest(
+        number=int(str(row["number"])),
+        url=str(row["url"]),
+        head_oid=str(row["headRefOid"]),
+        base=onto,
+        adopted=True,
+        warnings=warnings,
+    )
+
+
+def _all_but(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    kept = tuple(other for other in names if other.casefold() != name.casefold())
+    return kept if kept != names else ()
+
+
+def _csv(name: str) -> str:
+    """A name as gh's lists want it: a comma would make it two."""
+    return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"\n') else name

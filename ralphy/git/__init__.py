@@ -1,0 +1,1 @@
+"""Git: its commands, and its objects, refs and configuration read and written directly."""

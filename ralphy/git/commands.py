@@ -1,0 +1,274 @@
+"""Git as plain verbs: a handful of plumbing commands, each a process of two milliseconds.
+
+The hot path uses these alone; GitPython serves the rare verbs (`ralphy.git.ledger`). Every call
+neutralises what a repository could make git run: fsmonitor, hooks, pager, external diff, and never asks a question.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ralphy.errors import EnvironmentProblem, NotFound
+from ralphy.files.atomic import read_regular
+from ralphy.files.disk_space import as_problem, problem_said, refusal
+from ralphy.files.safe_open import read_safely
+from ralphy.git import tree_programs
+from ralphy.git.dead_run import mend_dead
+from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, ref_text
+from ralphy.processes import program_paths
+
+SAFE = (
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
+    "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
+    "-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
+    "-c", "log.showSignature=false", "-c", "core.alternateRefsCommand=", "-c", "maintenance.auto=false",
+)  # fmt: skip
+DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
+_UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
+             "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
+             "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
+             "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
+_ORPHAN_S = 2.0
+_OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
+               "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
+_BESIDE_OPERATIONS = ("MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",
+                      "REBASE_HEAD", "sequencer", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "BISECT_RUN",
+                      "BISECT_ANCESTORS_OK", "BISECT_EXPECTED_REV", "BISECT_HEAD", "BISECT_FIRST_PARENT")  # fmt: skip
+
+
+class GitError(EnvironmentProblem):
+    """A git command that failed; `stderr` is its own explanation."""
+
+    def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
+        super().__init__(f"git {' '.join(args)}: exit {code}: {stderr}")
+        self.code = code
+        self.stderr = stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout: its root, its own git directory, and the directory that all worktrees share.
+
+    `in_the_tree` are settings by which git would run a program of the working tree (see `tree_programs`).
+    """
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    object_format: str
+    env: Mapping[str, str]
+    in_the_tree: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What stands before every command of Ralphy's own."""
+        return (*SAFE, *tree_programs.switched_off(self.in_the_tree)) if self.in_the_tree else SAFE
+
+    @property
+    def program(self) -> str:
+        """Where git is."""
+        return _git(self.env, str(self.root))
+
+    @property
+    def null_oid(self) -> str:
+        """The id that stands for no object."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the project's journal and counters live: out of reach of `git clean`."""
+        return self.common_dir / "ralphy"
+
+    @property
+    def checkout_dir(self) -> Path:
+        """Where this checkout's lock, index and intent live."""
+        name = "main" if self.git_dir == self.common_dir else f"worktree-{self.git_dir.name}"
+        return self.state_dir / "checkouts" / name
+
+    def run(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
+        """The standard output of a git command; GitError if it fails."""
+        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
+        return _run((self.program, *self.options, *args), self.root, env, stdin)
+
+    def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
+        """A git command that runs beside others; `finish` collects it."""
+        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
+        return subprocess.Popen(
+            (self.program, *self.options, *args), cwd=self.root, env=env, close_fds=False,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def text(self, *args: str) -> str:
+        return self.run(*args).decode("utf-8", "replace").strip()
+
+
+def _git(env: Mapping[str, str], root: str) -> str:
+    """Where git is, outside of the checkout."""
+    found = program_paths.find(program_paths.GIT, env, root)
+    if found is None:
+        raise EnvironmentProblem("git is not on PATH (what lies in the checkout does not count)",
+                                 hint="install git 2.36 or later")  # fmt: skip
+    return found
+
+
+def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
+    """Wait for a started command and give its output; GitError if it failed."""
+    out, err = process.communicate(stdin)
+    if process.returncode:
+        raise failure([str(process.args)], process.returncode, err, "")
+    return out
+
+
+def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:
+    try:
+        done = subprocess.run(
+            args, cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, check=False
+        )  # fmt: skip
+    except OSError as error:
+        if not cwd.is_dir():
+            raise NotFound(f"there is no directory {cwd}") from error
+        raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
+    if done.returncode:
+        verbs = [arg for arg in args[1:] if arg not in SAFE]
+        raise failure(verbs, done.returncode, done.stderr, str(cwd))
+    return done.stdout
+
+
+def failure(words: list[str], code: int, stderr: bytes, where: str) -> GitError | EnvironmentProblem:
+    """A failed command's error: trouble with the disk by its name, all else as git says it."""
+    said = stderr.decode("utf-8", "replace").strip()
+    if code == -signal.SIGXFSZ:
+        return as_problem(OSError(errno.EFBIG, "", where)) or GitError(words, code, said)
+    return problem_said(said, where) or GitError(words, code, said)
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of Ralphy's own git calls: nobody is asked, nothing from an outer git leaks in."""
+    env = {k: v for k, v in base.items() if k not in _UNWANTED}
+    return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_LITERAL_PATHSPECS": "0", "PYTHONSAFEPATH": "1", "LC_ALL": "C"}  # fmt: skip
+
+
+def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
+    """The repository that holds `start`.
+
+    Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
+    """
+    root, base = program_paths.root_around(str(start)), os.environ if env is None else env
+    inside = tree_programs.in_environment(Path(root), base) if root else {}
+    env = program_paths.own_environment(environment(base), root)
+    env = {name: value for name, value in env.items() if name not in inside}
+    mend_dead(start)
+    ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
+           "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
+    try:
+        answer = os.fsdecode(_run((_git(env, root), *SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
+    except GitError as error:
+        if "work tree" in error.stderr:
+            raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error
+        if "dubious ownership" in error.stderr:
+            raise EnvironmentProblem(error.stderr.splitlines()[0], where=str(start)) from error
+        raise NotFound(f"{start} is not in a git repository", hint="git init") from error
+    if len(answer) != 5:
+        raise EnvironmentProblem("the path of the repository holds a line break", where=repr(str(start)))
+    _, object_format, git_dir, common_dir, top = answer
+    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, inside)
+    try:
+        rows = found.run("config", "-z", "--get-regexp", tree_programs.ASKED)
+    except GitError:  # there is none
+        return found
+    return replace(found, in_the_tree={**inside, **tree_programs.in_the_tree(rows, found.root, base)})
+
+
+def head_of(repository: Repository) -> tuple[str, str]:
+    """(branch name or "" when detached, commit id or "" when unborn), read from the files."""
+    head = ref_text(repository.git_dir / "HEAD") or ""
+    if not head.startswith(SYMBOLIC):
+        return "", head if is_oid(head) else ""
+    ref = head.removeprefix(SYMBOLIC)
+    return ref.removeprefix("refs/heads/"), resolve(repository, ref)
+
+
+def resolve(repository: Repository, ref: str) -> str:
+    """The commit id of a full ref name, or ""."""
+    return followed(repository.common_dir, ref)
+
+
+def has_checked_out(repository: Repository, branch: str) -> bool:
+    """Does a checkout of this repository, the main one or a linked worktree, stand on the branch?"""
+    heads = [repository.common_dir / "HEAD", *(repository.common_dir / "worktrees").glob("*/HEAD")]
+    return any(ref_text(head) == f"{SYMBOLIC}refs/heads/{branch}" for head in heads)
+
+
+def operation_in_progress(repository: Repository) -> str:
+    """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
+    return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
+
+
+def operation_paths(repository: Repository) -> tuple[list[str], list[str]]:
+    """Where git notes an operation that is not finished: the marks of one, and what lies beside them."""
+    at = repository.git_dir
+    return [str(at / name) for name in _OPERATIONS], [str(at / name) for name in _BESIDE_OPERATIONS]
+
+
+def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
+    """Make HEAD stand on a branch, as `git symbolic-ref` does and under its lock, without waiting for a process.
+
+    `reflog` is the line for HEAD's log; in the form of `git switch` it makes `git switch -` lead back.
+    """
+    lock = repository.git_dir / "HEAD.lock"
+    content = f"ref: refs/heads/{branch}\n"
+    _drop_orphan(lock, content)
+    try:
+        if (repository.common_dir / "reftable").exists():
+            raise FileExistsError
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")
+        return
+    try:
+        with os.fdopen(descriptor, "w") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        lock.replace(repository.git_dir / "HEAD")
+    except OSError as error:
+        lock.unlink(missing_ok=True)
+        raise refusal(error, "HEAD cannot be written", str(lock)) from error
+    log = repository.git_dir / "logs" / "HEAD"
+    if reflog and log.exists():
+        with log.open("a") as lines:
+            lines.write(f"{reflog}\n")
+
+
+def _drop_orphan(lock: Path, content: str) -> None:
+    """Take away the lock of a Ralphy that died with it: it says what is to be written now, and nobody goes on."""
+    with suppress(OSError):
+        if read_regular(lock) in (b"", content.encode()) and time.time() - lock.stat().st_mtime > _ORPHAN_S:
+            lock.unlink()
+
+
+def install_index(repository: Repository, index: Path) -> bool:
+    """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
+    lock = repository.git_dir / "index.lock"
+    data = read_safely(index, 1 << 40)
+    try:
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(data)
+        lock.replace(repository.git_dir / "index")
+    except OSError as error:
+        lock.unlink(missing_ok=True)
+        raise refusal(error, "the index cannot be written", str(lock)) from error
+    return True

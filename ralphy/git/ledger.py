@@ -1,0 +1,199 @@
+"""The ledger that git log is: which commit completed a story, whether it still counts, and the attempts that were kept.
+
+Only the trailers of commits are read, never their prose; the one exception is git's own sentence in the
+commit of a revert. It is for people who look back: no decision is taken from it. This is the one
+place that uses GitPython, and loads it only when something is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ralphy.errors import Conflict, EnvironmentProblem, NotFound
+from ralphy.git.commands import GitError, Repository
+
+if TYPE_CHECKING:
+    from git import Repo
+
+_SAFE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.quotePath=false",
+         "log.showSignature=false", "log.mailmap=false", "gc.auto=0")  # fmt: skip
+_UNDOES = re.compile(r"^This reverts commit ([0-9a-f]{7,64})\b", re.M)
+_COUNTED_AS = re.compile(r" attempt (\d{1,9}): \w+$")
+_TRAILERS = ("Ralphy-Story", "Ralphy-Attempt", "Ralphy-Run", "Ralphy-Cost-USD")
+_LOG = "%x1e%H%x00%ct%x00%s%x00" + "".join(f"%(trailers:key={name},valueonly)%x00" for name in _TRAILERS) + "%b"
+_REF = "%(objectname)%00%(refname)%00%(parent)%00%(committerdate:unix)%00%(contents:subject)%00%(contents:body)%00%1e"
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A story's commit; `at` is epoch seconds, `reverted_by` the commit that took it back, or ""."""
+
+    story: str
+    commit: str
+    at: int
+    subject: str
+    attempt: int
+    run: str
+    cost_usd: float
+    reverted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAttempt:
+    """An attempt that did not count, under its ref; `parent` is the green commit that it began from.
+
+    `number` is its own among all that are kept of the story, `counted_as` what it was counted as at the time: after a
+    redo that begins at 1 again. `at` is epoch seconds, `outcome` the agent protocol's word, `why` the failure, `files`
+    what it had changed.
+    """
+
+    ref: str
+    story: str
+    number: int
+    counted_as: int
+    commit: str
+    parent: str
+    at: int
+    outcome: str
+    why: str
+    files: tuple[str, ...]
+
+
+def landed(repository: Repository, feature: str, tip: str) -> dict[str, Landed]:
+    """Story id -> the newest commit below `tip` that completed it: one that still counts before a reverted one."""
+    undone: dict[str, str] = {}
+    found: dict[str, Landed] = {}
+    for fields in _log(repository, feature, tip):
+        commit, at, subject, story, attempt, run, cost, body = fields
+        by = next((by for start, by in undone.items() if commit.startswith(start)), "")
+        if not by:  # a revert that was itself reverted undoes nothing
+            undone.update(dict.fromkeys(_UNDOES.findall(body), commit))
+        if story.startswith(f"{feature}/"):
+            row = Landed(story.removeprefix(f"{feature}/"), commit, int(at), subject, _count(attempt), run,
+                         _dollars(cost), by)  # fmt: skip
+            known = found.get(row.story)
+            if known is None or (known.reverted_by and not by):
+                found[row.story] = row
+    return found
+
+
+def _log(repository: Repository, feature: str, tip: str) -> Iterator[list[str]]:
+    """The fields of every commit that could matter, newest first."""
+    out = _ask(repository, "log", f"--format={_LOG}", "--topo-order", "--no-color", "--no-show-signature",
+               f"--grep=^Ralphy-Story: {feature}/", "--grep=^This reverts commit ", tip, "--")  # fmt: skip
+    for record in out.split("\x1e")[1:]:
+        yield [field.strip() for field in record.split("\0", 7)]
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _dollars(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else 0.0
+
+
+def kept(repository: Repository, feature: str, story: str = "") -> list[KeptAttempt]:
+    """The attempts that were kept, by story and number."""
+    below = f"refs/ralphy/{feature}/{story}" if story else f"refs/ralphy/{feature}"
+    out = _ask(repository, "for-each-ref", f"--format={_REF}", below)
+    rows = [row for record in out.split("\x1e") if _number(row := record.lstrip("\n").split("\0"))]
+    rows = [row for row in rows if "/found/" not in row[1]]
+    files = _changed_files(repository, [row[0] for row in rows])
+    found = [_kept(row, files.get(row[0], ())) for row in rows]
+    return sorted(found, key=lambda attempt: (attempt.story, attempt.number))
+
+
+def _number(row: Sequence[str]) -> int:
+    """The number at the end of an attempt's ref; 0 for any other ref."""
+    name = row[1].rpartition("/")[2] if len(row) > 1 else ""
+    return _count(name.removeprefix("attempt-")) if name.startswith("attempt-") else 0
+
+
+def _kept(row: Sequence[str], files: tuple[str, ...]) -> KeptAttempt:
+    commit, ref, parent, at, subject, why = row[:6]
+    said, number = _COUNTED_AS.search(subject), _number(row)
+    counted_as = int(said[1]) if said else number
+    return KeptAttempt(ref, ref.split("/")[3], number, counted_as, commit, parent.split(" ")[0], _count(at),
+                       subject.rpartition(": ")[2], why.strip(), files)  # fmt: skip
+
+
+def _changed_files(repository: Repository, commits: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Commit -> the paths that differ from its parent."""
+    if not commits:
+        return {}
+    out = _ask(repository, "log", "--no-walk=unsorted", "-z", "--format=%x1e%H", "--name-only", "--no-renames",
+               "--no-ext-diff", "--no-textconv", *commits, "--")  # fmt: skip
+    found = {}
+    for record in out.split("\x1e")[1:]:
+        commit, _, names = record.partition("\0")
+        found[commit.strip()] = tuple(name for name in names.lstrip("\n").split("\0") if name)
+    return found
+
+
+def one_kept(repository: Repository, feature: str, story: str, number: int | None) -> KeptAttempt:
+    """One attempt of a story, the newest if no number is given. Raises NotFound, naming those that there are."""
+    found = kept(repository, feature, story)
+    wanted = [attempt for attempt in found if number is None or attempt.number == number]
+    if wanted:
+        return wanted[-1]
+    which = f"attempt {number}" if number is not None else "attempt"
+    there = ", ".join(str(attempt.number) for attempt in found)
+    raise NotFound(f"no {which} of {feature}/{story} was kept",
+                   hint=f"there are: {there}" if there else f"ralphy attempts list {feature}")  # fmt: skip
+
+
+def difference(repository: Repository, attempt: KeptAttempt) -> bytes:
+    """What the attempt changed, as a patch; nothing that the repository configures is run to make it."""
+    return repository.run("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
+                          "--src-prefix=a/", "--dst-prefix=b/", attempt.parent, attempt.commit)  # fmt: skip
+
+
+def put_back(repository: Repository, attempt: KeptAttempt) -> None:
+    """Make the attempt's changes in the working tree, all or none of them.
+
+    Raises Conflict if what was committed since stands in their way.
+    """
+    try:
+        repository.run("apply", "--whitespace=nowarn", stdin=difference(repository, attempt))
+    except GitError as error:
+        why = next(iter(error.stderr.splitlines()), "")
+        raise Conflict(f"attempt {attempt.number} of {attempt.story} does not fit what was committed since: {why}",
+                       hint=f"git diff {attempt.parent[:12]} {attempt.ref}") from error  # fmt: skip
+
+
+def _ask(repository: Repository, command: str, *args: str) -> str:
+    """The output of a git command through GitPython, which starts a git as soon as it is imported."""
+    os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = repository.program
+    from git.exc import GitCommandError
+    from git.exc import GitError as CannotOpen
+
+    try:
+        repo = _open(repository)
+        try:
+            return str(
+                repo.git.execute([repository.program, *_options(), command, *args], strip_newline_in_stdout=False)
+            )
+        finally:
+            repo.close()
+    except GitCommandError as error:
+        raise EnvironmentProblem(f"git {command}: {str(error.stderr).strip()}", hint="git fsck") from error
+    except CannotOpen as error:
+        raise EnvironmentProblem(f"the repository cannot be opened: {error}", where=str(repository.root)) from error
+
+
+def _open(repository: Repository) -> Repo:
+    from git import Repo
+
+    repo = Repo(repository.root)
+    own = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.root)}
+    repo.git.update_environment(**repository.env, **own)
+    return repo
+
+
+def _options() -> list[str]:
+    return [word for setting in _SAFE for word in ("-c", setting)]

@@ -1,0 +1,86 @@
+"""One owner per checkout: a flock on a file that stays; what stands in it only tells who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import orjson
+
+from ralphy.errors import Conflict
+from ralphy.files.file_lock import is_taken
+
+_TRIES = 4  # somebody who only looks (`holder`) has it for microseconds: that is waited out
+
+
+class Held(Conflict):
+    """Another Ralphy holds the lock; `purpose` is what it says that it does."""
+
+    def __init__(self, holder: Mapping[str, object]) -> None:
+        super().__init__(f"Ralphy is already running here: {_shown(holder)}",
+                         hint="wait for it, or end it with: ralphy abort")  # fmt: skip
+        self.purpose = str(holder.get("purpose") or "")
+
+
+class Lock:
+    """Held from `with` to its end, and given back by the kernel if the owner dies."""
+
+    def __init__(self, path: Path, purpose: str) -> None:
+        self._path = path
+        self._purpose = purpose
+        self._descriptor = -1
+
+    def __enter__(self) -> Lock:
+        """Take the lock; raises Held if there is a holder."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if not is_taken(descriptor, _TRIES):
+            os.close(descriptor)
+            raise Held(holder(self._path))
+        note = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.time(),
+            "purpose": self._purpose,
+        }
+        self._descriptor = descriptor
+        with suppress(OSError):  # a full disk: the lock is held all the same
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, orjson.dumps(note), 0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+
+def holder(path: Path) -> dict[str, object]:
+    """Who says that they hold the lock; {} if nobody holds it now."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            note = orjson.loads(os.pread(descriptor, 4096, 0))
+        except orjson.JSONDecodeError:
+            note = {}
+        return note if isinstance(note, dict) and note else {"pid": 0}
+    finally:
+        os.close(descriptor)
+    return {}
+
+
+def _shown(note: Mapping[str, object]) -> str:
+    since = note.get("since")
+    at = time.strftime("%H:%M:%S", time.localtime(since)) if isinstance(since, (int, float)) else "?"
+    return f"pid {note.get('pid', '?')} on {note.get('host', '?')} since {at} ({note.get('purpose', '?')})"

@@ -1,0 +1,144 @@
+"""Git processes that are started ahead of their use, so that nobody waits for them between two agents."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable
+
+from ralphy.errors import Conflict, DiskFull, EnvironmentProblem
+from ralphy.files.disk_space import has_no_room, problem_said
+from ralphy.git.commands import DURABLE, Repository, finish, resolve
+
+# A lock that another git holds for a moment is waited out.
+_PATIENT = ("-c", "core.filesRefLockTimeout=2000", "-c", "core.packedRefsTimeout=2000")
+_WRITTEN_OUT = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only")
+
+
+class BlobWriter:
+    """Stores the contents of files, filters and all, through a `git hash-object` that was started ahead.
+
+    What it writes is handed to the disk; a later flush of anything makes it durable. Each process serves one
+    call, so that none holds on to attributes that have changed since.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start the process ahead of its use: it waits for names."""
+        if self._process is None:
+            self._process = self._repository.start(*_WRITTEN_OUT, "hash-object", "-w", "--stdin-paths")
+
+    def write(self, paths: Iterable[str]) -> list[str]:
+        """The object ids of the files at these paths (relative to the root), in order; GitError if one is not there."""
+        self.warm()
+        process, self._process = self._process, None
+        assert process
+        names = "\n".join(_quoted(path) for path in paths) + "\n"
+        return finish(process, names.encode("utf-8", "surrogateescape")).decode().split()
+
+    def close(self) -> None:
+        """End a process that was not used."""
+        if self._process:
+            self._process.communicate()
+            self._process = None
+
+
+def _quoted(path: str) -> str:
+    """A path on a line of its own; git unquotes C style, as it does in its own output."""
+    if not any(c in path for c in '"\n\r\\'):
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
+
+
+class RefMover:
+    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything.
+
+    `moves` counts them: what was read of the refs before is true as long as it stays.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.moves = 0
+        self._repository = repository
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start the process ahead of its first use."""
+        if self._process is None:
+            self._process = self._repository.start(*DURABLE, *_PATIENT, "update-ref", "--stdin", "-m", "ralphy")
+
+    def move(self, updates: Iterable[tuple[str, str, str]], meanwhile: Callable[[], None] | None = None) -> None:
+        """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).
+
+        `meanwhile` is called while git is at it; if that raises, the refs may have moved, or not.
+
+        Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
+        EnvironmentProblem for all else; nothing has moved then.
+        """
+        zero = self._repository.null_oid
+        self.moves += 1
+        moves = list(updates)
+        rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
+        why = self._why_refused(rows, meanwhile)
+        if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):
+            return  # it was done, only the answer is missing
+        if why == "":  # the warm process had been ended by somebody: a fresh one is asked
+            why = self._why_refused(rows)
+        if why is not None:
+            raise _refusal(why, self._repository)
+
+    def _why_refused(self, rows: str, meanwhile: Callable[[], None] | None = None) -> str | None:
+        """What git says against it; None if it is done."""
+        self.warm()
+        process = self._process
+        assert process and process.stdin and process.stdout
+        try:
+            process.stdin.write(f"start\n{rows}prepare\ncommit\n".encode())
+            process.stdin.flush()
+            if meanwhile:
+                meanwhile()
+            answers = [process.stdout.readline() for _ in ("start", "prepare", "commit")]
+        except BrokenPipeError:
+            answers = [b""]
+        except BaseException:  # what it still says would be taken for the next answer
+            self.close()
+            raise
+        if answers[-1] == b"commit: ok\n":
+            return None
+        self._process = None
+        process.kill()
+        _, said = process.communicate()
+        return said.decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process:
+            self._process.communicate()
+            self._process = None
+
+
+_CUT_SHORT = "couldn't write '"  # git does not say why
+_AGAIN = "start again: Ralphy looks anew at what is there"
+# What git's refusal to move a ref holds -> what it means, and what to do.
+_REFUSALS = (
+    ("cannot create '", "another branch's name stands in the way", "git branch -m OLD NEW"),
+    (".lock'", "another git command holds the branch", "wait for it, or remove the lock file if none runs"),
+    ("but expected", "a branch moved while Ralphy worked", _AGAIN),
+    ("already exists", "a branch moved while Ralphy worked", _AGAIN),
+    ("unable to resolve reference", "a branch moved while Ralphy worked", _AGAIN),
+    ("is missing but", "a branch moved while Ralphy worked", _AGAIN),
+)
+
+
+def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem:
+    problem = problem_said(said, "")
+    if problem:
+        return problem
+    if _CUT_SHORT in said:
+        is_full = has_no_room([repository.common_dir])
+        return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
+    for part, what, hint in _REFUSALS:
+        if part in said:
+            return Conflict(f"{what}: {said}", hint=hint)
+    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a word'}", hint="git fsck")

@@ -1,0 +1,1 @@
+"""What to do next, as pure decisions over plain values."""

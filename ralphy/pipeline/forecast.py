@@ -1,0 +1,60 @@
+"""What is left, and what it will take if it goes as before: medians of stories that landed, here or in the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ralphy.pipeline.model import Snapshot
+from ralphy.text.durations import span
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`seconds` are of active time (agents and checks), waiting for people and limits not included."""
+
+    stories_left: int
+    seconds: float
+    cost_usd: float
+
+    @property
+    def words(self) -> str:
+        return f"about {span(self.seconds)} and ${self.cost_usd:.2f} if it goes on as before"
+
+    @property
+    def cost_of_one(self) -> float:
+        return self.cost_usd / self.stories_left
+
+
+def forecast(s: Snapshot) -> Forecast | None:
+    """None when no story is left, or none has landed in this project yet."""
+    left = len(_left(s))
+    known = [pace for pace in s.history.paces if pace.feature == s.feature] or [*s.history.paces]
+    if not left or not known:
+        return None
+    seconds, cost_usd = _median([pace.seconds for pace in known]), _median([pace.cost_usd for pace in known])
+    return Forecast(left, left * seconds, left * cost_usd)
+
+
+def what_is_left(s: Snapshot) -> str:
+    """A sentence's part: how many stories are left, the first of them by name, and what they will take."""
+    left = _left(s)
+    if not left:
+        return "no story is left"
+    names = ", ".join(left[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else "")
+    are = "stories is" if len(left) == 1 else "stories are"
+    found = forecast(s)
+    what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
+    return f"{what}, {found.words}" if found else what
+
+
+def _median(values: list[float]) -> float:
+    middle = len(values) // 2
+    ranked = sorted(values)
+    return ranked[middle] if len(values) % 2 else (ranked[middle - 1] + ranked[middle]) / 2
+
+
+def _left(s: Snapshot) -> list[str]:
+    """Stories that a run is still to be spent on; failed and blocked ones wait for a person."""
+    return [story.id for story in s.prd.stories if story.is_open]

@@ -1,0 +1,103 @@
+"""Gates: is one open for exactly what is there, what does a marker say, and who may open it?
+
+An approval is a statement about content: it binds the artifact's bytes and, after the review, the code's tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.model import Approval, Marker, Snapshot
+from ralphy.pipeline.preconditions import is_red, red_tests
+from ralphy.pipeline.steering import steering_notice, steering_of
+from ralphy.pipeline.stories import flagged
+from ralphy.pipeline.verification import unverified
+
+
+def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decision | None:
+    """Is the gate open for exactly these bytes? REJECTED beats APPROVED."""
+    code = s.tree.code if gate == "qa" else ""
+    said = word_on(s, gate, s.digest(artifact), code)
+    if said and said.verdict == "approved" and not (gate == "spec" and is_prd_newer(s)):
+        return None
+    for name in ("REJECTED", "APPROVED"):
+        stale = _why_invalid(s, gate, artifact, name)
+        if stale:
+            return d.SetAside(f"{name} {stale}", name)
+    rejected = _marker(s, "REJECTED")
+    if rejected:
+        how = "with remarks" if rejected.text.strip() else "without remarks"
+        return d.Reject(f"REJECTED was found {how}", gate, rejected.text.strip())
+    if said and said.verdict == "rejected":
+        return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate}`", ExitCode.STORIES_OPEN)
+    if _marker(s, "APPROVED"):
+        return d.Approve(f"APPROVED was found for {artifact}", gate)
+    is_again = is_handed_in_again(s, gate, s.digest(artifact))
+    if policy == "auto" and not is_again and not (gate == "qa" and _has_failed(s)):
+        return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
+    return _hold(s, gate, artifact)
+
+
+def _has_failed(s: Snapshot) -> bool:
+    """Does the review itself say no? Then only a person may say yes."""
+    return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking))
+
+
+def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
+    if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
+        return d.OpenGate(f"{artifact} is ready", gate)
+    if s.baseline is None and not s.tree.dirty and not s.tree.busy:
+        return d.TakeBaseline("the checks are run once while a person reads")
+    edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
+    why = f"{artifact} changed since it was approved; review it again" if edited else f"{artifact} is ready for review"
+    if is_handed_in_again(s, gate, s.digest(artifact)):
+        why = f"{artifact} is the same as before its rejection; review it again"
+    red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
+    doubts = (steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd))
+    notes = [note for note in doubts if note and gate == "qa"]
+    return d.Wait("; ".join([f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}", *notes]),
+                  gate=gate)  # fmt: skip
+
+
+def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:
+    """Why a marker is no statement about this artifact; "" if it is one, or is not there."""
+    marker, shown = s.markers.get(name), s.artifacts.get(artifact)
+    if marker is None or shown is None:
+        return ""
+    if marker.invalid:
+        return marker.invalid
+    opened = s.history.gates.get(f"{gate}:{shown.digest}") or shown.ctime_ns
+    return "" if marker.ctime_ns >= opened else f"is older than the {artifact} that is there now"
+
+
+def _marker(s: Snapshot, name: str) -> Marker | None:
+    marker = s.markers.get(name)
+    return marker if marker and not marker.invalid else None
+
+
+def word_on(s: Snapshot, gate: str, digest: str, code: str = "") -> Approval | None:
+    """The last word said at a gate about exactly this content; a rejection ends those before it, of any content."""
+    said = [a for a in s.prd.approvals if a.gate == gate]
+    said = said[max(0, _last_rejection(said)) :]
+    stands = [a for a in said if a.verdict != "revise" and not a.answered and a.digest == digest]
+    stands = [a for a in stands if not code or a.verdict != "approved" or a.code == code]
+    return stands[-1] if stands else None
+
+
+def is_handed_in_again(s: Snapshot, gate: str, digest: str) -> bool:
+    """Is this what a person has rejected, or what was approved before that? Only a person may say yes to it now."""
+    said = [a for a in s.prd.approvals if a.gate == gate]
+    return any(a.digest == digest for a in said[: _last_rejection(said) + 1])
+
+
+def _last_rejection(said: Sequence[Approval]) -> int:
+    """The place of the last rejection among the words said at a gate; -1 if there is none."""
+    return max((place for place, a in enumerate(said) if a.verdict in ("revise", "rejected")), default=-1)
+
+
+def is_prd_newer(s: Snapshot) -> bool:
+    """Was PRD.md edited since the spec step read it?"""
+    read = (s.prd.step("spec").get("inputs") or {}).get("PRD.md")
+    return bool(read and s.digest("PRD.md") and read != s.digest("PRD.md"))

@@ -1,0 +1,388 @@
+"""What happened so far: a fold over the journal's lines, one line at a time.
+
+Attempts, costs, waits and baselines all come from here; prd.json's `attempts` and the kept attempts' refs stand in
+where the journal was wiped. A run without an end is the death of Ralphy or of the machine: it costs no attempt, and
+the next run resumes from the work that was kept. A reset is a line like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ralphy.agents.protocol import Outcome
+from ralphy.pipeline.breaker import Breaker
+from ralphy.text.json_coerce import moment_of, text_of
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class StoryHistory:
+    """Since the story's last completion, redo, reset or split.
+
+    `tree` is the kept attempt that the next run starts from: to heal it (`heals`), or to resume it because its run was
+    cut off (`cut_off` says by what). `outbox` names the run of a step whose unfinished documents are handed on.
+
+    `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
+    `asks` that the last run ended with a question.
+    `deaths` counts the runs in which Ralphy or the machine died, `idle_deaths` those in a row that added nothing to
+    the `works` (tree ids) that were there before.
+    """
+
+    attempts: int = 0
+    runs: int = 0
+    cost_usd: float = 0.0
+    active_s: float = 0.0
+    last_failure: str = ""
+    tree: str = ""
+    outbox: str = ""
+    last_mode: str = ""
+    heals: bool = False
+    cut_off: str = ""
+    deaths: int = 0
+    idle_deaths: int = 0
+    works: tuple[str, ...] = ()
+    feedback: str = ""
+    asks: bool = False
+    is_known: bool = False
+    too_large: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a story took that landed, over all its runs."""
+
+    feature: str
+    seconds: float
+    cost_usd: float
+
+
+# The mode of a run that goes on with an attempt that was cut off.
+RESUME = "resume"
+
+# Deaths of Ralphy in one story (or step) before a person is asked: in a row without progress, and in all.
+MOST_IDLE_DEATHS = 3
+MOST_DEATHS = 20
+
+_HOUR_S = 3600.0
+_MOST_PACES = 200
+
+
+@dataclass(slots=True)
+class History:
+    """The folded journal of one feature; baselines, times of calls, the paces of landed stories and the provider's
+    last word on its `limit` are those of the whole project.
+
+    `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
+    Without it, all runs count as its own, and so do lines that name none. `kept` is the last line about a run's kept
+    work: who dies while it is cleared away still knows it.
+    `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
+    `started_over` is the commit whose stories a person gave up, all of them.
+    `watchdog` is the open run's last warning; `left` names the files that were changed when a run had to be left alone.
+    """
+
+    feature: str
+    stories: dict[str, StoryHistory] = field(default_factory=dict)
+    steps: dict[str, StoryHistory] = field(default_factory=dict)
+    open_run: Entry | None = None
+    kept: Entry = field(default_factory=dict)
+    iterations: int = 0
+    cost_usd: float = 0.0
+    tokens: dict[str, int] = field(default_factory=dict)
+    started_at: float = 0.0
+    active_s: dict[str, float] = field(default_factory=dict)
+    gates: dict[str, int] = field(default_factory=dict)
+    baselines: dict[str, Entry] = field(default_factory=dict)
+    known_red: frozenset[str] = frozenset()
+    retry_at: float = 0.0
+    retry_s: float = 0.0
+    retry_reason: str = ""
+    waits_in_a_row: int = 0
+    resets_in_a_row: int = 0
+    qa_rounds: int = 0
+    last_end: Entry | None = None
+    last_step: str = ""
+    is_reset: bool = False
+    limit: Entry = field(default_factory=dict)
+    paces: deque[Pace] = field(default_factory=lambda: deque(maxlen=_MOST_PACES))
+    unknown_cost_runs: int = 0
+    calls: deque[float] = field(default_factory=deque)
+    checkout: str = ""
+    elsewhere: dict[str, Entry] = field(default_factory=dict)
+    guard: Entry | None = None
+    breaker: Breaker = field(default_factory=Breaker)
+    noted: dict[str, StoryHistory] | None = None
+    started_over: str = ""
+    watchdog: Entry = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
+
+    def add(self, entry: Entry) -> None:
+        """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
+        if entry.get("ev") == "run":
+            self._call(_number(entry.get("at")))
+        if entry.get("ev") == "baseline":
+            self.baselines[str(entry.get("key", ""))] = entry
+            return
+        if entry.get("ev") == "end":
+            self._share(entry)
+        if entry.get("feature") != self.feature:
+            return
+        fold = _FOLDS.get(str(entry.get("ev", "")))
+        if fold:
+            fold(self, entry)
+
+    def _share(self, entry: Entry) -> None:
+        """What the end of any feature's run tells about the whole project."""
+        if isinstance(entry.get("limit"), Mapping):
+            self.limit = entry["limit"]
+        if entry.get("landed") and "story_seconds" in entry:
+            seconds, cost = _number(entry.get("story_seconds")), _number(entry.get("story_cost"))
+            self.paces.append(Pace(str(entry.get("feature")), max(0.0, seconds), max(0.0, cost)))
+
+    def _call(self, at: float) -> None:
+        """Only the last hour's are kept, by the newest line."""
+        self.calls.append(at)
+        while self.calls[0] <= at - _HOUR_S:
+            self.calls.popleft()
+
+    def of(self, step: str, story: str | None) -> StoryHistory:
+        """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
+        table, key = _place_of(self, step, story)
+        noted = (self.noted or {}).get(key) if table is self.stories and not self.is_reset else None
+        return table.get(key) or noted or StoryHistory()
+
+    def attempts_of(self, story: str, noted: int) -> int:
+        """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal."""
+        past = self.of("story", story)
+        return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
+
+    def kept_of(self, run: str) -> str:
+        """The commit that holds what a run without an end had made; "" if that is still in the checkout alone."""
+        return text_of(self.kept.get("commit")) if self.kept.get("run") == run else ""
+
+
+def _place_of(history: History, step: str, story: str | None) -> tuple[dict[str, StoryHistory], str]:
+    """Where runs are counted: a story's attempts by its id, all else by its step (and the story that it is for)."""
+    if story and step == "split":
+        return history.steps, f"{step} {story}"
+    return (history.stories, story) if story else (history.steps, step)
+
+
+def _counts(history: History, run: Entry) -> StoryHistory:
+    story = run.get("story")
+    table, key = _place_of(history, str(run.get("step")), str(story) if story else None)
+    return table.setdefault(key, StoryHistory(is_known=True))
+
+
+def _run(history: History, entry: Entry) -> None:
+    place = _place(history, entry)
+    before = history.elsewhere.get(place) if place else history.open_run
+    if before is not None:
+        _end(history, {"run": before.get("run"), "outcome": Outcome.DIED.value})
+    if place:
+        history.elsewhere[place] = entry
+    else:
+        history.open_run, history.watchdog, history.left = entry, {}, frozenset()
+    history.iterations += 1
+    history.started_at = history.started_at or _number(entry.get("at"))
+    counts = _counts(history, entry)
+    counts.runs += 1
+    counts.deaths = max(counts.deaths, int(_number(entry.get("deaths"))))  # goes on after a wiped journal
+    if entry.get("mode") != RESUME:  # it goes on with the attempt that was cut off, whatever that one's mode was
+        counts.last_mode = str(entry.get("mode", ""))
+
+
+def _place(history: History, run: Entry) -> str:
+    """The other checkout that a run belongs to, or "" for the one that is looked from."""
+    place = str(run.get("checkout") or "")
+    return place if history.checkout and place != history.checkout else ""
+
+
+def _closed(history: History, name: object) -> Entry | None:
+    """The open run of that id, which is open no more."""
+    run = history.open_run
+    if run is not None and run.get("run") == name:
+        history.open_run, history.watchdog = None, {}
+        return run
+    place = next((place for place, other in history.elsewhere.items() if other.get("run") == name), None)
+    return None if place is None else history.elsewhere.pop(place)
+
+
+def _end(history: History, entry: Entry) -> None:
+    run = _closed(history, entry.get("run"))
+    if run is None:
+        return
+    step, story = str(run.get("step")), run.get("story")
+    if not _place(history, run):
+        history.last_end, history.last_step = entry, step
+    counts = _counts(history, run)
+    cost, seconds = _number(entry.get("cost")), _number(entry.get("seconds"))
+    history.cost_usd += cost
+    history.unknown_cost_runs += entry.get("cost_unknown") is True
+    history.active_s[step] = history.active_s.get(step, 0.0) + seconds
+    tokens = entry.get("tokens")
+    for kind, number in tokens.items() if isinstance(tokens, Mapping) else ():
+        history.tokens[kind] = history.tokens.get(kind, 0) + int(_number(number))
+    counts.cost_usd += cost
+    counts.active_s += seconds
+    outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
+    _settle(history, counts, outcome, entry, int(_number(run.get("attempt"))))
+    if step == "split" and story:
+        _split(history, str(story), cost, outcome)
+    if entry.get("landed") and story:
+        history.stories[str(story)] = StoryHistory(is_known=True)
+        _shrink_known_red(history, str(entry.get("code", "")))
+    history.breaker.count(str(story or step), entry)
+    if step == "qa" and entry.get("outcome") == "succeeded":
+        history.qa_rounds += 1
+
+
+def _split(history: History, story: str, cost: float, outcome: Outcome) -> None:
+    """What the splitting cost is the story's; once it is split, its attempts are counted anew."""
+    past = history.stories.setdefault(story, StoryHistory(is_known=True))
+    past.cost_usd += cost
+    if outcome is Outcome.SUCCEEDED:
+        history.stories[story] = StoryHistory(cost_usd=past.cost_usd, active_s=past.active_s, is_known=True)
+        history.breaker.forgive(story)
+
+
+def _shrink_known_red(history: History, code: str) -> None:
+    """What is green in a landed tree is no longer known red."""
+    if not history.known_red:
+        return
+    red = [entry.get("red") for key, entry in history.baselines.items() if code and key.startswith(f"{code}:")]
+    if red and isinstance(red[-1], list):
+        history.known_red &= frozenset(str(test) for test in red[-1])
+
+
+def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Entry, attempt: int) -> None:
+    if outcome.costs_an_attempt:
+        # A run knows its number: after a wiped journal it goes on from prd.json's.
+        counts.attempts = max(counts.attempts + 1, attempt)
+        counts.last_failure = str(entry.get("failure", ""))
+        counts.tree, counts.outbox = str(entry.get("tree", "")), ""
+        counts.heals, counts.cut_off = bool(entry.get("heals")), ""
+        counts.asks = outcome is Outcome.NEEDS_INPUT
+        counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
+        counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
+        history.retry_at, history.retry_reason = 0.0, ""
+        history.waits_in_a_row = history.resets_in_a_row = 0
+        if outcome is Outcome.SUCCEEDED:
+            counts.attempts, counts.last_failure, counts.too_large, counts.deaths = 0, "", 0, 0
+    elif outcome in (Outcome.STOPPED, Outcome.DIED):
+        _cut_off(counts, entry)
+        if outcome is Outcome.DIED:
+            _count_death(counts, text_of(entry.get("work")))
+    elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
+        history.retry_at = moment_of(entry.get("retry_at")) or 0.0
+        history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
+        history.retry_reason = str(entry.get("detail", outcome.value))
+        is_reset = entry.get("until_reset") is True
+        history.waits_in_a_row += not is_reset
+        history.resets_in_a_row += is_reset
+
+
+def _cut_off(counts: StoryHistory, entry: Entry) -> None:
+    """The next run resumes from what this one had made; where that is nothing, from where this one started."""
+    kept, outbox = text_of(entry.get("tree")) if entry.get("heals") else "", text_of(entry.get("outbox"))
+    if kept or outbox:
+        counts.tree, counts.outbox = kept, outbox
+        counts.cut_off = text_of(entry.get("detail")) or "it was stopped"
+
+
+def _count_death(counts: StoryHistory, work: str) -> None:
+    """Only work that was never there before is progress: alternating between two states is none."""
+    counts.deaths += 1
+    counts.idle_deaths = 0 if work and work not in counts.works else counts.idle_deaths + 1
+    counts.works = (*counts.works, work)[-MOST_DEATHS:]
+
+
+def _reset(history: History, entry: Entry) -> None:
+    story, step = entry.get("story"), entry.get("step")
+    history.breaker.forgive(str(story or step))
+    fresh_counts = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
+    if step and fresh_counts.feedback:  # an answer: the step goes on, and its rounds and time are those it has used
+        table, key = _place_of(history, str(step), str(story) if story else None)
+        table[key] = fresh_counts
+    elif story:
+        history.stories[str(story)] = fresh_counts
+        history.steps.pop(f"split {story}", None)
+    elif step:
+        history.steps[str(step)] = StoryHistory()
+        history.qa_rounds = 0
+        history.active_s.pop(str(step), None)
+    else:
+        fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
+        fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
+        fresh.limit, fresh.paces = history.limit, history.paces
+        fresh.breaker = Breaker(history.breaker.rules)
+        fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
+        fresh.unknown_cost_runs = history.unknown_cost_runs
+        fresh.started_at, fresh.gates = history.started_at, history.gates
+        fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
+        fresh.guard = history.guard
+        fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
+        for name in fresh.__slots__:
+            setattr(history, name, getattr(fresh, name))
+
+
+def _kept(history: History, entry: Entry) -> None:
+    history.kept = entry
+
+
+def _start_over(history: History, entry: Entry) -> None:
+    history.started_over = text_of(entry.get("head"))
+
+
+def _reset_circuit(history: History, _: Entry) -> None:
+    history.breaker.close()
+
+
+def _left(history: History, entry: Entry) -> None:
+    paths = entry.get("paths")
+    history.left = frozenset(map(str, paths)) if isinstance(paths, list) else frozenset()
+
+
+def _watchdog(history: History, entry: Entry) -> None:
+    if history.open_run is not None and history.open_run.get("run") == entry.get("run"):
+        history.watchdog = entry
+
+
+def _guard(history: History, entry: Entry) -> None:
+    """What was remembered of Git's state before checks."""
+    if not _place(history, entry):
+        history.guard = entry
+
+
+def _gate(history: History, entry: Entry) -> None:
+    history.gates[f"{entry.get('gate')}:{entry.get('digest')}"] = int(_number(entry.get("ctime_ns")))
+
+
+def _accept_red(history: History, entry: Entry) -> None:
+    tests = entry.get("tests")
+    history.known_red = frozenset(str(test) for test in tests) if isinstance(tests, list | tuple) else frozenset()
+
+
+def _number(value: Any) -> float:
+    """A line that was written by another version, or by hand, stops nobody."""
+    return value if isinstance(value, int | float) and math.isfinite(value) else 0.0
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+_FOLDS = {
+    "run": _run,
+    "end": _end,
+    "reset": _reset,
+    "reset_circuit": _reset_circuit,
+    "gate": _gate,
+    "kept": _kept,
+    "started_over": _start_over,
+    "accept_red": _accept_red,
+    "watchdog": _watchdog,
+    "left": _left,
+    "guard": _guard,
+}

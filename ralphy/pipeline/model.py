@@ -1,0 +1,324 @@
+"""The nouns that decisions are made of: stories, the PRD, artifacts, markers, and the snapshot of a feature.
+
+Everything here is a value. `raw` keeps the document as it was read, so that fields that Ralphy does
+not know survive a rewrite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from ralphy.pipeline.history import History
+from ralphy.pipeline.life import Life
+from ralphy.pipeline.requests import Request
+
+Document = dict[str, Any]
+
+
+class Status(Enum):
+    """Where a story stands; `blocked` is stored only for an open question."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One user story; `index` is its place in the file."""
+
+    id: str
+    title: str
+    status: Status
+    priority: int
+    depends_on: tuple[str, ...]
+    index: int
+    raw: Document
+
+    @classmethod
+    def of(cls, raw: Document, index: int) -> Story:
+        status = raw.get("status")
+        if status is None:
+            status = "completed" if raw.get("passes") is True else "pending"
+        return cls(
+            raw["id"],
+            raw["title"],
+            _STATUS[status],
+            raw.get("priority", 0),
+            tuple(raw.get("dependsOn", ())),
+            index,
+            raw,
+        )
+
+    @property
+    def is_completed(self) -> bool:
+        return self.status is Status.COMPLETED
+
+    @property
+    def is_open(self) -> bool:
+        """Still to be done by a run; `in_progress` is written for readers and means pending."""
+        return self.status is Status.PENDING or self.status is Status.IN_PROGRESS
+
+    @property
+    def kind(self) -> str:
+        return str(self.raw.get("kind", "code"))
+
+    @property
+    def execution(self) -> Mapping[str, Any]:
+        return self.raw.get("execution") or {}
+
+
+_STATUS = {status.value: status for status in Status}
+
+
+@dataclass(frozen=True, slots=True)
+class Prd:
+    """prd.json as a value; every change gives a new one."""
+
+    raw: Document
+    stories: tuple[Story, ...]
+
+    @classmethod
+    def of(cls, raw: Document) -> Prd:
+        return cls(raw, tuple([Story.of(story, i) for i, story in enumerate(raw.get("userStories", ()))]))
+
+    def story(self, story_id: str) -> Story:
+        """The story of that id; KeyError if there is none."""
+        for story in self.stories:
+            if story.id == story_id:
+                return story
+        raise KeyError(story_id)
+
+    def with_story(self, story_id: str, **changes: Any) -> Prd:
+        """The PRD with some fields of one story replaced, the others as they were.
+
+        New fields go before the last one: a story whose last line stays as it is can be reverted although
+        others were added behind it.
+        """
+        old = self.story(story_id)
+        last = next(reversed(old.raw))
+        end = {} if last in changes else {last: old.raw[last]}
+        new = Story.of({**{k: v for k, v in old.raw.items() if k not in end}, **changes, **end}, old.index)
+        stories = (*self.stories[: old.index], new, *self.stories[old.index + 1 :])
+        return Prd({**self.raw, "userStories": [story.raw for story in stories]}, stories)
+
+    def with_stories(self, stories: list[Document]) -> Prd:
+        return Prd.of({**self.raw, "userStories": stories})
+
+    def with_workflow(self, **changes: Any) -> Prd:
+        return Prd({**self.raw, "workflow": {**self.workflow, **changes}}, self.stories)
+
+    @property
+    def workflow(self) -> Mapping[str, Any]:
+        return self.raw.get("workflow") or {}
+
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        return tuple(Approval.of(entry) for entry in self.workflow.get("approvals", ()))
+
+    def step(self, name: str) -> Mapping[str, Any]:
+        """What was recorded when a step's output was adopted: inputs and outputs, name -> digest."""
+        found = (self.workflow.get("steps") or {}).get(name)
+        return found if isinstance(found, Mapping) else {}
+
+    def with_step(self, name: str, record: Document) -> Prd:
+        return self.with_workflow(steps={**(self.workflow.get("steps") or {}), name: record})
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's word at a gate: verdict is approved, rejected or revise; it binds `digest` (and `code`)."""
+
+    gate: str
+    verdict: str
+    digest: str
+    code: str = ""
+    text: str = ""
+    answered: bool = False
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Approval:
+        return cls(
+            str(raw.get("gate", "")),
+            str(raw.get("verdict", "approved")),
+            str(raw.get("digest", "")),
+            str(raw.get("code", "")),
+            str(raw.get("text", "")),
+            raw.get("answered") is True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file of the feature folder: sha256 of its bytes, and when it last changed (ctime, nanoseconds)."""
+
+    digest: str
+    ctime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is no statement of a person."""
+
+    ctime_ns: int
+    text: str = ""
+    invalid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of the QA report's front matter; severity is critical, major, minor or info."""
+
+    severity: str
+    title: str
+    file: str = ""
+    detail: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        return self.severity in ("critical", "major")
+
+
+@dataclass(frozen=True, slots=True)
+class QaReport:
+    verdict: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer in QUESTIONS.md to the question of a story, or of a step (then `story` is "")."""
+
+    story: str
+    text: str
+    question: str = field(default="", compare=False)
+    step: str = ""
+
+    @property
+    def is_yes(self) -> bool:
+        return self.text.strip().lower().rstrip(".!") in ("yes", "y", "oui", "ja", "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The repository as a decision needs it. `code` is the tree id of HEAD without the feature folder.
+
+    `dirty` lists changed code files, `edited` those of the feature folder; `busy` names a merge or rebase
+    in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached;
+    `pushed` is the commit that the remote was last seen to have on the feature's branch; `behind` is the tip of the
+    feature's branch where it is not checked out and holds nothing that HEAD does not.
+    """
+
+    head: str
+    branch: str
+    base: str
+    feature_branch: str
+    code: str
+    dirty: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    busy: str = ""
+    has_branch_elsewhere: bool = False
+    pushed: str = ""
+    other_feature: str = ""
+    behind: str = ""
+
+    @property
+    def is_on_branch(self) -> bool:
+        return self.branch == self.feature_branch
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Stories that a commit has in the prd.json at `path`, and that are not there any more."""
+
+    path: str
+    commit: str
+    stories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the checks said of a code tree; `unnamed` are those that failed without naming a test."""
+
+    is_green: bool
+    red: tuple[str, ...] = ()
+    detail: str = ""
+    unnamed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
+
+    `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
+    `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
+    whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
+    `cut_short` why the open run is to be closed without counting, `times_cut` how often that was.
+    """
+
+    runs: int = 0
+    cost_usd: float = 0.0
+    until: float | None = None
+    last_step: str = ""
+    stop_asked: bool = False
+    accepts_red: bool = False
+    fatal: str = ""
+    troubles: int = 0
+    active_s: Mapping[str, float] = field(default_factory=dict)
+    published: str = ""
+    short_since: float = 0.0
+    cut_short: str = ""
+    times_cut: int = 0
+    waited: float = 0.0
+    began: float = 0.0
+
+    def has_waited(self, until: float, now: float) -> bool:
+        """Is that moment past, by the clock or because it was waited for?"""
+        return until <= now or until == self.waited
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
+
+    `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
+    of the stories that is queued.
+    """
+
+    feature: str
+    now: float
+    prd: Prd
+    tree: Tree
+    history: History
+    has_prd_file: bool = True
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)
+    markers: Mapping[str, Marker] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
+    unanswered_steps: frozenset[str] = frozenset()
+    baseline: Baseline | None = None
+    qa: QaReport | None = None
+    unfinished: str = ""
+    lost: Lost | None = None
+    obstructions: tuple[str, ...] = ()
+    free_mb: float = math.inf
+    session: Session = field(default_factory=Session)
+    life: Life = Life.OPEN
+    request: Request | None = None
+
+    def digest(self, name: str) -> str:
+        """The digest of an artifact; "" if it is not there."""
+        found = self.artifacts.get(name)
+        return found.digest if found else ""
+
+    def at(self, now: float) -> Snapshot:
+        return replace(self, now=now)

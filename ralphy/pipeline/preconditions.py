@@ -1,0 +1,204 @@
+"""What must hold before an agent is paid: clean ground, green checks, and something left of the budget."""
+
+from __future__ import annotations
+
+from ralphy.agents.usage_windows import noted_windows
+from ralphy.config.values import Config
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.breaker import State
+from ralphy.pipeline.forecast import forecast, what_is_left
+from ralphy.pipeline.model import Session, Snapshot, Story
+from ralphy.pipeline.steps import BY_NAME, TIMEOUT_OF, active_limit_s
+from ralphy.pipeline.stories import all_ready
+from ralphy.text.durations import span
+
+_HOUR_S = 3600.0
+_SOON_S = 6 * _HOUR_S
+AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
+_LOOK_S = 5.0
+_CLEARLY_MORE = 1.25
+_LEAST_MB = 1.0  # what clearing up after a full disk takes
+MOST_SHORT_S = 8 * _HOUR_S
+
+
+def ground(s: Snapshot) -> d.Halt | None:
+    """What stands in the way of any work on the code."""
+    if s.tree.busy:
+        return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
+    if s.tree.dirty:
+        names = ", ".join(s.tree.dirty[:5]) + (" …" if len(s.tree.dirty) > 5 else "")
+        if s.history.left.issuperset(s.tree.dirty):
+            return d.Halt(f"the branch was switched during a run; the agent's work is left in the checkout: {names}. "
+                          "Look through it, then commit it or remove it", ExitCode.CONFLICT)  # fmt: skip
+        return d.Halt(f"uncommitted changes: {names}. Commit or stash them first", ExitCode.CONFLICT)
+    return None
+
+
+def baseline(s: Snapshot) -> d.Decision | None:
+    """What the checks say about the code as it is."""
+    if s.baseline is None:
+        return d.TakeBaseline("Running baseline checks…")
+    if not is_red(s):
+        return None
+    if s.baseline.unnamed:
+        return d.Halt(f"the checks are red before any work: {red_tests(s)}. {_why_not_known(s.baseline.unnamed)}",
+                      ExitCode.CONFLICT)  # fmt: skip
+    if s.session.accepts_red and s.baseline.red:
+        return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
+    return d.Halt(f"the checks are red before any work: {red_tests(s)}. Fix them, or --accept-red to go on with "
+                  "these failures known", ExitCode.CONFLICT)  # fmt: skip
+
+
+def _why_not_known(unnamed: tuple[str, ...]) -> str:
+    """Why --accept-red has no say about these checks, and what to do instead."""
+    hook = ", the hook out with git.hooks: skip," if "pre-commit" in unnamed else ""
+    return (f"{', '.join(unnamed[:5])} named no failing test, so --accept-red cannot tell what is known from what is "
+            f"new there: mend it, or take it out of `checks`{hook} until it is green")  # fmt: skip
+
+
+def is_red(s: Snapshot) -> bool:
+    """Does more fail than is known, or something that has no name?"""
+    if s.baseline is None or s.baseline.is_green:
+        return False
+    return not s.baseline.red or bool(s.baseline.unnamed) or not set(s.baseline.red) <= s.history.known_red
+
+
+def red_tests(s: Snapshot) -> str:
+    """The failing tests of the baseline, the first few by name."""
+    red = s.baseline.red if s.baseline else ()
+    if s.baseline and not red:
+        return s.baseline.detail
+    return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
+
+
+def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None:
+    """The breaker, as long as the story (or step) of the last run is open: one that was given up has paid for its runs.
+
+    While other stories are ready, one story alone cannot end the night: it is given up, and the next gets its chance.
+    """
+    breaker = s.history.breaker
+    last = breaker.subjects[-1] if breaker.subjects else ""
+    if breaker.state_at(s.now) is not State.OPEN or not _is_open(s, last):
+        return None
+    if story and len(breaker.subjects) == 1:
+        if story.id != last:
+            return None
+        if any(other.id != last for other in all_ready(s.prd)):
+            return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
+    attempts = "`ralphy attempts` and " if breaker.kept else ""
+    hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
+    return d.Halt(
+        f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
+        f"See {attempts}`ralphy logs`; when the cause is mended, `ralphy reset-circuit`. "
+        f"One more run is allowed from {hour:02}:{minute:02} UTC on",
+        ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
+    )  # fmt: skip
+
+
+def _is_open(s: Snapshot, subject: str) -> bool:
+    found = [story for story in s.prd.stories if story.id == subject]
+    return found[0].is_open if found else subject in BY_NAME
+
+
+def budget(s: Snapshot, config: Config, run: d.RunAgent) -> d.Rest | None:
+    """Runs, dollars and the clock bound an invocation; active time bounds a step."""
+    return (_limit_reached(s, config, run.step) or _too_little(s, config, run) or room(s, config)
+            or _warned(s, config) or _pace(s, config))  # fmt: skip
+
+
+def room(s: Snapshot, config: Config) -> d.Rest | None:
+    """What is left on the disk must be enough for a run: waited for, but not for ever.
+
+    Once it was not, there must be clearly more, or the next run would only be cut short again.
+    """
+    floor = config.limits.min_free_mb
+    is_short, enough = bool(s.session.short_since), floor * _CLEARLY_MORE
+    if s.free_mb >= (enough if is_short else floor):
+        return None
+    rule = f"limits.min_free_mb is {floor}, and a quarter more is waited for" if is_short else "limits.min_free_mb"
+    least = enough if is_short and s.free_mb >= floor else floor
+    return wait_for_room(s.session, s.now, f"less than {least:.0f} MB are free on the disk ({rule})")
+
+
+def no_room(s: Snapshot) -> d.Rest | None:
+    """As long as the disk that was full is full, nothing is tried again."""
+    if not s.session.short_since or s.free_mb >= _LEAST_MB:
+        return None
+    return wait_for_room(s.session, s.now, "the disk is full")
+
+
+def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
+    """A look at the disk every few seconds; after a night of it a person should know."""
+    if session.short_since and now - session.short_since >= MOST_SHORT_S:
+        return d.Halt(f"{why}, for hours: free some space, start again to go on", ExitCode.ENVIRONMENT)
+    return d.Wait(f"{why}: it goes on when there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
+
+
+def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
+    """A wait for that moment, if it is still to come; the end of the loop if that is too far away, or after its end."""
+    if s.session.has_waited(until, s.now):
+        return None
+    if s.session.until is not None and s.session.until <= until:
+        return d.Halt(f"{why}; it goes on only after the time to end ({config.limits.until or 'until'}): start again "
+                      "then", ExitCode.BUDGET, until=until)  # fmt: skip
+    left, most = until - s.now, config.limits.max_wait_s
+    if left <= most:
+        return d.Wait(why, ExitCode.LIMITED, until=until)
+    return d.Halt(f"{why}; it goes on in {span(left)} only, and limits.max_wait_s is {span(most)}: start again then",
+                  ExitCode.LIMITED, until=until)  # fmt: skip
+
+
+def _warned(s: Snapshot, config: Config) -> d.Rest | None:
+    """All but used up: what is left would not last for a run. A reset that is far away is not waited for."""
+    full = [
+        (window.resets_at, window)
+        for window in noted_windows(s.history.limit, s.now)
+        if (window.used or 0.0) >= config.limits.pause_at_utilization
+        and window.resets_at is not None
+        and window.resets_at <= s.now + _SOON_S
+    ]
+    if not full:
+        return None
+    resets_at, window = max(full, key=lambda pair: pair[0])
+    why = f"{window.used:.0%} of the usage limit ({window.kind}) is used up, so the reset is waited for"
+    return pause(s, config, why, resets_at + AFTER_RESET_S)
+
+
+def _pace(s: Snapshot, config: Config) -> d.Rest | None:
+    """At most so many agent runs within any hour, whichever features and processes they are for."""
+    most = config.limits.calls_per_hour
+    recent = [at for at in s.history.calls if s.now - _HOUR_S < at <= s.now]
+    if len(recent) < most:
+        return None
+    return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)
+
+
+def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
+    """Is there less left of the budget than what the story takes, if it goes as those before? Then it is not begun."""
+    most, ahead = config.limits.max_cost_usd, forecast(s)
+    if most is None or ahead is None or run.step != "story":
+        return None
+    left, takes = most - s.session.cost_usd, ahead.cost_of_one - s.history.of(run.step, run.story).cost_usd
+    if left >= takes:
+        return None
+    return d.Halt(f"${left:.2f} of the budget of ${most} are left, and {run.story} will take about ${takes:.2f} if it "
+                  f"goes on as before, so it is not begun: {what_is_left(s)}; start again with a higher --max-cost "
+                  "(limits.max_cost_usd)", ExitCode.BUDGET)  # fmt: skip
+
+
+def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
+    limits, session = config.limits, s.session
+    limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
+    reached = (
+        (session.runs >= limits.max_iterations,
+         f"max_iterations ({limits.max_iterations} agent runs) is reached"),
+        (limits.max_cost_usd is not None and session.cost_usd >= (limits.max_cost_usd or 0),
+         f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
+        (session.until is not None and s.now >= (session.until or 0),
+         f"the time to end ({limits.until or 'until'}) has come"),
+        (session.active_s.get(step, 0.0) >= limit_s,
+         f"the {step} step has used its {limit_s:.0f} s (timeouts.{name})"),
+    )  # fmt: skip
+    what = next((what for is_reached, what in reached if is_reached), "")
+    return d.Halt(f"{what}: {what_is_left(s)}; start again to go on", ExitCode.BUDGET) if what else None

@@ -1,0 +1,170 @@
+"""Which story is next, and which changes of a story are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ralphy.pipeline.model import Document, Finding, Lost, Prd, Status, Story
+
+
+def next_ready(prd: Prd) -> Story | None:
+    """The open story of the lowest priority number, then file order, whose dependencies are completed."""
+    return min(all_ready(prd), key=lambda story: (story.priority, story.index), default=None)
+
+
+def all_ready(prd: Prd) -> list[Story]:
+    """The open stories whose dependencies are completed."""
+    completed = {story.id for story in prd.stories if story.is_completed}
+    return [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
+
+
+def shown_status(prd: Prd) -> dict[str, str]:
+    """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked."""
+    completed = {story.id for story in prd.stories if story.is_completed}
+    return {
+        s.id: "blocked" if s.is_open and not all(d in completed for d in s.depends_on) else s.status.value
+        for s in prd.stories
+    }
+
+
+def warnings_of(story: Story) -> list[str]:
+    """What the evidence of a completed story wants a person to look at."""
+    found = (story.raw.get("evidence") or {}).get("warnings") if story.is_completed else None
+    return [str(text) for text in found] if isinstance(found, list) else []
+
+
+def flagged(prd: Prd) -> str:
+    """Which stories count and were flagged all the same, and where that is read; "" if none was."""
+    found = [(s.id, len(warnings_of(s))) for s in prd.stories if warnings_of(s)]
+    if not found:
+        return ""
+    which = _listed([f"{story} ({number})" for story, number in found])
+    return f"flagged in the evidence of {which}: see `ralphy story show {found[0][0]}`"
+
+
+def why_stuck(prd: Prd) -> str:
+    """A sentence on the stories that keep the feature from going on; "" if all are completed."""
+    failed = [s.id for s in prd.stories if s.status is Status.FAILED]
+    asked = [s.id for s in prd.stories if s.status is Status.BLOCKED]
+    held = [s.id for s in prd.stories if s.is_open]
+    parts = [
+        f"failed: {_listed(failed)}" if failed else "",
+        f"waiting for an answer in QUESTIONS.md: {_listed(asked)}" if asked else "",
+        f"blocked by these: {_listed(held)}" if held else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
+    """A sentence on stories that are gone from prd.json, with the ways on."""
+    back = f"`git checkout {lost.commit} -- {lost.path}` brings back"
+    which = f"{_listed(lost.stories)}, which {lost.commit} has"
+    if is_missing:
+        return f"{lost.path} is missing: {back} {which}; to start over: `ralphy redo spec {feature}`"
+    return (f"{lost.path} has lost {which}: {back} the whole file; if you mean it, commit the file as it is, "
+            f"or start over: `ralphy redo spec {feature}`")  # fmt: skip
+
+
+def _listed(ids: Sequence[str], most: int = 8) -> str:
+    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
+
+
+def completed(story: Story, execution: Document, evidence: Document, test_files: Sequence[str]) -> Document:
+    """The fields of a story that passed: status and passes together, tasks ticked, and criteria if it was verified."""
+    criteria = {} if evidence.get("verified") is False else _ticked(story.raw, "acceptanceCriteria")
+    return {
+        "passes": True,
+        "status": Status.COMPLETED.value,
+        **criteria,
+        **_ticked(story.raw, "tasks"),
+        "execution": {**story.execution, "last_error": None, **execution},
+        "testing": {**(story.raw.get("testing") or {}), "test_files": list(test_files)},
+        "evidence": evidence,
+    }
+
+
+def _ticked(raw: Document, name: str) -> Document:
+    items: Any = raw.get(name)
+    if not items:
+        return {}
+    return {name: [{**item, "done": True} if isinstance(item, dict) else item for item in items]}
+
+
+def not_passed(story: Story, status: Status, attempts: int, error: str) -> Document:
+    """The fields of a story after an attempt that did not count, or when it is given up."""
+    tries = int(story.execution.get("code_test_attempts", 0)) + 1
+    execution = {**story.execution, "attempts": attempts, "code_test_attempts": tries, "last_error": error}
+    return {"passes": False, "status": status.value, "execution": execution}
+
+
+def reopened(story: Story) -> Document:
+    """The fields of a story that is to be done again from the beginning."""
+    execution = {**story.execution, "attempts": 0, "code_test_attempts": 0, "last_error": None}
+    return {"passes": False, "status": Status.PENDING.value, "execution": execution}
+
+
+def canonical(prd: Prd) -> Prd:
+    """The PRD as Ralphy writes it: status and passes both there and agreeing, nothing in progress."""
+    stories = [_canonical(story) for story in prd.stories]
+    if all(new is story.raw for new, story in zip(stories, prd.stories, strict=True)):
+        return prd
+    return prd.with_stories(stories)
+
+
+def _canonical(story: Story) -> Document:
+    status = Status.PENDING if story.is_open else story.status
+    passes = status is Status.COMPLETED
+    raw = _anchored(story.raw)
+    if raw.get("status") == status.value and raw.get("passes") is passes:
+        return raw
+    last = next(reversed(raw))
+    anchor = {} if last in _CHANGING else {last: raw[last]}
+    rest = {key: value for key, value in raw.items() if key not in anchor}
+    return {**rest, "passes": passes, "status": status.value, **anchor}
+
+
+# What a run changes of a story. The last field of a story must be none of these (see Prd.with_story).
+_CHANGING = frozenset(("passes", "status", "acceptanceCriteria", "tasks", "execution", "testing", "evidence"))
+_ANCHORS = ("priority", "context", "dependsOn", "kind", "notes", "description", "title", "id")
+
+
+def _anchored(raw: Document) -> Document:
+    """The story with a field at its end that no run changes."""
+    if next(reversed(raw)) not in _CHANGING:
+        return raw
+    anchor = next(name for name in _ANCHORS if name in raw)
+    return {**{key: value for key, value in raw.items() if key != anchor}, anchor: raw[anchor]}
+
+
+def merged(existing: Prd, draft: Sequence[Document]) -> list[Document]:
+    """Stories after a spec step: those that exist are kept as they are, new ones are added behind them."""
+    known = {story.id.lower() for story in existing.stories}
+    return [story.raw for story in existing.stories] + [s for s in draft if s["id"].lower() not in known]
+
+
+def as_drafted(draft: Document) -> Document:
+    """A drafted story without what only Ralphy may say of it."""
+    kept = {k: v for k, v in draft.items() if k not in ("execution", "evidence", "status", "passes")}
+    return {**kept, "passes": False, "status": Status.PENDING.value}
+
+
+def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
+    """One story for each blocking finding, after all others: FIX-<round>-<n>, of a round that has none yet."""
+    known = {story.id.upper() for story in prd.stories}
+    while any(story_id.startswith(f"FIX-{round_}-") for story_id in known):
+        round_ += 1
+    last = max((story.priority for story in prd.stories), default=0)
+    return [
+        {
+            "id": f"FIX-{round_}-{n}",
+            "title": finding.title,
+            "description": "\n".join(p for p in (finding.detail, finding.file and f"File: {finding.file}") if p),
+            "kind": "fix",
+            "acceptanceCriteria": [f"The {finding.severity} finding of the QA report no longer holds"],
+            "priority": last + n,
+            "passes": False,
+            "status": Status.PENDING.value,
+        }
+        for n, finding in enumerate(findings, 1)
+    ]

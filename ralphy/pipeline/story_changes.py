@@ -1,0 +1,142 @@
+"""What a change of the stories makes of prd.json: the same for a command and for a request that the loop takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.errors import Conflict, NotFound
+from ralphy.pipeline.model import Document, Prd, Status, Story
+from ralphy.pipeline.requests import Change, Verb
+from ralphy.pipeline.stories import next_ready, reopened
+
+_NUMBERED = re.compile(r"(US-)(\d+)")
+_MOST_OF_A_REASON = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The new `prd`, and how it is committed (`event`, `subject`) and told: what was done, and what will be.
+
+    `reset` is the journal's line about attempts that are forgotten; questions of the `reopened` stories are withdrawn.
+    """
+
+    prd: Prd
+    story: str
+    event: str
+    subject: str
+    said: str
+    will: str
+    reset: Document | None = None
+    reopened: tuple[str, ...] = ()
+
+
+def changed(prd: Prd, feature: str, change: Change) -> Changed:
+    """The change made to `prd`. Raises NotFound or Conflict if it does not fit."""
+    return _CHANGES[change.verb](prd, feature, change)
+
+
+def found(prd: Prd, story_id: str, feature: str) -> Story:
+    """The story of that id. Raises NotFound, with the id that was meant if only the case differs."""
+    for other in prd.stories:
+        if other.id == story_id:
+            return other
+    near = next((other.id for other in prd.stories if other.id.lower() == story_id.lower()), "")
+    raise NotFound(f"{feature} has no story {story_id!r}",
+                   hint=f"did you mean {near}?" if near else f"ralphy story list {feature}")  # fmt: skip
+
+
+def require_dependencies(prd: Prd, story: Story) -> None:
+    """Raises Conflict if a story that this one depends on is not completed."""
+    missing = [other for other in story.depends_on if not prd.story(other).is_completed]
+    if missing:
+        raise Conflict(f"{story.id} depends on {', '.join(missing)}, not completed yet",
+                       hint=f"ralphy story start {missing[0]}")  # fmt: skip
+
+
+def _add(prd: Prd, feature: str, change: Change) -> Changed:
+    given: dict[str, Any] = dict(change.given)
+    for story_id in given.get("dependsOn", ()):
+        found(prd, story_id, feature)
+    story_id = change.story or _free_id(prd)
+    if any(other.id.lower() == story_id.lower() for other in prd.stories):
+        raise Conflict(f"there is a story {story_id} already", hint=f"ralphy story list {feature}")
+    last = max((other.priority for other in prd.stories), default=0)
+    priority = given.get("priority")
+    new: Document = {"id": story_id, "title": given.get("title", ""), "description": given.get("description", ""),
+                     "acceptanceCriteria": given.get("acceptanceCriteria", []),
+                     "priority": last + 1 if priority is None else priority,
+                     "passes": False, "status": "pending", "dependsOn": given.get("dependsOn", [])}  # fmt: skip
+    new = {name: value for name, value in new.items() if name == "title" or value not in ("", [])}
+    prd = prd.with_stories([*(other.raw for other in prd.stories), new])
+    said = f"{story_id} {new['title']} is added"
+    return Changed(prd, story_id, f"added {story_id}", f"{story_id} is added", said, f"{story_id} will be added")
+
+
+def _free_id(prd: Prd) -> str:
+    """The number after the highest one."""
+    numbers = [int(match[2]) for other in prd.stories if (match := _NUMBERED.fullmatch(other.id.upper()))]
+    return f"US-{max(numbers, default=0) + 1:03}"
+
+
+def _start(prd: Prd, feature: str, change: Change) -> Changed:
+    story = found(prd, change.story, feature)
+    if not story.is_open:
+        raise Conflict(f"{story.id} is {story.status.value}", hint=f"ralphy story reset {story.id} {feature}")
+    require_dependencies(prd, story)
+    if next_ready(prd) != story:
+        prd = _first(prd, story)
+    said = f"{story.id} is the next story; ralphy loop {feature} works on it"
+    will = f"{story.id} will be the next story"
+    return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said, will)
+
+
+def _first(prd: Prd, story: Story) -> Prd:
+    """The story below the lowest priority; where that is 0, the others that are open move up by one."""
+    others = [other for other in prd.stories if other.is_open and other.id != story.id]
+    lowest = min(other.priority for other in others)
+    if lowest == 0:
+        for other in others:
+            prd = prd.with_story(other.id, priority=other.priority + 1)
+    return prd.with_story(story.id, priority=max(0, lowest - 1))
+
+
+def _fail(prd: Prd, feature: str, change: Change) -> Changed:
+    story = found(prd, change.story, feature)
+    if story.is_completed:
+        raise Conflict(f"{story.id} is completed", hint=f"ralphy story reset {story.id} {feature}")
+    execution = {**story.execution, "last_error": change.message[:_MOST_OF_A_REASON]}
+    prd = prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
+    said = f"{story.id} has failed: {change.message}"
+    subject = f"{story.id} is given up by a person"
+    return Changed(prd, story.id, f"failed {story.id}", subject, said, f"{story.id} will be given up")
+
+
+def _reset(prd: Prd, feature: str, change: Change) -> Changed:
+    """The story is pending, its attempt count resets; its commit stays."""
+    story = found(prd, change.story, feature)
+    prd = prd.with_story(story.id, **reopened(story))
+    return Changed(prd, story.id, f"redo {story.id}", f"{story.id} is done again", f"{story.id} is pending again",
+                   f"{story.id} will be pending again", {"story": story.id}, (story.id,))  # fmt: skip
+
+
+def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
+    """Failed and blocked stories are pending, and all attempt counts reset."""
+    stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
+    for story in stuck:
+        prd = prd.with_story(story.id, **reopened(story))
+    what = "failed and blocked stories" if stuck else "attempt counts"
+    done, will = ("are pending again", "will be pending again") if stuck else ("are reset", "will be reset")
+    return Changed(prd, "", "reset", "failed stories are tried again", f"{what} {done}", f"{what} {will}", {},
+                   tuple(story.id for story in stuck))  # fmt: skip
+
+
+_CHANGES: dict[Verb, Callable[[Prd, str, Change], Changed]] = {
+    Verb.ADD: _add,
+    Verb.START: _start,
+    Verb.FAIL: _fail,
+    Verb.RESET: _reset,
+    Verb.RESET_ALL: _reset_all,
+}

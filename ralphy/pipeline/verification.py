@@ -1,0 +1,48 @@
+"""How far a story is verified: what its evidence says of the checks, in words that claim nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ralphy.checks.listing import number_of_tests
+from ralphy.pipeline.model import Prd, Story
+
+_MOST_NAMED = 8
+
+
+def was_verified(evidence: Mapping[str, Any]) -> bool:
+    """Did a check run on what was committed, and find something to run?"""
+    noted = evidence.get("verified")
+    return noted if isinstance(noted, bool) else bool(evidence.get("checks"))
+
+
+def is_unverified(story: Story) -> bool:
+    """Did the story land on the agent's word alone? One that a person accepted, or that was imported, did not."""
+    evidence = story.raw.get("evidence") or {}
+    return story.is_completed and bool(evidence) and "accepted" not in evidence and not was_verified(evidence)
+
+
+def is_proved(story: Story) -> bool:
+    """Is the story completed, and more than the agent's word behind it? Then its criteria are ticked."""
+    return story.is_completed and not is_unverified(story)
+
+
+def unverified_ids(prd: Prd) -> list[str]:
+    return [story.id for story in prd.stories if is_unverified(story)]
+
+
+def unverified(prd: Prd) -> str:
+    """Which stories landed unverified; "" if none did."""
+    ids = unverified_ids(prd)
+    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    return f"landed unverified (no check had anything to run): {', '.join(ids[:_MOST_NAMED])}{more}" if ids else ""
+
+
+def verified_by(evidence: Mapping[str, Any]) -> str:
+    """The checks with their exit codes, and how many tests there were; or that there was nothing."""
+    checks: Sequence[Mapping[str, Any]] = evidence.get("checks") or ()
+    said = ", ".join(f"{check.get('name')} exit {check.get('exit')}" for check in checks)
+    if evidence and not was_verified(evidence):
+        said = f"unverified: no tests ran ({said})" if said else "unverified: no checks ran"
+    return ", ".join(part for part in (said, number_of_tests(evidence)) if part)

@@ -1,0 +1,55 @@
+"""What a program to run is, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ralphy.errors import EnvironmentProblem
+
+FILTER_AT, HELD_AT = 3, 4  # descriptors of a program to run, behind stdin, stdout and stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file.
+
+    One that `is_held` waits at its descriptor HELD_AT until it is let go (see `sandbox.Sandbox.held`); one with a
+    `filter` reads it at FILTER_AT.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    deadline_s: float
+    stdin_path: str | None = None
+    is_held: bool = False
+    filter: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How it ended. `returncode` is negative for a signal; `stopped` is why we ended it ("deadline", or what
+    `should_stop` said), None if it ended by itself; `leftovers` counts descendants that had to be killed."""
+
+    returncode: int | None
+    stopped: str | None
+    duration_s: float
+    leftovers: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopGrace:
+    """Seconds after each step of a stop: SIGINT to the program, TERM to its tree, KILL to its tree."""
+
+    interrupt_s: float = 5.0
+    terminate_s: float = 5.0
+    kill_s: float = 5.0
+
+
+PATIENT = StopGrace()
+HURRIED = StopGrace(interrupt_s=0.5, terminate_s=0.5, kill_s=3.0)
+
+
+class NotStarted(EnvironmentProblem):
+    """The program could not be executed: missing, not executable, or its folder is gone."""

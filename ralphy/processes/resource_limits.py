@@ -1,0 +1,77 @@
+"""What a run may take of the machine: memory, processes, and what it must leave free on the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.files.disk_space import free_bytes
+from ralphy.processes.shared_memory import shared_of_machine
+from ralphy.processes.tree_usage import MEGABYTE, exact_memory, threads_of_machine, tree_use
+
+TREE_EVERY_S = 2.0
+HASTE_S = 0.2  # how soon again, when there are thousands of new processes
+DISK_EVERY_S = 5.0
+NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The limits of one run, in MB and processes; the space is looked for where `folders` lie. 0 is no limit."""
+
+    max_memory_mb: int = 0
+    max_processes: int = 0
+    min_free_mb: int = 0
+    folders: tuple[Path, ...] = ()
+
+
+class Bounds:
+    """Looks now and then whether the descendants of a process keep to their room."""
+
+    def __init__(self, room: Room, root: int) -> None:
+        self.room = room
+        self.root = root
+        self._disk_at = NEVER
+        self._tree_at: float | None = None
+        self._threads = threads_of_machine()
+        self._shared = shared_of_machine() if room.max_memory_mb else 0
+
+    def why_over(self, now: float) -> tuple[str, str] | None:
+        """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
+        if now - self._disk_at >= DISK_EVERY_S:
+            self._disk_at = now
+            if found := self.lack_of_room():
+                return found
+        if self._tree_at is None:
+            self._tree_at = now  # nothing has been started yet
+        if now - self._tree_at >= (HASTE_S if self._is_multiplying() else TREE_EVERY_S):
+            self._tree_at = now
+            return self._tree()
+        return None
+
+    def _is_multiplying(self) -> bool:
+        """Are there thousands of threads more than at the start, whosever they are?"""
+        most = self.room.max_processes
+        return most > 0 and threads_of_machine() - self._threads > most
+
+    def lack_of_room(self) -> tuple[str, str] | None:
+        """Why there is too little room on the disk now; None if there is enough."""
+        if not self.room.min_free_mb:
+            return None
+        free, folder = free_bytes(self.room.folders)
+        if free >= self.room.min_free_mb * MEGABYTE:
+            return None
+        left = f"{free // MEGABYTE:.0f} MB are free" if free else "nothing more can be written"
+        said = f"the disk is nearly full: {left} where {folder} lies"
+        return "disk", f"{said} (limits.min_free_mb: {self.room.min_free_mb})"
+
+    def _tree(self) -> tuple[str, str] | None:
+        room, use = self.room, tree_use(self.root)
+        if room.max_processes and use.processes > room.max_processes:
+            return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
+        most = room.max_memory_mb * MEGABYTE
+        if not most or use.memory + max(0, shared_of_machine() - self._shared) <= most:
+            return None
+        if (exact := exact_memory(self.root)) <= most:
+            return None
+        return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {room.max_memory_mb})"

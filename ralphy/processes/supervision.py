@@ -1,0 +1,154 @@
+"""Running programs: contained, bounded in time, their output handed on as it comes.
+
+`Supervisor` is this side of `supervisor.py`, which holds the program and all its descendants. One of them
+runs one program at a time, for any thread; programs side by side need one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes.command import PATIENT, Command, Exit, NotStarted, StopGrace
+from ralphy.processes.excerpt import Excerpt
+from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER, is_alive, start_time, sweep
+from ralphy.processes.program_run import Question, Run, Sink
+from ralphy.processes.supervisor_link import Link, LinkError
+
+__all__ = [
+    "REPO_MARKER",
+    "RUN_MARKER",
+    "Command",
+    "Exit",
+    "NotStarted",
+    "Run",
+    "StopGrace",
+    "Supervisor",
+    "capture",
+    "is_alive",
+    "start_time",
+    "sweep",
+]
+
+
+class Supervisor:
+    """Runs programs one after the other through a warm supervisor process, started when first needed."""
+
+    def __init__(self) -> None:
+        self._link: Link | None = None
+        self._becomes: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def warm(self) -> None:
+        """Start the supervisor process ahead of the first run; does not wait for it."""
+        self._link = self._link or Link()
+
+    @property
+    def pid(self) -> int:
+        """The process below which all programs run; 0 before it is started."""
+        return self._link.pid if self._link else 0
+
+    def become(self, argv: list[str]) -> None:
+        """What the supervisor process turns into if this one dies while a program runs, once nothing of that lives."""
+        self.warm()
+        assert self._link
+        if argv != self._becomes:  # what it was told last still holds
+            self._becomes = argv
+            self._link.send({"do": "become", "argv": argv})
+
+    def stay(self) -> None:
+        """It is to become nothing: this process has seen the end of the program itself."""
+        if self._link and self._becomes:
+            self._becomes = []
+            with suppress(LinkError):  # it has gone already
+                self._link.send({"do": "become", "argv": []})
+
+    def close(self) -> None:
+        """End the supervisor process and whatever it holds."""
+        link, self._link, self._becomes = self._link, None, []
+        if link:
+            link.drop()
+
+    def run(
+        self,
+        command: Command,
+        on_stdout: Sink,
+        on_stderr: Sink | None,
+        *,
+        should_stop: Question | None = None,
+        on_stop: Callable[[str], None] | None = None,
+        grace: StopGrace = PATIENT,
+    ) -> Exit:
+        """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
+
+        For the rest see `prepared`, which this is without anything in between.
+        """
+        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as run:
+            run.start()
+            return run.complete()
+
+    @contextmanager
+    def prepared(
+        self,
+        command: Command,
+        on_stdout: Sink,
+        on_stderr: Sink | None,
+        *,
+        should_stop: Question | None = None,
+        on_stop: Callable[[str], None] | None = None,
+        grace: StopGrace = PATIENT,
+    ) -> Iterator[Run]:
+        """Gives the run to start and to complete. A program that is held is made ready here, and ended if it is not
+        wanted after all.
+
+        `should_stop` is asked after every piece of output, and at least four times a second; the reason it
+        gives is passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a
+        signal handler of the caller) ends the tree within seconds, then goes on. Raises NotStarted, and
+        EnvironmentProblem when the supervisor was lost.
+        """
+        self.warm()
+        assert self._link
+        run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace)
+        try:
+            run.prepare()
+            yield run
+            if not run.hurry():
+                self._abandon(command)
+        except LinkError as error:
+            self._abandon(command)
+            raise EnvironmentProblem(
+                f"the supervisor of {command.argv[0]} ended unexpectedly: {error}",
+                hint="its processes were ended; if it happens again, look for what kills processes (memory?)",
+            ) from error
+        except BaseException:
+            if not run.hurry():
+                self._abandon(command)
+            raise
+        finally:
+            run.release()
+
+    def _abandon(self, command: Command) -> None:
+        """Let the supervisor go, and end what is left of its run without its help."""
+        self.close()
+        sweep(RUN_MARKER, command.env.get(RUN_MARKER, ""))
+
+
+def capture(
+    supervisor: Supervisor,
+    command: Command,
+    limit_bytes: int = 1 << 20,
+    *,
+    should_stop: Question | None = None,
+    grace: StopGrace = PATIENT,
+) -> tuple[Exit, bytes]:
+    """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
+    excerpt = Excerpt(limit_bytes)
+    return supervisor.run(command, excerpt.add, None, should_stop=should_stop, grace=grace), excerpt.value()

@@ -1,0 +1,1 @@
+"""What an agent is told: templates, the documents in them, and their length."""

@@ -1,0 +1,224 @@
+"""What a prompt may cost: the parts of long texts that an agent needs, within a fixed number of bytes.
+
+Story 500 costs what story 5 costs. Sizes are bytes of UTF-8; whatever is left out is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ralphy.checks.first_error import cause_of, first_error
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LINE_END = re.compile(r"\r+\n")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ENTRY = re.compile(r"^## \[([^\]\n]{1,64})\] - (\S+)", re.M)
+_SECTION = re.compile(r"^## ", re.M)
+_PATTERNS = re.compile(r"^## Codebase Patterns\b.*$", re.M)
+
+# What a story's prompt has room for.
+PROGRESS_BYTES = 1500
+FAILURE_BYTES = 1200
+
+# How much of a check's output is looked at: what matters stands at its end.
+_TAIL_CHARS = 65536
+# So many of the last entries are worth reading, whatever story they belong to.
+_LAST_ENTRIES = 3
+
+
+class _Entry(NamedTuple):
+    at: str
+    story: str
+    text: str
+
+
+def clip(text: str, max_bytes: int, head_share: float = 0.5) -> str:
+    """The text in at most `max_bytes`: its head, a line that says how much is missing, and its tail.
+
+    `head_share` (0 to 1) is the part of the room that the head gets. Characters are never split.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= max_bytes:
+        return data.decode()
+    note = f"\n[… {len(data):,} bytes in all, the middle is left out …]\n"
+    room = max_bytes - len(note.encode())
+    if room <= 0:
+        return data[: max(max_bytes, 0)].decode("utf-8", "ignore")
+    head = int(room * head_share)
+    start = data[:head].decode("utf-8", "ignore")
+    end = data[len(data) - (room - head) :].decode("utf-8", "ignore")
+    return f"{start}{note}{end}"
+
+
+def digest_failure(checks_failed: Sequence[str], tail: str, reason: str = "", max_bytes: int = FAILURE_BYTES) -> str:
+    """Why an attempt was refused, for the next one: the reason, the failed checks, the first error in their output
+    and its end."""
+    said = [clip(reason, max_bytes // 3)] if reason else []
+    if checks_failed:
+        said.append(clip("Failed: " + ", ".join(checks_failed), max_bytes // 4))
+    start = "\n".join(said)
+    start = f"{start}\n\n" if start else ""
+    return (start + excerpt(tail, max_bytes - len(start.encode("utf-8", "replace")))).rstrip("\n")
+
+
+def excerpt(output: str, max_bytes: int) -> str:
+    """What of a check's output must not be lost: all if it fits, else what shows the first error, and the end.
+
+    Terminal codes, redrawn progress lines and repeated lines are left out.
+    """
+    end = "\n".join(_squeezed(_plain(output[-_TAIL_CHARS:]).splitlines())).strip("\n")
+    if _size(end) <= max_bytes:
+        return end
+    plain = _plain(output)
+    first = first_error(plain)
+    cause = clip("\n".join(_squeezed(cause_of(plain))).strip("\n"), max_bytes * 3 // 5, 0.8)
+    if first is None or not cause:
+        return clip(end, max_bytes, 0.2)
+    head = f"The first error: {first.line}\n" if first.place else ""
+    head = f"{clip(head, max_bytes // 4)}{cause}\n[…]\n"
+    room = max_bytes - _size(head)
+    return f"{head}{_last_lines(end, room)}" if room > 0 else clip(head, max_bytes, 1.0)
+
+
+def _last_lines(text: str, max_bytes: int) -> str:
+    """The last whole lines that fit; of one that is longer, its end."""
+    kept = text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
+    return kept.partition("\n")[2] or kept
+
+
+def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:
+    """The section of SPEC.md that a story comes from; "" if there is none.
+
+    The anchor of `parent_spec` ("SPEC.md#us-003-title") goes first, then a heading that names the id.
+    A section ends at the next heading of its own level or above.
+    """
+    lines = _LINE_END.sub("\n", spec).split("\n")
+    headings = list(_headings(lines))
+    anchor = _slug((parent_spec or "").partition("#")[2])
+    found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
+    found = found or (_naming(headings, story_id) if story_id else None)
+    if found is None:
+        return ""
+    end = next((at for at, level, _ in headings if at > found[0] and level <= found[1]), len(lines))
+    return "\n".join(lines[found[0] : end]).strip("\n")
+
+
+def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:
+    """The first heading that names an id."""
+    named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE) if headings else None
+    return next((heading for heading in headings if named and named.search(heading[2])), None)
+
+
+def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int = PROGRESS_BYTES) -> str:
+    """What progress.txt tells the next story: the patterns, then entries, newest first.
+
+    Of each id (the story's own and its dependencies') the newest entry is taken, then the last entries
+    of all. Patterns get at most half of the room, an entry half of what the patterns leave.
+    """
+    text = _LINE_END.sub("\n", progress_text)
+    entries = _entries(text)
+    patterns = _patterns(text)
+    if not entries and not patterns:
+        return "" if _PATTERNS.search(text) else clip(text.strip(), max_bytes, 0.0)
+    picked = clip(patterns, max_bytes // 2)
+    room = max_bytes - _size(picked)
+    chosen: dict[int, str] = {}
+    for index in _wanted(entries, story_ids):
+        entry = clip(entries[index].text, room // 2 if len(entries) > 1 else room - 2)
+        if sum(_size(other) + 2 for other in (*chosen.values(), entry)) <= room:
+            chosen[index] = entry
+    return "\n\n".join(part for part in (picked, *(chosen[i] for i in sorted(chosen, reverse=True))) if part)
+
+
+def fence(name: str, text: str, nonce: str) -> str:
+    """The text between two marker lines that carry the run's nonce; "" stays "".
+
+    What stands inside cannot close the fence: the nonce is taken out of it.
+    """
+    if not text:
+        return ""
+    inside = text.replace(nonce, "") if nonce else text
+    return f"[[BEGIN {name} {nonce}]]\n{inside}\n[[END {name} {nonce}]]"
+
+
+def _plain(text: str) -> str:
+    """Without terminal codes; of a line that was redrawn, its last state."""
+    text = _LINE_END.sub("\n", _ANSI.sub("", text))
+    return _CONTROL.sub("", "\n".join(line.rpartition("\r")[2] for line in text.split("\n")))
+
+
+def _squeezed(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, a run of the same one said once and counted."""
+    previous, times = None, 0
+    for line in (*(line.rstrip() for line in lines), None):
+        if line == previous:
+            times += 1
+            continue
+        if previous and times > 1:
+            yield f"[the line above {times} times]"
+        if line is not None:
+            yield line
+        previous, times = line, 1
+
+
+def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """(line index, level, title) of every heading outside code fences."""
+    open_fence = ""
+    for at, line in enumerate(lines):
+        if mark := _FENCE.match(line):
+            if not open_fence:
+                open_fence = mark[1]
+            elif mark[1].startswith(open_fence):
+                open_fence = ""
+        elif not open_fence and line.startswith("#") and (heading := _HEADING.match(line)):
+            yield at, len(heading[1]), heading[2]
+
+
+def _slug(title: str) -> str:
+    """A heading as an anchor names it; an anchor stays as it is, but for its case."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+
+
+def _anchors(headings: Sequence[tuple[int, int, str]]) -> Iterator[str]:
+    """The anchors that GitHub gives to the headings; a title that comes again gets a number."""
+    seen: dict[str, int] = {}
+    for _, _, title in headings:
+        slug = _slug(title)
+        count = seen.get(slug, 0)
+        seen[slug] = count + 1
+        yield f"{slug}-{count}" if count else slug
+
+
+def _patterns(text: str) -> str:
+    found = _PATTERNS.search(text)
+    if not found:
+        return ""
+    end = re.compile(r"^(?:## |---[ \t]*$)", re.M).search(text, found.end())
+    body = text[found.end() : end.start() if end else len(text)].strip()
+    return f"{found[0]}\n{body}" if body else ""
+
+
+def _entries(text: str) -> list[_Entry]:
+    """Every entry, oldest first; a union merge may have put them in another order."""
+    found = []
+    for start in _ENTRY.finditer(text):
+        after = _SECTION.search(text, start.end())
+        body = text[start.start() : after.start() if after else len(text)].rstrip()
+        found.append(_Entry(start[1], start[2], body.removesuffix("---").rstrip()))
+    return sorted(found, key=lambda entry: entry.at)
+
+
+def _wanted(entries: Sequence[_Entry], story_ids: Sequence[str]) -> list[int]:
+    """Indexes in the order of their worth: the newest of each id, then the last ones; each once."""
+    newest = {entry.story: index for index, entry in enumerate(entries)}
+    own = [newest[story] for story in story_ids if story in newest]
+    last = range(len(entries) - 1, max(len(entries) - 1 - _LAST_ENTRIES, -1), -1)
+    return list(dict.fromkeys([*own, *last]))
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

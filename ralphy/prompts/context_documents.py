@@ -1,0 +1,87 @@
+"""The documents that a story's `context` names (`parent_spec`, `parent_brief`): read from inside the repository alone.
+
+A reference is a path with or without `#section`, relative to the feature's folder or else to the repository's root.
+What cannot be read is said in a sentence, and costs no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ralphy.errors import InvalidInput
+from ralphy.files.safe_read import read_bounded
+from ralphy.text.strict_json import shown
+
+FIELDS = ("parent_spec", "parent_brief")
+MOST_BYTES = 4 * 1024 * 1024
+_OWN_SPEC = "SPEC.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`path` and `section` ("" for the whole) as `field` of a story's context names them."""
+
+    field: str
+    path: str
+    section: str
+
+    @property
+    def is_own_spec(self) -> bool:
+        """Does it mean the SPEC.md of the story's own feature?"""
+        return PurePosixPath(self.path) == PurePosixPath(_OWN_SPEC)
+
+    def __str__(self) -> str:
+        return f"context.{self.field} names {shown(self.path, 200)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The text of a document; `problem` says why there is none."""
+
+    text: str = ""
+    problem: str = ""
+
+
+def references(story: Mapping[str, Any]) -> Iterator[Reference]:
+    """What a story's context names, field by field."""
+    context = story.get("context")
+    for field in FIELDS:
+        named = context.get(field) if isinstance(context, Mapping) else None
+        if isinstance(named, str) and named.strip():
+            path, _, section = named.strip().partition("#")
+            yield Reference(field, path.strip() or _OWN_SPEC, section.strip())
+
+
+def read_document(reference: Reference, folder: Path, root: Path) -> Found:
+    """The text of the whole document; regular files inside the repository, up to 4 MB, are read."""
+    try:
+        place = _place(reference, folder, root)
+        inside = place.relative_to(root.resolve())
+        if ".git" in inside.parts:
+            return Found(problem=f"{reference}, which is Git's own")
+        data = read_bounded(place, MOST_BYTES)
+    except InvalidInput as error:
+        return Found(problem=f"{reference}, which {error.what}")
+    except (OSError, ValueError, RuntimeError):  # outside, a name that no file can have, or links in a circle
+        return Found(problem=f"{reference}, which is not inside the repository")
+    if data is None:
+        return Found(problem=f"{reference}, which does not exist")
+    return Found(data.decode("utf-8", "replace"))
+
+
+def _place(reference: Reference, folder: Path, root: Path) -> Path:
+    """Where it is, links followed: in the feature's folder if something of that name is there, else below the root."""
+    near = folder / reference.path
+    return near.resolve() if near.exists() else (root / reference.path).resolve()
+
+
+def unreadable(story: Mapping[str, Any], folder: Path, root: Path) -> Iterator[tuple[Reference, str]]:
+    """What a story's context names and cannot be read now, and why; a SPEC.md that is still to come is passed over."""
+    for reference in references(story):
+        is_to_come = reference.is_own_spec and (folder / "PRD.md").exists()
+        problem = read_document(reference, folder, root).problem
+        if problem and not is_to_come:
+            yield reference, problem

@@ -1,0 +1,113 @@
+"""What a sandbox binds out of a tree that agents can write: looked at before each start, never through a link.
+
+Bubblewrap resolves the sources of its binds outside of the sandbox. A link that an earlier agent or check left in the
+place of a source would show whatever it leads to. Between this look and the bind nothing of an agent is alive.
+
+A control path that does not exist is bound as an empty folder: inside, nothing can be put there. Git does not see
+empty folders, and `remove_placeholders` takes them away.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.credentials import covers
+from ralphy.sandbox.host_sockets import sockets_below
+
+
+@dataclass(frozen=True, slots=True)
+class BindSources:
+    """What is read-only below `root`, present or not, and other `sources` with the writable folder that they lie in.
+
+    When `is_closed`, a link ends it, and what must not be seen is covered: the sockets of the host's programs below
+    `root`, and credentials in the configuration of `git_dirs`, by copies in the folder `copies`. `made` are the
+    placeholders, the outermost first.
+    """
+
+    root: Path
+    kept: tuple[Path, ...]
+    sources: tuple[tuple[Path, Path], ...] = ()
+    is_closed: bool = False
+    git_dirs: tuple[Path, ...] = ()
+    copies: Path = Path()
+    made: list[Path] = field(default_factory=list, compare=False)
+
+    def binds(self) -> Iterator[str]:
+        """The options, from the state of the tree now. EnvironmentProblem names a link that must not be followed."""
+        for folder, path in self.sources:
+            _require_no_link(folder, path)
+        kept = [path for path in self.kept if self._is_usable(path)]
+        for path in kept:
+            self._hold_place(path)
+        for folder in _above(self.root, kept):
+            yield from ("--bind", str(folder), str(folder))
+        for path in kept:
+            yield from ("--ro-bind", str(path), str(path))
+        if self.is_closed:
+            for path in sockets_below(self.root):
+                yield from ("--ro-bind", os.devnull, str(path))
+            for copy, config in covers(self.git_dirs, self.copies):
+                yield from ("--ro-bind", str(copy), str(config))
+
+    def remove_placeholders(self) -> None:
+        """Those that are still empty."""
+        while self.made:
+            with suppress(OSError):
+                self.made.pop().rmdir()
+
+    def _is_usable(self, path: Path) -> bool:
+        """Is it no link? In the open sandbox a link is left out: the machine is visible there anyway."""
+        link = _link_at(self.root, path)
+        if link and self.is_closed:
+            raise _refused(link)
+        return link is None
+
+    def _hold_place(self, path: Path) -> None:
+        """Make an empty folder where nothing is.
+
+        One that is there is taken over: a Ralphy that was killed left it. `remove_placeholders` keeps it if it is used.
+        """
+        for folder in (*reversed(path.relative_to(self.root).parents[:-1]), path.relative_to(self.root)):
+            place = self.root / folder
+            try:
+                place.mkdir()
+            except FileExistsError:
+                if place.parent != self.root or place != path or place in self.made:
+                    continue
+            self.made.append(place)
+
+
+def _above(root: Path, paths: Sequence[Path]) -> Iterator[Path]:
+    """The folders between the root and the paths, the outer before the inner: none can be moved away."""
+    above = {root / folder for path in paths for folder in path.relative_to(root).parents[:-1]}
+    return iter(sorted(above, key=lambda folder: len(folder.parts)))
+
+
+def _link_at(root: Path, path: Path) -> Path | None:
+    """The first link on the way from the root to a path, the path included."""
+    place = root
+    for part in path.relative_to(root).parts:
+        place /= part
+        try:
+            mode = os.lstat(place).st_mode
+        except OSError:
+            return None
+        if stat.S_ISLNK(mode):
+            return place
+    return None
+
+
+def _require_no_link(folder: Path, path: Path) -> None:
+    if link := _link_at(folder, path):
+        raise _refused(link)
+
+
+def _refused(link: Path) -> EnvironmentProblem:
+    return EnvironmentProblem("is a symbolic link: the sandbox would follow it out of the repository", where=str(link),
+                              hint="check where it leads, then replace it by a folder or remove it")  # fmt: skip

@@ -1,0 +1,323 @@
+"""The sandbox: bubblewrap's command line around a program, and whether it works here.
+
+Two kinds. The *open* one shows the machine as it is, in a process table of its own; what Ralphy and Git trust
+(the features' folder, Git's configuration and hooks, Ralphy's state) is read-only in it. The *closed* one shows a
+bare system, an empty home and the repository, in which all of `.git` is read-only; it has no network but a proxy.
+
+Folders are bound, not files, wherever it can be: a file that is replaced from outside comes loose from its
+bind. A folder above a bind is bound to itself, so that it cannot be moved away with what is read-only in it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from ralphy.files.memory_file import sealed
+from ralphy.processes import program_paths
+from ralphy.processes.command import FILTER_AT, HELD_AT
+from ralphy.sandbox.bind_sources import BindSources
+from ralphy.sandbox.syscall_filter import syscall_filter
+
+FORWARD = Path(__file__).with_name("forward.py")
+INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
+ALLOW = "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap)"
+_PROBE_S = 10.0
+_HOLD = ("--die-with-parent", "--unshare-pid")
+# What root could take the walls down with. A user has no capability in here anyway.
+_DROPPED = ("SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_BOOT", "SETFCAP", "MKNOD", "DAC_READ_SEARCH",
+            "BPF", "PERFMON")  # fmt: skip
+_CLOSED = ("--new-session", "--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
+           "--cap-drop", "ALL", "--hostname", "ralphy")  # fmt: skip
+_ETC = ("ssl", "pki", "ca-certificates", "ca-certificates.conf", "alternatives", "passwd", "group", "nsswitch.conf",
+        "hosts", "resolv.conf", "localtime", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")  # fmt: skip
+HOME = "/home/agent"
+_TMP_BYTES, _HOME_BYTES, _SHM_BYTES = str(1 << 28), str(1 << 30), str(1 << 29)
+_UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
+          "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
+          "CLAUDE_CONFIG_DIR", "SSH_AUTH_SOCK")  # fmt: skip
+_SET = {"HOME": HOME, "IS_SANDBOX": "1", "GIT_OPTIONAL_LOCKS": "0"}
+_PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
+_PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
+# Claude Code's settings and servers, Ralphy's settings and prompts: nobody is asked for them in a run.
+CONTROL = (".ralphy", ".claude", ".mcp.json")
+_FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
+_MOST_BRANCHES = 100
+_OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other checkouts
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the walls stand around. Paths are absolute and real; `features` is the folder of all features, `branch` the
+    one that an agent may commit to, `own` where Ralphy itself is installed in the checkout."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    state_dir: Path
+    feature: Path
+    features: Path
+    branch: str = ""
+    own: tuple[Path, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Path, ...]:
+        """What agents and checks may not write below the root, and may not make if it is not there."""
+        inside = [path for path in (self.features, self.feature) if self.root in path.parents]
+        own = dict.fromkeys(path for path in inside if not any(other in path.parents for other in inside))
+        return (*(self.root / name for name in CONTROL), *own)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
+
+    Commands are started in `root`, and so are those that name their program by a relative path. `sources` are looked
+    at for each start; `last` are options behind all binds; `filter` is the filter of system calls.
+    """
+
+    prefix: tuple[str, ...]
+    starter: tuple[str, ...] = ()
+    root: Path = Path("/")
+    sources: BindSources | None = None
+    last: tuple[str, ...] = ()
+    filter: bytes = b""
+
+    def around(
+        self, argv: Sequence[str], env: Mapping[str, str], shared: str = "", filter_at: int = FILTER_AT
+    ) -> tuple[str, ...]:
+        """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
+
+        `shared` is a folder that the program may write to. The filter is to be readable at `filter_at`.
+        EnvironmentProblem when something that would be bound became a link.
+        """
+        found = program_at(argv[0], self.root, env) if argv else None
+        if found is None:
+            return tuple(argv)
+        kept = tuple(self.sources.binds()) if self.sources else ()
+        bind = ("--bind", shared, shared) if shared else ()
+        filtered = ("--seccomp", str(filter_at)) if self.filter else ()
+        return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, str(found), *argv[1:])
+
+    @property
+    def held(self) -> Sandbox:
+        """The same, in which the program waits for a byte when all is set up: to be put up ahead of its use."""
+        return replace(self, prefix=(*self.prefix, "--block-fd", str(HELD_AT)))
+
+    def is_around(self, argv: Sequence[str]) -> bool:
+        """Does this command line begin with it?"""
+        return tuple(argv[: len(self.prefix)]) == self.prefix
+
+    def take_down(self) -> None:
+        """Leave nothing behind in the repository."""
+        if self.sources:
+            self.sources.remove_placeholders()
+
+
+def run_inside(
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    timeout_s: float | None = None,
+    cwd: str = "",
+    shared: str = "",
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program in the sandbox without supervision, to see whether it starts there."""
+    with sealed(sandbox.filter) as descriptor:
+        return subprocess.run(
+            sandbox.around(argv, env, shared, descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
+            capture_output=True, check=False, stdin=subprocess.DEVNULL, pass_fds=(descriptor,),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a closed sandbox shows beside the system and the repository. `links` are names for programs in it;
+    `proxy` is the folder of its socket, None for no network; `settings` becomes the agent's own."""
+
+    readable: tuple[Path, ...]
+    writable: tuple[Path, ...]
+    links: tuple[tuple[Path, Path], ...]
+    settings: Path
+    proxy: Path | None = None
+
+
+def interpreter() -> str:
+    """The Python that scripts beside Ralphy run in: the real one, which needs no environment of ours."""
+    return os.path.realpath(sys.executable)
+
+
+def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
+    """The file that is executed for this word of a command line in `root`; None if there is none."""
+    places = env.get("PATH", os.defpath).split(os.pathsep)
+    found = shutil.which(root / name if "/" in name else name, path=os.pathsep.join(str(root / at) for at in places))
+    return Path(found).absolute() if found else None
+
+
+def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
+    """Where bubblewrap is; not in the checkout at `root`."""
+    return program_paths.find(program_paths.BWRAP, env, str(root or ""))
+
+
+def bare_sandbox(program: str) -> Sandbox:
+    """The machine as it is, in a process table of its own: what must work for any of them."""
+    own_memory = ("--unshare-ipc", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm") if Path("/dev/shm").is_dir() else ()  # noqa: S108
+    return Sandbox((program, *_HOLD, *_without_power(), "--dev-bind", "/", "/", *_proc(), *own_memory))
+
+
+def open_sandbox(program: str, place: Place) -> Sandbox:
+    """The machine as it is; what is trusted is read-only."""
+    return Sandbox(
+        (*bare_sandbox(program).prefix, *_trusted(place)), root=place.root,
+        sources=BindSources(place.root, place.kept), filter=_filter(place.root, is_closed=False),
+    )  # fmt: skip
+
+
+def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
+    """A bare system, an empty home, the repository with all of Git and the feature folder read-only."""
+    return Sandbox(
+        (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
+         "--chdir", str(place.root)),
+        _starter(view), place.root,
+        BindSources(place.root, place.kept, tuple(_exposed(place, view)), is_closed=True,
+                    git_dirs=tuple(dict.fromkeys((place.common_dir, place.git_dir))), copies=place.state_dir / "shown"),
+        ("--remount-ro", "/dev", "--remount-ro", "/"), _filter(place.root, is_closed=True),
+    )  # fmt: skip
+
+
+def _filter(root: Path, *, is_closed: bool) -> bytes:
+    """Where the repository's folders pass their group on, copies of them may carry that bit."""
+    is_shared = bool(root.stat().st_mode & stat.S_ISGID)
+    return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
+
+
+def _exposed(place: Place, view: View) -> Iterator[tuple[Path, Path]]:
+    """(writable folder, what is shown of it): where an earlier run could have put a link."""
+    writable = (place.root, *view.writable)
+    for path in (*view.readable, *view.writable, *(target for _, target in view.links)):
+        yield from ((folder, path) for folder in writable if path != folder and path.is_relative_to(folder))
+
+
+def _own_names(program: str) -> Iterator[str]:
+    """Who the agent is inside: never root; and it makes no further namespace, where bubblewrap can forbid that."""
+    if os.geteuid() == 0:
+        yield from ("--uid", "1000", "--gid", "1000")
+    said = subprocess.run([program, "--help"], capture_output=True, timeout=_PROBE_S, check=False).stdout
+    if b"--disable-userns" in said:
+        yield "--disable-userns"
+
+
+def _system() -> Iterator[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/") / name
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    for name in _ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _surroundings(view: View) -> Iterator[str]:
+    """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
+    yield from (*_proc(), "--dev", "/dev", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm")  # noqa: S108 - one of its own
+    yield from ("--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
+    for path in view.readable:
+        yield from _read_only(path)
+    for path in view.writable:
+        yield from ("--bind-try", str(path), str(path))
+    for name, target in view.links:
+        yield from ("--symlink", str(target), str(name))
+    yield from ("--ro-bind", str(view.settings), f"{HOME}/.claude/settings.json")
+    for variable in _UNSET:
+        yield from ("--unsetenv", variable)
+    for variable, value in {**_SET, **(_PROXY if view.proxy else {})}.items():
+        yield from ("--setenv", variable, value)
+
+
+def _project(place: Place, view: View) -> Iterator[str]:
+    yield from ("--bind", str(place.root), str(place.root))
+    for folder in dict.fromkeys((place.root / ".git", place.common_dir, place.git_dir)):
+        yield from ("--ro-bind", str(folder), str(folder))
+    if view.proxy:
+        yield from ("--ro-bind", str(view.proxy), _PROXY_AT)
+
+
+def _starter(view: View) -> tuple[str, ...]:
+    if view.proxy is None:
+        return ()
+    return (interpreter(), "-I", "-S", str(FORWARD), f"{_PROXY_AT}/proxy", _PROXY_PORT, "--")
+
+
+def why_not(sandbox: Sandbox) -> tuple[str, str]:
+    """(why it does not work here, what to do about it); ("", "") if it works."""
+    try:
+        tried = run_inside(sandbox, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap cannot be started: {error}", INSTALL
+    if not tried.returncode:
+        return "", ""
+    said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"bubblewrap does not work here: {said[-1][:300] if said else f'exit {tried.returncode}'}", ALLOW
+
+
+def _proc() -> Iterator[str]:
+    """The process table. The kernel lets root's user id write below /proc/sys, whatever its capabilities are."""
+    yield from ("--proc", "/proc")
+    if os.geteuid() == 0:
+        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
+
+
+def _without_power() -> Iterator[str]:
+    if os.geteuid() == 0:
+        for name in _DROPPED:
+            yield from ("--cap-drop", f"CAP_{name}")
+
+
+def _trusted(place: Place) -> Iterator[str]:
+    """Read-only: Git's settings and hooks, and Ralphy's state."""
+    yield from ("--bind", str(place.common_dir), str(place.common_dir))
+    for name in _OTHERS:
+        yield from _read_only(place.common_dir / name)
+    yield from _other_refs(place)
+    if place.git_dir != place.common_dir:
+        yield from ("--bind", str(place.git_dir), str(place.git_dir))
+    for folder in dict.fromkeys((place.common_dir, place.git_dir)):
+        for name in _FIXED:
+            yield from _read_only(folder / name)
+    dot_git = place.root / ".git"
+    leads = (dot_git,) if dot_git.is_file() and not dot_git.is_symlink() else ()
+    for path in (place.state_dir, *leads, *place.own):
+        yield from _read_only(path)
+
+
+def _other_refs(place: Place) -> Iterator[str]:
+    """Read-only: every ref but the branch. Git replaces a ref's file, so the folder of that one can be written, and the
+    other branches in it are bound one by one; a branch without a folder of its own can only be committed to by Ralphy.
+    """
+    if not place.branch:
+        return
+    for name in ("refs", "packed-refs", "logs/refs", "objects/pack"):
+        yield from _read_only(place.common_dir / name)
+    folder, _, name = f"heads/{place.branch}".rpartition("/")
+    if folder == "heads":
+        return
+    for refs in (place.common_dir / "refs", place.common_dir / "logs" / "refs"):
+        (refs / folder).mkdir(parents=True, exist_ok=True)
+        yield from ("--bind", str(refs / folder), str(refs / folder))
+        others = (entry for entry in os.scandir(refs / folder) if entry.name != name)
+        for entry in islice(others, _MOST_BRANCHES):
+            yield from _read_only(Path(entry.path))
+
+
+def _read_only(path: Path) -> Iterator[str]:
+    yield from ("--ro-bind-try", str(path), str(path))

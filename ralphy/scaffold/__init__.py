@@ -1,0 +1,1 @@
+"""The files that `ralphy setup` writes into a repository."""

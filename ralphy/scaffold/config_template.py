@@ -1,0 +1,88 @@
+"""The first `.ralphy/config.yaml` of a repository: what was detected, and every other setting as a comment.
+
+Names and defaults are taken from `ralphy.config.values`, so that the file cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+
+from ralphy.config.values import Check, Config
+
+_HEADER = """\
+# yaml-language-server: $schema=./schemas/config.schema.json
+# Settings of Ralphy for this repository. Commented lines show the defaults: remove the `# ` to change one.
+"""
+_REMARKS = {
+    "setup": "run once per checkout or worktree before anything else, such as: npm ci",
+    "agent": "the program that does the work; env: further variables that it may see",
+    "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
+    "timeouts": "seconds; agent bounds a single run, startup the time until it begins to work, the others a whole step",
+    "limits": "iterations are agent runs per invocation; until is HH:MM",
+    "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
+    "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
+    "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature begins on",
+}
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
+
+
+def config_text(name: str, language: str, checks: Sequence[Check], features_dir: str) -> str:
+    """The file for a project of that name, with its detected language and checks."""
+    test = next((check.run for check in checks if check.name == "test"), "")
+    stack = {"language": language, "test_command": test}
+    known = {key: value for key, value in stack.items() if value}
+    lines = [f"project: {_yaml({'name': _line(name), 'features_dir': features_dir})}"]
+    lines.append(f"stack: {_yaml(known)}" if known else "# stack: {language: python, test_command: pytest -q}")
+    lines += [
+        "",
+        "# What Ralphy runs itself before a story counts. No shell: one command each.",
+        *check_lines(checks),
+        "",
+    ]
+    return _HEADER + "\n".join([*lines, *_defaults()]) + "\n"
+
+
+def check_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """The checks as YAML, or an example as a comment when there are none."""
+    if not checks:
+        yield "# checks:"
+        yield "#   - {name: test, run: make test, timeout_s: 900}"
+        return
+    yield "checks:"
+    for check in checks:
+        yield f"  - {_yaml({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
+
+
+def _defaults() -> Iterator[str]:
+    """Every section that is not written out above, as a comment."""
+    default = Config()
+    for section in fields(Config):
+        if section.name in ("project", "stack", "checks"):
+            continue
+        value = getattr(default, section.name)
+        if is_dataclass(value):
+            value = {field.name: getattr(value, field.name) for field in fields(value)}
+        if remark := _REMARKS.get(section.name):
+            yield f"# {remark}"
+        yield f"# {section.name}: {_yaml(value)}"
+
+
+def _yaml(value: object) -> str:
+    """A value in YAML's flow style, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_yaml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(_yaml(item) for item in value) + "]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _line(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text)

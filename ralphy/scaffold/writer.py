@@ -1,0 +1,284 @@
+"""What Ralphy writes into somebody's repository when asked: settings, Make targets, a feature's folder.
+
+First a plan, a list of changes that can be shown; then they are applied. A file that is there is never
+overwritten: it is kept, and the plan says so, so that doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ralphy.config.values import Check
+from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
+from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.files.atomic import read_regular, read_text, replace_file
+
+STEP_PROMPTS = ("spec.md.j2", "story.md.j2", "split.md.j2", "qa.md.j2", "pr.md.j2")
+SCHEMAS = ("config", "prd")
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+INCLUDE_LINE = "-include .ralphy/ralphy.mk"
+MAX_NAME = 40
+
+_INCLUDED = re.compile(r"^[ ]*[-s]?include[ \t].*\.ralphy/ralphy\.mk", re.M)
+_RULE = re.compile(r"^([^\s#:=][^:=#\n]*?)[ \t]*::?(?![:=])", re.M)
+_TARGETS = re.compile(r"^RALPHY_TARGETS \?= (.+)$", re.M)
+_LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i"})
+
+_REPOSITORY_IGNORE = """\
+# Of this folder, the settings are committed; what runs leave here is not.
+*
+!.gitignore
+!config.yaml
+!secrets-allow
+!ralphy.mk
+!prompts/
+!prompts/*
+!schemas/
+!schemas/*
+"""
+
+
+class ChangeKind(Enum):
+    CREATE = "create"
+    APPEND = "append"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file of `root`: `path` is relative to it, `text` is all of a new file or what is appended."""
+
+    root: Path
+    path: str
+    kind: ChangeKind
+    text: str
+    why: str
+
+    @property
+    def file(self) -> Path:
+        return self.root / self.path
+
+
+def plan(
+    root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features"
+) -> list[Change]:
+    """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing."""
+    from ralphy.resources import schema
+    from ralphy.scaffold.config_template import config_text
+
+    settings = config_text(root.name, language, checks, features_dir)
+    found = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
+    changes = [
+        _new(root, ".ralphy/config.yaml", settings, f"the settings; {found}"),
+        _new(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps what runs leave behind out of Git"),
+        _new(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
+    ]
+    for name in SCHEMAS:
+        text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
+        changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", text, "for editors"))
+    return [*changes, _makefile(root)]
+
+
+def apply(changes: Sequence[Change]) -> list[str]:
+    """Carry a plan out; a line per file that says what was done with it.
+
+    A file that has appeared since the plan is kept. Raises EnvironmentProblem when one cannot be written.
+    """
+    return [_applied(change) for change in changes]
+
+
+def next_steps(changes: Sequence[Change]) -> list[str]:
+    """What a person should do after the plan was applied, in order."""
+    steps = []
+    settings = changes[0]
+    if settings.kind is ChangeKind.CREATE and "\nchecks:" not in settings.text:
+        steps.append("name at least one check in .ralphy/config.yaml: without it no story is tested")
+    makefile = changes[-1]
+    if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
+        steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")
+    steps.append("run `ralphy doctor`: it says whether everything a night needs is there")
+    steps.append('run `ralphy start "what you want built"`, or write a PRD.md and run `ralphy loop`')
+    return steps
+
+
+def written(changes: Sequence[Change]) -> dict[str, str]:
+    """Path -> sha256 (hex) of every file that the plan made or added to, as it is on the disk now."""
+    made = [change for change in changes if change.kind is not ChangeKind.KEEP]
+    contents = {change.path: read_regular(change.file) for change in made}
+    return {path: hashlib.sha256(data).hexdigest() for path, data in contents.items() if data is not None}
+
+
+def record(changes: Sequence[Change], state: Path) -> None:
+    """Note in the JSON file `state` what was written, beside what it names already, for the first run.
+
+    A copy of each lies beside it, by its digest: nothing else holds them before the first commit.
+    """
+    try:
+        known = json.loads(read_text(state) or "{}")
+    except ValueError:
+        known = {}
+    made = written(changes)
+    for path, digest in made.items():
+        replace_file(state.with_suffix("") / digest, read_regular(changes[0].root / path) or b"")
+    noted = {**(known if isinstance(known, dict) else {}), **made}
+    replace_file(state, (json.dumps(noted, indent=2, sort_keys=True) + "\n").encode())
+
+
+def make_targets(features_dir: str = "docs/features") -> str:
+    """`.ralphy/ralphy.mk` for a repository whose features live in that folder."""
+    from ralphy.resources import template_root
+
+    text = (template_root() / "ralphy.mk").read_text(encoding="utf-8")
+    return text.replace("FEATURES_DIR ?= docs/features", f"FEATURES_DIR ?= {features_dir}")
+
+
+def init_prompts(root: Path, force: bool = False) -> list[str]:
+    """Copy the steps' prompts to `.ralphy/prompts/`, with `force` over what is there; a line per file."""
+    from ralphy.resources import template_root
+
+    said = []
+    for name in STEP_PROMPTS:
+        text = (template_root() / "prompts" / name).read_text(encoding="utf-8")
+        change = _new(root, f".ralphy/prompts/{name}", text, "yours to change, or to delete")
+        if force and change.kind is ChangeKind.KEEP:
+            _refuse_links(change)
+            replace_file(change.file, text.encode())
+            said.append(f"replaced {change.path}: {change.why}")
+        else:
+            said.append(_applied(change))
+    return said
+
+
+def new_feature(folder: Path, name: str, description: str) -> Path:
+    """Make the feature's folder in `folder` with a PRD.md from a description, and return it.
+
+    Raises InvalidInput for what is no name, Conflict if the feature has a PRD.md.
+    """
+    if not NAME.fullmatch(name):
+        raise InvalidInput(f"{name!r} cannot name a feature", hint="use letters, digits, - and _")
+    feature = folder / name
+    if (feature / "PRD.md").exists():
+        raise Conflict("the feature exists already", where=str(feature), hint=f"run: ralphy start {name}")
+    changes = (
+        _new(feature, ".gitattributes", "progress.txt merge=union\n", ""),
+        _new(feature, ".gitignore", feature_ignore_text(), ""),
+        _new(feature, "PRD.md", _prd_text(description), ""),
+    )
+    apply(changes)
+    return feature
+
+
+def feature_ignore_text() -> str:
+    """What Git ignores in a feature's folder: the view, the markers, and what runs leave in `.ralphy/`."""
+    lines = (
+        *(f"/{name}" for name in NOT_COMMITTED),
+        "/.ralphy/*",
+        "!/.ralphy/config.yaml",
+        "!/.ralphy/prompts/",
+        "/.*.tmp-*",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def slug(description: str) -> str:
+    """A feature's name from a description, at most MAX_NAME characters; never empty, the same every time."""
+    import unicodedata
+
+    letters = unicodedata.normalize("NFKD", description.lower().translate(_LETTERS))
+    words = re.findall(r"[a-z0-9]+", re.sub(r"['’]", "", letters).encode("ascii", "ignore").decode())
+    name = ""
+    for word in words:
+        if len(name) + 1 + len(word) > MAX_NAME and name:
+            break
+        name = f"{name}-{word}" if name else word[:MAX_NAME]
+    return name or f"feature-{hashlib.sha256(description.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _prd_text(description: str) -> str:
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", description.replace("\r\n", "\n")).strip()
+    first = text.split("\n", 1)[0].lstrip("# ").rstrip(" .")
+    title = first if len(first) <= 72 else f"{first[:71].rsplit(' ', 1)[0]}…"
+    return (
+        f"# {title[:1].upper()}{title[1:]}\n\n## Objective\n\n{text}\n\n## Scope\n\n"
+        "Only what the objective needs. What it leaves open is decided in the specification,\n"
+        "in the simplest way that fits this repository.\n"
+    )
+
+
+def _new(root: Path, path: str, text: str, why: str) -> Change:
+    """The change that creates a file, or keeps the one that is there."""
+    file = root / path
+    if not file.exists() and not file.is_symlink():
+        return Change(root, path, ChangeKind.CREATE, text, why)
+    same = read_text(file) == text
+    return Change(root, path, ChangeKind.KEEP, text, "as it would be written" if same else "it is there already")
+
+
+def _makefile(root: Path) -> Change:
+    """The change that makes `make loop` work: a new Makefile, or a line at the end of the one there."""
+    path = next((name for name in MAKEFILES if (root / name).exists() or (root / name).is_symlink()), "")
+    if not path:
+        text = f"{INCLUDE_LINE}\n\n.DEFAULT_GOAL := ralphy-help\n"
+        return Change(root, "Makefile", ChangeKind.CREATE, text, "includes the Make targets")
+    data = read_regular(root / path)
+    text = (data or b"").decode("utf-8", "replace")
+    if why := _why_not_append(data, text):
+        return Change(root, path, ChangeKind.KEEP, "", why)
+    return Change(root, path, ChangeKind.APPEND, _appended(text), "one line at its end includes the Make targets")
+
+
+def _why_not_append(data: bytes | None, text: str) -> str:
+    if data is None:
+        return "it is not a plain file"
+    if _INCLUDED.search(text):
+        return "it includes the Make targets already"
+    return "it has a target `loop` of its own" if "loop" in _defined(text) else ""
+
+
+def _appended(text: str) -> str:
+    """The include, on a line of its own whatever the last one was; targets that are taken are left out."""
+    names = _target_names()
+    free = [name for name in names if name not in _defined(text)]
+    start = "\n" if not text or text.endswith("\n") else "\n\n"
+    chosen = "" if free == names else f"RALPHY_TARGETS := {' '.join(free)}\n"
+    return f"{start}{chosen}{INCLUDE_LINE}\n"
+
+
+def _target_names() -> list[str]:
+    found = _TARGETS.search(make_targets())
+    return found[1].split() if found else []
+
+
+def _defined(makefile: str) -> set[str]:
+    """The names that a Makefile's own rules make."""
+    return {name for found in _RULE.finditer(makefile) for name in found[1].split()}
+
+
+def _applied(change: Change) -> str:
+    if change.kind is ChangeKind.KEEP:
+        return f"kept {change.path}: {change.why}"
+    _refuse_links(change)
+    mode, done = ("xb", "created") if change.kind is ChangeKind.CREATE else ("ab", "added to")
+    try:
+        change.file.parent.mkdir(parents=True, exist_ok=True)
+        with change.file.open(mode) as out:
+            out.write(change.text.encode())
+    except OSError as error:
+        if isinstance(error, FileExistsError) and change.file.exists():
+            return f"kept {change.path}: it is there already"
+        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(change.file)) from error
+    return f"{done} {change.path}: {change.why}"
+
+
+def _refuse_links(change: Change) -> None:
+    """A folder that is a link may lead out of the repository: nothing is written through one."""
+    parts = Path(change.path).parts
+    for link in (change.root.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)):
+        if link.is_symlink():
+            raise Conflict("is a link: Ralphy writes through none", where=str(link), hint="put a folder there")

@@ -1,0 +1,104 @@
+"""The journal as a chain: each line holds a number, the digest of the line before, and its own digest.
+
+A line that was changed, taken out, put in or moved breaks it, and `verify` says where. What a chain cannot tell is that
+its end was cut off, or that somebody made all of it anew. Lines of before there was a chain are accepted at its start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.file_lock import is_taken
+
+START = "0" * 64
+LINKAGE = ("seq", "prev", "hash")
+_LINKED = re.compile(rb'(,"seq":(\d+),"prev":"([0-9a-f]{64})"),"hash":"([0-9a-f]{64})"\}$')
+_TAIL = 64 * 1024
+_TRIES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where the chain stands: the number and the digest of its last line."""
+
+    seq: int = 0
+    hash: str = START
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found: `links` lines of a chain, `before` older ones, `torn` halves of a crash; `broken` says where."""
+
+    links: int
+    before: int
+    torn: int
+    head: str
+    line: int = 0
+    broken: str = ""
+
+
+def linked(entry: bytes, last: Link) -> tuple[bytes, Link]:
+    """An entry (JSON, an object) as the chain's next line, without its line break."""
+    body = entry[:-1] + b',"seq":%d,"prev":"%s"}' % (last.seq + 1, last.hash.encode())
+    digest = hashlib.sha256(body).hexdigest()
+    return body[:-1] + b',"hash":"%s"}' % digest.encode(), Link(last.seq + 1, digest)
+
+
+def last_link(descriptor: int) -> Link:
+    """Where the chain in an open file stands: looked for from the file's end."""
+    size = os.fstat(descriptor).st_size
+    reach = _TAIL
+    while True:
+        start = max(0, size - reach)
+        lines = os.pread(descriptor, size - start, start).split(b"\n")
+        for line in reversed(lines if start == 0 else lines[1:]):
+            if found := _LINKED.search(line):
+                return Link(int(found[2]), found[4].decode())
+        if start == 0:
+            return Link()
+        reach *= 16
+
+
+def lock(descriptor: int, path: Path) -> None:
+    """Hold the file for the moment of an append; whoever closes it gives it back."""
+    if not is_taken(descriptor, _TRIES):
+        raise EnvironmentProblem("the journal is held by another process", where=str(path), hint=f"fuser {path}")
+
+
+def unlock(descriptor: int) -> None:
+    """Give the file back before it is closed."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def verify(data: bytes) -> Audit:
+    """Follow the chain from its first line to its last."""
+    link, links, before, torn = Link(), 0, 0, 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line:
+            continue
+        found = _LINKED.search(line)
+        if not found:
+            is_whole = line.endswith(b"}") and line.startswith(b"{")
+            if links and is_whole:
+                return Audit(links, before, torn, link.hash, number, "this line was not written by Ralphy")
+            torn, before = (torn, before + 1) if is_whole else (torn + 1, before)
+            continue
+        if why := _why_broken(line, found, link, is_first=not links):
+            return Audit(links, before, torn, link.hash, number, why)
+        link, links = Link(int(found[2]), found[4].decode()), links + 1
+    return Audit(links, before, torn, link.hash)
+
+
+def _why_broken(line: bytes, found: re.Match[bytes], last: Link, *, is_first: bool) -> str:
+    body = line[: found.end(1)] + b"}"
+    if hashlib.sha256(body).hexdigest().encode() != found[4]:
+        return "this line was changed"
+    if int(found[2]) != last.seq + 1 or found[3].decode() != last.hash:
+        return "the chain begins in the middle" if is_first else "lines before this one were taken out, added or moved"
+    return ""

@@ -1,0 +1,107 @@
+"""The streams that agent runs left in `.ralphy/runs/`: which there are, and their lines as they grow.
+
+A run's folder is named <run>-<step>[-<story>]; what is in it is written by `ralphy.agents.claude.cli`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.protocol import Activity
+from ralphy.documents.feature_folder import Feature
+from ralphy.files.safe_open import open_regular
+
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line to show: `text` for people ("" if it says nothing to them), `value` as JSON, `raw` as it came."""
+
+    text: str
+    value: dict[str, Any]
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An agent run as its folder tells: the newest one is still growing, or was the last."""
+
+    folder: Path
+    run: str
+    step: str
+    story: str
+
+    @classmethod
+    def of(cls, folder: Path) -> Run:
+        stamp, number, step, story = [*folder.name.split("-", 3), "", "", ""][:4]
+        return cls(folder, f"{stamp}-{number}", step, story)
+
+    def line(self, kind: str, text: str, raw: bytes = b"", **facts: Any) -> Line:
+        """A line of this run; `facts` are further fields of its JSON."""
+        value = {"schema": "ralphy/log@1", "run": self.run, "step": self.step, "story": self.story or None,
+                 "kind": kind, "text": text, **facts}  # fmt: skip
+        shown = f"  {kind:<9} {text}" if kind != "run" else text
+        return Line(shown, value, raw)
+
+
+def runs(feature: Feature) -> list[Run]:
+    """The runs whose streams are kept, oldest first: by when their prompt was written, ids are in no order."""
+    found = []
+    for folder in (feature.private / "runs").glob("*-*-*"):
+        try:
+            found.append(((folder / "prompt.md").stat().st_mtime_ns, Run.of(folder)))
+        except OSError:
+            continue  # cleared away meanwhile
+    found.sort(key=lambda pair: (pair[0], pair[1].run))
+    return [run for _, run in found]
+
+
+@dataclass(slots=True)
+class Reader:
+    """One run's stream and its stderr, read on from where they were left."""
+
+    run: Run
+    transcript: Transcript = field(default_factory=Transcript)
+    events: Lines = field(default_factory=Lines)
+    errors: Lines = field(default_factory=Lines)
+    _offsets: dict[str, int] = field(default_factory=dict)
+
+    def new(self) -> Iterator[Line]:
+        """What came since the last call."""
+        for data in self._read("stream.ndjson"):
+            for raw in self.events.feed(data):
+                yield self._line(raw)
+        for data in self._read("stderr.log"):
+            for raw in self.errors.feed(data):
+                yield self.run.line("stderr", raw.decode("utf-8", "replace"))
+
+    def rest(self) -> Iterator[Line]:
+        """All that there is, last lines without an end too."""
+        yield from self.new()
+        for raw in self.events.close():
+            yield self._line(raw)
+        for raw in self.errors.close():
+            yield self.run.line("stderr", raw.decode("utf-8", "replace"))
+
+    def _read(self, name: str) -> Iterator[bytes]:
+        offset = self._offsets.setdefault(name, 0)
+        try:
+            with open_regular(self.run.folder / name) as source:
+                source.seek(offset)
+                while data := source.read(_READ_BYTES):
+                    self._offsets[name] += len(data)
+                    yield data
+        except OSError:
+            return  # not there yet, or cleared away
+
+    def _line(self, raw: bytes) -> Line:
+        event = parse(raw)
+        shown: Activity | None = self.transcript.feed(event, 0.0) if event else None
+        if shown is None or not shown.text:
+            return Line("", {}, raw)
+        return self.run.line(shown.kind, shown.text, raw)

@@ -1,0 +1,117 @@
+"""The small read model behind `ralphy status`: what was last worked out, and the files that it was true of.
+
+Working out where a feature stands takes git and the whole of core; reading a file and comparing a few
+stats takes a millisecond. The view is a cache in git's common directory: when anything it was made of has
+changed, it is not used. Imports stay few on purpose.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ralphy.files.safe_open import read_safely
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OF_FOLDER = ("PRD.md", "SPEC.md", "prd.json", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "APPROVED", "REJECTED", "STOP",
+              "progress.txt", "stories", ".ralphy/config.yaml")  # fmt: skip
+_OF_GIT = ("HEAD", "index", "MERGE_HEAD")
+
+
+class Place:
+    """A feature folder and its repository, found by walking up: no git process.
+
+    `feature_path` is relative to `root`; `common_dir` is what all worktrees share.
+    """
+
+    def __init__(self, root: str, git_dir: str, feature_path: str) -> None:
+        self.root = root
+        self.git_dir = git_dir
+        self.common_dir = _common(git_dir)
+        self.feature_path = feature_path
+
+    @property
+    def name(self) -> str:
+        return self.feature_path.rsplit("/", 1)[-1]
+
+    @property
+    def view(self) -> str:
+        """Where the view of this feature in this checkout lies."""
+        checkout = "main" if self.git_dir == self.common_dir else os.path.basename(self.git_dir)
+        name = f"{self.feature_path.replace('/', '__')}.json"
+        return os.path.join(self.common_dir, "ralphy", "status", checkout, name)
+
+    def seen(self) -> list[list[Any]]:
+        """The stats of everything that a view is made of."""
+        folder = os.path.join(self.root, self.feature_path)
+        paths = [os.path.join(folder, name) for name in _OF_FOLDER]
+        paths += [os.path.join(self.git_dir, name) for name in _OF_GIT]
+        paths += [os.path.join(self.root, ".ralphy", "config.yaml"), self._branch_file()]
+        paths.append(os.path.join(self.common_dir, "ralphy", "journal.jsonl"))
+        return [_stat(path) for path in paths]
+
+    def _branch_file(self) -> str:
+        try:
+            ref = os.fsdecode(read_safely(os.path.join(self.git_dir, "HEAD"))).strip()
+        except OSError:
+            return self.git_dir
+        return os.path.join(self.common_dir, ref[5:]) if ref.startswith("ref: ") else self.git_dir
+
+
+def find_root(start: str) -> tuple[str, str] | None:
+    """(root, git directory) of the checkout that holds `start`; None outside of one."""
+    here = os.path.abspath(start)
+    while True:
+        dot_git = os.path.join(here, ".git")
+        if os.path.isdir(dot_git):
+            return here, dot_git
+        if os.path.isfile(dot_git):
+            target = os.fsdecode(read_safely(dot_git)).strip().removeprefix("gitdir: ")
+            return here, os.path.normpath(os.path.join(here, target))
+        parent = os.path.dirname(here)
+        if parent == here:
+            return None
+        here = parent
+
+
+def _common(git_dir: str) -> str:
+    try:
+        common = os.fsdecode(read_safely(os.path.join(git_dir, "commondir"))).strip()
+    except OSError:
+        return git_dir
+    return os.path.normpath(os.path.join(git_dir, common))
+
+
+def _stat(path: str) -> list[Any]:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def load(place: Place) -> dict[str, Any] | None:
+    """The view, if it is still true; else None."""
+    try:
+        kept = json.loads(read_safely(place.view))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(kept, dict) or kept.get("seen") != place.seen():
+        return None
+    value = kept.get("value")
+    return value if isinstance(value, dict) else None
+
+
+def save(place: Place, value: dict[str, Any], seen: list[list[Any]]) -> None:
+    """Keep a view with what it was made of; a cache that cannot be written is simply not there."""
+    temporary = f"{place.view}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(place.view), exist_ok=True)
+        with open(temporary, "w") as out:
+            json.dump({"seen": seen, "value": value}, out)
+        os.replace(temporary, place.view)
+    except OSError:
+        return
