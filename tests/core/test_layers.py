@@ -1,4 +1,4 @@
-"""The house: core ← adapters ← engine ← cli; core touches nothing; files and functions are small; starting is cheap."""
+"""Packages import one way; what is pure touches nothing; files and functions are small; starting is cheap."""
 
 from __future__ import annotations
 
@@ -14,18 +14,57 @@ PACKAGE = ROOT / "ralphy"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 MODULES = [path.relative_to(ROOT).as_posix() for path in FILES]
 
-# layer -> what it may import of ralphy, itself aside
-LAYERS = {
-    "core": (),
-    "adapters": ("core", "resources"),
-    "engine": ("core", "adapters", "resources"),
-    "cli": ("core", "adapters", "engine", "resources", "demo"),
-    "rehearsal": ("core",),
-    "demo": ("core", "resources"),
-    "resources": (),
-    "__init__": (),
-    "__main__": ("cli", "adapters"),
-}
+# package -> what it may import of ralphy, itself aside; each only of what stands above it
+PACKAGES: dict[str, set[str]] = {
+    "__init__": set(),
+    "errors": set(),
+    "resources": set(),
+    "secrets": set(),
+    "text": {"errors"},
+    "files": {"errors"},
+    "processes": {"errors", "files"},
+    "git": {"errors", "files", "processes"},
+    "sandbox": {"errors", "files", "processes", "git"},
+    "config": {"errors", "files", "git"},
+    "detect": {"errors", "files", "config"},
+    "checks": {"files"},
+    "testguard": {"checks"},
+    "agents": {"text", "files", "processes", "sandbox", "config"},
+    "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
+    "documents": {"errors", "resources", "text", "files", "pipeline"},
+    "state": {"errors", "secrets", "files", "agents", "pipeline", "documents"},
+    "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
+    "scaffold": {"errors", "resources", "files", "config", "documents"},
+    "forge": {"errors", "processes"},
+    "engine": {
+        "errors", "secrets", "text", "files", "processes", "git", "sandbox", "config", "checks", "testguard", "agents",
+        "pipeline", "documents", "state", "prompts", "scaffold", "forge",
+    },
+    "rehearsal": {"errors"},
+    "demo": {"errors", "resources"},
+    "cli": {
+        "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",
+        "detect", "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge", "engine", "demo",
+    },
+    "__main__": {"processes", "cli"},
+}  # fmt: skip
+# What decides over plain values: whole packages, and modules of the others.
+PURE = {
+    "ralphy": ("errors",),
+    "ralphy/agents": ("activity", "prose", "protocol", "status_report", "touched", "usage_windows", "variables"),
+    "ralphy/agents/claude": ("loop_detection", "open_work", "outcome", "stream", "versions", "watchdog"),
+    "ralphy/checks": (
+        "failing_tests", "first_error", "listing", "no_tests", "reachability", "recipes", "runner_output",
+    ),
+    "ralphy/config": ("tightening", "values"),
+    "ralphy/documents": ("criteria", "dependencies", "prd_merge", "prd_rules", "schema_compiler"),
+    "ralphy/pipeline": ("*",),
+    "ralphy/prompts": ("budget", "review_brief"),
+    "ralphy/sandbox": ("syscall_filter",),
+    "ralphy/secrets": ("*",),
+    "ralphy/testguard": ("*",),
+    "ralphy/text": ("*",),
+}  # fmt: skip
 UNCLEAN = {
     "os", "pathlib", "subprocess", "time", "datetime", "git", "io", "shutil", "tempfile", "socket", "select", "signal",
     "threading", "multiprocessing", "concurrent", "asyncio", "fcntl", "stat", "glob", "random", "secrets", "uuid",
@@ -35,7 +74,7 @@ UNCLEAN = {
 HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil"}
 # module -> heavy import at its top, and why
 ALLOWED = {
-    "ralphy/adapters/prompt_language.py": {"jinja2": "it extends jinja2's classes, and is itself imported when used"},
+    "ralphy/prompts/language.py": {"jinja2": "it extends jinja2's classes, and is itself imported when used"},
 }
 MOST_LINES, MOST_OF_A_FUNCTION = 420, 40
 
@@ -67,37 +106,91 @@ def at_the_top(tree: ast.AST) -> Iterator[ast.AST]:
         yield from at_the_top(node)
 
 
-def layer_of(module: str) -> str:
-    """core of ralphy/core/model.py, and of ralphy.core.model."""
+def package_of(module: str) -> str:
+    """pipeline of ralphy/pipeline/model.py, and of ralphy.pipeline.model."""
     parts = module.removesuffix(".py").replace("/", ".").split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
 
+def dotted(module: str) -> str:
+    """ralphy.pipeline.model of ralphy/pipeline/model.py; ralphy.pipeline of its __init__.py."""
+    return module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+NAMES = {dotted(module): module for module in MODULES}
+PURE_MODULES = [
+    module for folder, names in PURE.items() for name in names for module in MODULES
+    if module == f"{folder}/{name}.py" or (name == "*" and module.startswith(f"{folder}/"))
+]  # fmt: skip
+
+
+def imported_modules(nodes: Iterator[ast.AST]) -> set[str]:
+    """The modules of ralphy that are imported, by path; `from package import module` names the module alone."""
+    found: set[str] = set()
+    for node in nodes:
+        named = [NAMES[name] for name in imports(iter((node,))) if name in NAMES]
+        found.update(named[1:] or named if isinstance(node, ast.ImportFrom) else named)
+    return found
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_go_one_way(module: str) -> None:
-    layer = layer_of(module)
-    found = {layer_of(name) for name in imports(ast.walk(parsed(module))) if name.startswith("ralphy.")}
-    names = {path.stem for path in PACKAGE.iterdir()}
-    assert found & names - {layer} <= set(LAYERS[layer])
+    package = package_of(module)
+    found = {package_of(dotted(name)) for name in imported_modules(ast.walk(parsed(module)))}
+    assert found - {package} <= PACKAGES[package]
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if layer_of(module) == "core"])
-def test_core_touches_nothing(module: str) -> None:
+def test_no_two_packages_import_each_other() -> None:
+    above: set[str] = set()
+    for package, allowed in PACKAGES.items():
+        assert allowed <= above, f"{package} imports what stands below it"
+        above.add(package)
+
+
+def test_every_import_that_a_package_may_make_is_made() -> None:
+    made: dict[str, set[str]] = {package: set() for package in PACKAGES}
+    for module in MODULES:
+        package = package_of(module)
+        made[package] |= {package_of(dotted(name)) for name in imported_modules(ast.walk(parsed(module)))} - {package}
+    assert made == PACKAGES
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    waiting = {module: imported_modules(at_the_top(parsed(module))) - {module} for module in MODULES}
+    while free := [module for module, needed in waiting.items() if needed.isdisjoint(waiting)]:
+        for module in free:
+            del waiting[module]
+    assert waiting == {}
+
+
+@pytest.mark.parametrize("module", PURE_MODULES)
+def test_what_is_pure_touches_nothing(module: str) -> None:
     tree = parsed(module)
     assert UNCLEAN.isdisjoint(name.split(".")[0] for name in imports(ast.walk(tree)))
     calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert calls.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if layer_of(module) not in ("cli", "__main__")])
+@pytest.mark.parametrize("module", PURE_MODULES)
+def test_what_is_pure_imports_only_what_is_pure(module: str) -> None:
+    assert imported_modules(ast.walk(parsed(module))) <= set(PURE_MODULES)
+
+
+def test_every_name_of_what_is_pure_is_a_module() -> None:
+    named = {f"{folder}/{name}.py" for folder, names in PURE.items() for name in names if name != "*"}
+    assert named <= set(PURE_MODULES)
+    assert {f"{folder}/__init__.py" for folder, names in PURE.items() if "*" in names} <= set(PURE_MODULES)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) not in ("cli", "__main__")])
 def test_nothing_below_asks_the_command_line_or_the_rehearsal(module: str) -> None:
     found = set(imports(ast.walk(parsed(module))))
     assert not any(name.startswith("ralphy.cli") for name in found)
-    if layer_of(module) not in ("rehearsal", "demo"):
+    if package_of(module) not in ("rehearsal", "demo"):
         assert not any(name.startswith("ralphy.rehearsal") for name in found)
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if layer_of(module) not in ("rehearsal", "demo")])
+@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) not in ("rehearsal", "demo")])
 def test_heavy_imports_are_made_where_they_are_used(module: str) -> None:
     found = {name.split(".")[0] for name in imports(at_the_top(parsed(module)))} & HEAVY
     assert found <= ALLOWED.get(module, {}).keys()
@@ -131,5 +224,5 @@ def test_a_module_says_what_it_is_for(module: str) -> None:
     assert ast.get_docstring(parsed(module))
 
 
-def test_every_folder_of_the_package_is_a_layer() -> None:
-    assert {layer_of(module) for module in MODULES} <= LAYERS.keys()
+def test_every_folder_has_its_place() -> None:
+    assert {package_of(module) for module in MODULES} == PACKAGES.keys()
