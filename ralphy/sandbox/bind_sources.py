@@ -27,7 +27,7 @@ class BindSources:
 
     When `is_closed`, a link ends it, and what must not be seen is covered: the sockets of the host's programs below
     `root`, and credentials in the configuration of `git_dirs`, by copies in the folder `copies`. `made` are the
-    placeholders, the outermost first.
+    placeholders, the outermost first. The root is seen at `shown_at` inside, if that is another path.
     """
 
     root: Path
@@ -36,6 +36,7 @@ class BindSources:
     is_closed: bool = False
     git_dirs: tuple[Path, ...] = ()
     copies: Path = Path()
+    shown_at: Path | None = None
     made: list[Path] = field(default_factory=list, compare=False)
 
     def binds(self) -> Iterator[str]:
@@ -46,14 +47,17 @@ class BindSources:
         for path in kept:
             self._hold_place(path)
         for folder in _above(self.root, kept):
-            yield from ("--bind", str(folder), str(folder))
+            yield from ("--bind", str(folder), self._inside(folder))
         for path in kept:
-            yield from ("--ro-bind", str(path), str(path))
+            yield from ("--ro-bind", str(path), self._inside(path))
         if self.is_closed:
             for path in sockets_below(self.root):
-                yield from ("--ro-bind", os.devnull, str(path))
+                yield from ("--ro-bind", os.devnull, self._inside(path))
             for copy, config in covers(self.git_dirs, self.copies):
                 yield from ("--ro-bind", str(copy), str(config))
+
+    def _inside(self, path: Path) -> str:
+        return str(self.shown_at / path.relative_to(self.root) if self.shown_at else path)
 
     def remove_placeholders(self) -> None:
         """Those that are still empty."""

@@ -101,10 +101,14 @@ class Sandbox:
         found = program_at(argv[0], self.root, env) if argv else None
         if found is None:
             return tuple(argv)
+        return self.enclosed((str(found), *argv[1:]), shared, filter_at)
+
+    def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
+        """The command line inside, its program named as it is found there."""
         kept = tuple(self.sources.binds()) if self.sources else ()
         bind = ("--bind", shared, shared) if shared else ()
         filtered = ("--seccomp", str(filter_at)) if self.filter else ()
-        return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, str(found), *argv[1:])
+        return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, *argv)
 
     @property
     def held(self) -> Sandbox:
@@ -141,12 +145,12 @@ def run_inside(
 @dataclass(frozen=True, slots=True)
 class View:
     """What a closed sandbox shows beside the system and the repository. `links` are names for programs in it;
-    `proxy` is the folder of its socket, None for no network; `settings` becomes the agent's own."""
+    `proxy` is the folder of its socket, None for no network; `settings`, if any, becomes the agent's own."""
 
     readable: tuple[Path, ...]
     writable: tuple[Path, ...]
     links: tuple[tuple[Path, Path], ...]
-    settings: Path
+    settings: Path | None = None
     proxy: Path | None = None
 
 
@@ -177,31 +181,42 @@ def open_sandbox(program: str, place: Place) -> Sandbox:
     """The machine as it is; what is trusted is read-only."""
     return Sandbox(
         (*bare_sandbox(program).prefix, *_trusted(place)), root=place.root,
-        sources=BindSources(place.root, place.kept), filter=_filter(place.root, is_closed=False),
+        sources=BindSources(place.root, place.kept), filter=call_filter(place.root, is_closed=False),
     )  # fmt: skip
 
 
 def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
     """A bare system, an empty home, the repository with all of Git and the feature folder read-only."""
+    sources = BindSources(place.root, place.kept, tuple(exposed((place.root, *view.writable), view)), is_closed=True,
+                          git_dirs=tuple(dict.fromkeys((place.common_dir, place.git_dir))),
+                          copies=place.state_dir / "shown")  # fmt: skip
+    return closed_around(program, place.root, view, tuple(_project(place)), sources)
+
+
+def closed_around(
+    program: str, root: Path, view: View, project: Sequence[str], sources: BindSources, last: Sequence[str] = ()
+) -> Sandbox:
+    """A bare system and an empty home around a project at `root`: `project` are the options that show it.
+
+    `last` are options behind all other binds.
+    """
+    proxy = ("--ro-bind", str(view.proxy), _PROXY_AT) if view.proxy else ()
     return Sandbox(
-        (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *_project(place, view),
-         "--chdir", str(place.root)),
-        _starter(view), place.root,
-        BindSources(place.root, place.kept, tuple(_exposed(place, view)), is_closed=True,
-                    git_dirs=tuple(dict.fromkeys((place.common_dir, place.git_dir))), copies=place.state_dir / "shown"),
-        ("--remount-ro", "/dev", "--remount-ro", "/"), _filter(place.root, is_closed=True),
+        (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *project, *proxy,
+         "--chdir", str(root)),
+        _starter(view), root, sources, (*last, "--remount-ro", "/dev", "--remount-ro", "/"),
+        call_filter(root, is_closed=True),
     )  # fmt: skip
 
 
-def _filter(root: Path, *, is_closed: bool) -> bytes:
-    """Where the repository's folders pass their group on, copies of them may carry that bit."""
+def call_filter(root: Path, *, is_closed: bool) -> bytes:
+    """The filter of system calls. Where the repository's folders pass their group on, copies of them may carry that bit."""
     is_shared = bool(root.stat().st_mode & stat.S_ISGID)
     return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
 
 
-def _exposed(place: Place, view: View) -> Iterator[tuple[Path, Path]]:
+def exposed(writable: Sequence[Path], view: View) -> Iterator[tuple[Path, Path]]:
     """(writable folder, what is shown of it): where an earlier run could have put a link."""
-    writable = (place.root, *view.writable)
     for path in (*view.readable, *view.writable, *(target for _, target in view.links)):
         yield from ((folder, path) for folder in writable if path != folder and path.is_relative_to(folder))
 
@@ -237,19 +252,18 @@ def _surroundings(view: View) -> Iterator[str]:
         yield from ("--bind-try", str(path), str(path))
     for name, target in view.links:
         yield from ("--symlink", str(target), str(name))
-    yield from ("--ro-bind", str(view.settings), f"{HOME}/.claude/settings.json")
+    if view.settings:
+        yield from ("--ro-bind", str(view.settings), f"{HOME}/.claude/settings.json")
     for variable in _UNSET:
         yield from ("--unsetenv", variable)
     for variable, value in {**_SET, **(_PROXY if view.proxy else {})}.items():
         yield from ("--setenv", variable, value)
 
 
-def _project(place: Place, view: View) -> Iterator[str]:
+def _project(place: Place) -> Iterator[str]:
     yield from ("--bind", str(place.root), str(place.root))
     for folder in dict.fromkeys((place.root / ".git", place.common_dir, place.git_dir)):
         yield from ("--ro-bind", str(folder), str(folder))
-    if view.proxy:
-        yield from ("--ro-bind", str(view.proxy), _PROXY_AT)
 
 
 def _starter(view: View) -> tuple[str, ...]:

@@ -1,0 +1,164 @@
+"""The two Git folders of a lane, written as plain files: no Git runs in them here, and nothing in them is read.
+
+`own` serves the keeper and lasts as long as the lane; `git` is what agents and checks see, and is thrown away and
+written again each time. Both borrow the person's objects. What they are configured to do is a short list of the person's
+settings: how files are written and compared, never a hook, a remote or a program that lies in the tree.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.adapters.bounded import read_bounded
+from ralphy.adapters.git import Repository
+from ralphy.adapters.tree_walk import remove
+from ralphy.core.errors import EnvironmentProblem
+
+BORROWED = "ralphy/objects"
+_MOST = 4 << 20
+_MOST_BORROWED = 32
+_COPIED = re.compile(
+    r"core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|whitespace"
+    r"|checkroundtripencoding|longpaths|commentchar|quotepath)|filter\..+\.(clean|smudge|process|required)"
+)
+_PERSON = re.compile(r"user\.(name|email)")
+
+
+@dataclass(frozen=True, slots=True)
+class PersonGit:
+    """What a lane takes from the person's repository. `objects` are its objects and all that they borrow from.
+
+    `excludes` and `attributes` are what the person's own files say, of all repositories and of this one.
+    """
+
+    settings: tuple[tuple[str, str], ...]
+    objects: tuple[Path, ...]
+    object_format: str
+    excludes: tuple[bytes, bytes]
+    attributes: tuple[bytes, bytes]
+    shallow: bytes
+
+
+def read_person(repository: Repository) -> PersonGit:
+    """What lanes of this repository take from it, as it stands now."""
+    rows = [row.partition("\n") for row in os.fsdecode(repository.run("config", "-z", "--list")).split("\0") if row]
+    settings = [(name, value if line else "true") for name, line, value in rows]
+    common = repository.common_dir
+    return PersonGit(
+        tuple(_without_tree_programs(settings, repository)),
+        tuple(_objects(common / "objects")),
+        repository.object_format,
+        (_named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")),
+        (_named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")),
+        _bytes(common / "shallow"),
+    )
+
+
+def _without_tree_programs(rows: Sequence[tuple[str, str]], repository: Repository) -> Iterator[tuple[str, str]]:
+    """A filter whose program an agent could change does nothing, as for all of Ralphy's own Git."""
+    off = {name.rpartition(".")[0] for name in repository.in_the_tree if name.startswith("filter.")}
+    return ((name, value) for name, value in rows if name.rpartition(".")[0] not in off)
+
+
+def _objects(folder: Path) -> Iterator[Path]:
+    """A folder of objects, and those that it borrows from, at whatever distance, each once."""
+    waiting, seen = [folder.resolve()], set[Path]()
+    for at in waiting:
+        if at in seen or not at.is_dir():
+            continue
+        seen.add(at)
+        if len(seen) > _MOST_BORROWED:
+            raise EnvironmentProblem(f"objects are borrowed from more than {_MOST_BORROWED} places", where=str(folder),
+                                     hint="git repack -ad")  # fmt: skip
+        yield at
+        named = os.fsdecode(_bytes(at / "info" / "alternates")).splitlines()
+        waiting += [(at / name).resolve() for name in named if name and not name.startswith("#")]
+
+
+def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting: str, usual: str) -> bytes:
+    """The content of a file that `core.SETTING` names, or that lies in its usual place."""
+    home = repository.env.get("HOME", "/")
+    named = [value for name, value in settings if name == f"core.{setting}"]
+    if named:
+        path = f"{home}{named[-1][1:]}" if named[-1].startswith("~/") else named[-1]
+        return _bytes(repository.root / path) if path else b""
+    return _bytes(Path(repository.env.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git" / usual)
+
+
+def _bytes(path: Path) -> bytes:
+    return read_bounded(path, _MOST) or b""
+
+
+def write_own(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
+    """The keeper's Git folder; what the keeper keeps in it stays.
+
+    Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies.
+    """
+    _write_common(folder, person, is_bound=seen_at is not None)
+    (folder / "HEAD").write_text("ref: refs/heads/lane\n")
+    (folder / "config").write_bytes(_config(person, _COPIED, seen_at or folder, {
+        "core.trustctime": "true", "core.checkstat": "default", "core.logallrefupdates": "false",
+        "core.excludesfile": os.devnull}))  # fmt: skip
+
+
+def write_git(
+    folder: Path, person: PersonGit, seen_at: Path | None, refs: Sequence[tuple[str, str]], branch: str, commit: str,
+    index: bytes,
+) -> None:  # fmt: skip
+    """The Git folder that agents and checks see: written from nothing. `refs` are (full name, id) of the person's."""
+    if not remove(folder):
+        raise EnvironmentProblem("cannot be removed", where=str(folder))
+    _write_common(folder, person, is_bound=seen_at is not None)
+    named = {**dict(refs), **({f"refs/heads/{branch}": commit} if branch and commit else {})}
+    (folder / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
+    packed = "".join(f"{oid} {name}\n" for name, oid in sorted(named.items()))
+    (folder / "packed-refs").write_bytes(os.fsencode(packed))
+    both = re.compile(f"{_COPIED.pattern}|{_PERSON.pattern}")
+    (folder / "config").write_bytes(_config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}))
+    (folder / "index").write_bytes(index)
+
+
+def _write_common(folder: Path, person: PersonGit, *, is_bound: bool) -> None:
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "ralphy"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    places = [_bound_at(number) if is_bound else str(path) for number, path in enumerate(person.objects)]
+    (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode("".join(f"{place}\n" for place in places)))
+    # Later lines win, as the repository's own file does over the person's.
+    (folder / "info" / "exclude").write_bytes(b"\n".join(text for text in person.excludes if text))
+    for name, text in zip(("ralphy/attributes", "info/attributes"), person.attributes, strict=True):
+        (folder / name).write_bytes(text)
+    shallow = folder / "shallow"
+    if person.shallow:
+        shallow.write_bytes(person.shallow)
+    else:
+        shallow.unlink(missing_ok=True)
+
+
+def _bound_at(number: int) -> str:
+    """The place of borrowed objects as Git reads it: relative to the folder of objects."""
+    return f"../{BORROWED}" + (f"-{number}" if number else "")
+
+
+def _config(person: PersonGit, copied: re.Pattern[str], seen_at: Path, more: dict[str, str]) -> bytes:
+    is_sha256 = person.object_format == "sha256"
+    first = {"core.repositoryformatversion": "1" if is_sha256 else "0", "core.bare": "false", "core.fsmonitor": "false",
+             **({"extensions.objectformat": "sha256"} if is_sha256 else {}), "gc.auto": "0", "maintenance.auto": "false",
+             "core.attributesfile": str(seen_at / "ralphy" / "attributes")}  # fmt: skip
+    rows = {**{name: value for name, value in person.settings if copied.fullmatch(name)}, **first, **more}
+    return os.fsencode("".join(_row(name, value) for name, value in rows.items()))
+
+
+def _row(name: str, value: str) -> str:
+    section, _, rest = name.partition(".")
+    inner, _, key = rest.rpartition(".")
+    head = f'{section} "{_escaped(inner)}"' if inner else section
+    quoted = _escaped(value).replace("\n", "\\n").replace("\t", "\\t").replace("\b", "\\b")
+    return f'[{head}]\n\t{key} = "{quoted}"\n'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,419 @@
+"""The keeper of a lane: the one program that runs Git in its working tree.
+
+A script of its own: `python -I -S -X utf8 -c SOURCE`, started in the working tree, with GIT_DIR naming the lane's own Git
+folder, which no agent sees. It reads one marshalled request, does one thing, and answers with 16 hexadecimal digits, a
+line end, that many bytes of JSON, and a pack if there are new objects. It imports little: it starts for every look.
+
+What it laid out it remembers in a record: for each path Git's mode and id, and what `lstat` said, to the nanosecond.
+Whatever differs from the record was touched, whatever its time of change says.
+"""
+
+import marshal
+import os
+import stat
+import sys
+from _json import encode_basestring_ascii as quoted
+
+GITLINK, TREE_DEPTH = "160000", 200
+NOTHING = {"tree": "", "rows": {}}
+
+
+class Refused(Exception):
+    """It cannot be done; the text says why."""
+
+
+class Git:
+    """Git in this tree; `index` names another index than the lane's own."""
+
+    def __init__(self, request):
+        self.words = (request["program"], *request["options"])
+        self.folder = os.environ["GIT_DIR"]
+
+    def __call__(self, *args, data=b"", index=""):
+        env = {**os.environ, "GIT_INDEX_FILE": index} if index else os.environ
+        files = [os.memfd_create(name) for name in ("in", "out", "err")]
+        try:
+            write_all(files[0], data)
+            os.lseek(files[0], 0, os.SEEK_SET)
+            actions = [(os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(files)]
+            pid = os.posix_spawn(self.words[0], (*self.words, *args), env, file_actions=actions)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if code:
+                said = os.pread(files[2], 4000, 0).decode("utf-8", "replace").strip()
+                raise Refused(f"git {args[0]}: exit {code}: {said}")
+            return os.pread(files[1], os.fstat(files[1]).st_size, 0)
+        finally:
+            for fd in files:
+                os.close(fd)
+
+    def path(self, name):
+        return f"{self.folder}/{name}"
+
+
+class Found:
+    """How the tree differs from a record: tracked paths that were touched or are gone, and what nobody knows."""
+
+    def __init__(self):
+        self.changed, self.extra, self.missing = [], [], []
+
+
+def main():
+    request = marshal.load(sys.stdin.buffer)
+    git, pack = Git(request), []
+    try:
+        for name in ("index.lock", "taken", "taken.lock"):
+            drop(git.path(name))
+        if request["do"] == "lay-out":
+            answer = lay_out(git, request)
+        else:
+            answer, pack = take_over(git, request)
+    except (Refused, OSError) as error:
+        answer = {"why": str(error) or "it failed", "errno": getattr(error, "errno", 0) or 0}
+    line = as_json(answer).encode()
+    write_all(1, b"%016x\n" % len(line) + line)
+    if pack:
+        send(git, pack)
+
+
+def lay_out(git, request):
+    """Make the working tree exactly a tree; what is damaged is laid out from nothing."""
+    record = read_record(git)
+    try:
+        if record["rows"]:
+            return laid_out(git, request, record)
+    except Refused:
+        pass
+    drop(git.path("index"))
+    return laid_out(git, request, NOTHING)
+
+
+def laid_out(git, request, record):
+    tree, rows = request["tree"], record["rows"]
+    found = look(rows, set(request["keep"]))
+    away = [*found.changed, *found.extra]
+    if away:
+        remove(away)
+    if tree == record["tree"] and not found.changed and not found.missing:
+        return {"written": 0}
+    drop(git.path("record"))  # from here on, until it is written, nothing is known
+    git("read-tree", "--reset", "-u", tree)
+    touched = {*found.changed, *found.missing}
+    new, written = {}, 0
+    for path, mode, oid in staged(git):
+        old = rows.get(path)
+        if old and old[:2] == (mode, oid) and path not in touched:
+            new[path] = old
+        else:
+            new[path] = (mode, oid, print_of(os.lstat(path)))
+            written += 1
+    write_record(git, {"tree": tree, "rows": new})
+    return {"written": written}
+
+
+def take_over(git, request):
+    """(the answer, ids of new objects): the tree with what changed in it, but for what may not be taken."""
+    record = read_record(git)
+    if record["tree"] != request["base"]:
+        raise Refused(f"laid out is {record['tree'] or 'nothing'}, not {request['base']}")
+    rows = record["rows"]
+    clear_objects(git)
+    found = look(rows, set(request["keep"]))
+    take = Take(rows, request)
+    take.known(found)
+    if found.extra:
+        names = git("ls-files", "--others", "--exclude-standard", "-z")
+        take.new([os.fsdecode(name) for name in names.split(b"\0") if name])
+    taken = take.paths()
+    tree = request["base"]
+    if taken:
+        tree = write_tree(git, take, taken)
+    pack = new_objects(git) if taken else []
+    answer = {name: sorted(getattr(take, name)) for name in ("special", "nested", "deep", "control")}
+    return {**answer, "tree": tree, "big": sorted(take.big), "many": take.many, "objects": len(pack)}, pack
+
+
+class Take:
+    """Which of what changed is taken, and what is left out and why."""
+
+    def __init__(self, rows, request):
+        self.rows, self.base, self.keep = rows, request["base"], request["keep"]
+        self.excluded, self.most_bytes, self.most_new = request["excluded"], request["most_bytes"], request["most_new"]
+        self.special, self.nested, self.deep, self.control = set(), set(), set(), set()
+        self.big, self.many = set(), 0
+        self.tracked, self.added, self.gone = [], [], []
+
+    def known(self, found):
+        """Sort what stood in the tree that was laid out, and look at what lies beside it."""
+        for path in found.missing:
+            if within(path, self.excluded):
+                self.control.add(path)
+            else:
+                self.gone.append(path)
+        for path in found.changed:
+            if self.rows[path][0] == GITLINK and is_folder(path):
+                self.nested.update([path] if os.path.lexists(f"{path}/.git") else [])
+            else:
+                self._sort(path, self.tracked)
+        for path in found.extra:
+            folder, _, name = path.rpartition("/")
+            if name == ".git":
+                self.nested.add(folder)
+            elif is_odd(os.lstat(path).st_mode):
+                self.special.add(path)
+
+    def new(self, paths):
+        """Sort what Git does not ignore."""
+        for path in paths:
+            if path.endswith("/"):
+                self.nested.add(path[:-1])
+            elif not within(path, self.keep):
+                self._sort(path, self.added)
+        if len(self.added) > self.most_new:
+            self.many, self.added = len(self.added), []
+
+    def _sort(self, path, into):
+        if within(path, self.excluded):
+            self.control.add(path)
+            return
+        try:
+            found = os.lstat(path)
+        except OSError:
+            self.gone.append(path)
+            return
+        if is_odd(found.st_mode):
+            self.special.add(path)
+            if path in self.rows:
+                self.gone.append(path)
+        elif stat.S_ISDIR(found.st_mode):
+            self.gone.append(path)
+        elif path.count("/") > TREE_DEPTH:
+            self.deep.add(path)
+        elif stat.S_ISREG(found.st_mode) and found.st_size > self.most_bytes:
+            self.big.add((path, found.st_size))
+        else:
+            if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR:
+                os.chmod(path, found.st_mode | stat.S_IRUSR)  # noqa: PTH101 - pathlib costs a start more than it helps
+            into.append(path)
+
+    def paths(self):
+        return [*self.gone, *self.tracked, *self.added]
+
+
+def write_tree(git, take, taken):
+    """The id of the tree, its new objects in the lane's own folder. What Git refuses by its name is left out."""
+    index = git.path("taken")
+    with open(git.path("index"), "rb") as source, open(index, "wb") as target:  # noqa: PTH123
+        target.write(source.read())
+    # Ids without any note of times: Git looks into each of them, whatever its times say.
+    forced = [f"{take.rows[path][0]} {take.rows[path][1]}\t{path}\0" for path in take.tracked]
+    removed = [f"0 {'0' * len(take.base)}\t{path}\0" for path in take.gone if path in take.rows]
+    git("update-index", "-z", "--index-info", data=as_bytes(removed + forced), index=index)
+    refused = added(git, index, [*take.tracked, *take.added])
+    take.special.update(refused)
+    return git("write-tree", index=index).decode().strip()
+
+
+def added(git, index, paths):
+    """Add files; gives those that Git refuses."""
+    if not paths:
+        return []
+    try:
+        data = as_bytes(f"{path}\0" for path in paths)
+        git("update-index", "--add", "--remove", "-z", "--stdin", data=data, index=index)
+    except Refused:
+        if len(paths) == 1:
+            return paths
+        half = len(paths) // 2
+        return added(git, index, paths[:half]) + added(git, index, paths[half:])
+    return []
+
+
+def look(rows, keep):
+    """How the tree differs from what is known of it. No link is followed; folders that nobody knows are not entered."""
+    found, seen = Found(), set()
+    folders = above(rows) | above(keep)
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        for entry in entries(folder or "."):
+            path = folder + entry.name
+            row = rows.get(path)
+            if path == ".git":
+                continue
+            if row:
+                seen.add(path)
+                if not is_as(entry, row):
+                    found.changed.append(path)
+            elif path in keep:
+                continue
+            elif path in folders and entry.is_dir(follow_symlinks=False):
+                waiting.append(path + "/")
+            else:
+                found.extra.append(path)
+    found.missing = [path for path in rows if path not in seen] if len(seen) < len(rows) else []
+    return found
+
+
+def is_as(entry, row):
+    """Is a tracked path untouched? Of a submodule an empty folder is laid out."""
+    if row[0] == GITLINK:
+        return entry.is_dir(follow_symlinks=False) and not entries(entry.path)
+    return print_of(entry.stat(follow_symlinks=False)) == row[2]
+
+
+def print_of(found):
+    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def above(paths):
+    """All folders that these paths lie in."""
+    folders = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def entries(folder):
+    """What is in a folder, opened up if its mode is in the way."""
+    mode = os.lstat(folder).st_mode
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(folder, stat.S_IMODE(mode) | stat.S_IRWXU)  # noqa: PTH101
+    with os.scandir(folder) as found:
+        return list(found)
+
+
+def remove(paths):
+    """Take paths away. Folders are moved into one and emptied there, so that no path gets long and nothing recurses."""
+    trash, number = "", 0
+    for path in paths:
+        if not is_folder(path):
+            os.unlink(path)  # noqa: PTH108
+            continue
+        trash = trash or new_folder()
+        number += 1
+        move(path, f"{trash}/{number}")
+    if not trash:
+        return
+    waiting = [f"{trash}/{at + 1}" for at in range(number)]
+    while waiting:
+        folder = waiting.pop()
+        for entry in entries(folder):
+            if entry.is_dir(follow_symlinks=False):
+                number += 1
+                move(entry.path, f"{trash}/{number}")
+                waiting.append(f"{trash}/{number}")
+            else:
+                os.unlink(entry.path)  # noqa: PTH108
+        os.rmdir(folder)  # noqa: PTH106
+    os.rmdir(trash)  # noqa: PTH106
+
+
+def move(folder, target):
+    os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a folder that is moved must be writable itself
+    os.rename(folder, target)  # noqa: PTH104
+
+
+def new_folder():
+    for number in range(1000):
+        name = f".ralphy-removed-{os.getpid()}-{number}"
+        try:
+            os.mkdir(name)  # noqa: PTH102
+            return name
+        except FileExistsError:
+            continue
+    raise Refused("no name is free for what is removed")
+
+
+def staged(git):
+    """(path, mode, id) of the index."""
+    for row in git("ls-files", "--stage", "-z").split(b"\0"):
+        if row:
+            facts, _, path = row.partition(b"\t")
+            mode, oid, _ = facts.decode().split(" ")
+            yield os.fsdecode(path), mode, oid
+
+
+def clear_objects(git):
+    """Take the objects of an earlier look away."""
+    for path in loose(git):
+        os.unlink(path)  # noqa: PTH108
+
+
+def loose(git):
+    for folder in os.scandir(git.path("objects")):
+        if len(folder.name) == 2:
+            for entry in os.scandir(folder.path):
+                yield entry.path
+
+
+def new_objects(git):
+    paths = (path.rsplit("/", 2)[1:] for path in loose(git))
+    return sorted(folder + name for folder, name in paths if not name.startswith("tmp"))
+
+
+def send(git, pack):
+    """The pack, straight to where the answer goes."""
+    source = os.memfd_create("objects")
+    write_all(source, as_bytes(f"{oid}\n" for oid in pack))
+    os.lseek(source, 0, os.SEEK_SET)
+    words = (*git.words, "pack-objects", "--stdout", "-q", "--threads=1", "--window=0")
+    os.posix_spawn(words[0], words, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, source, 0)])
+    os.wait()
+
+
+def read_record(git):
+    try:
+        with open(git.path("record"), "rb") as file:  # noqa: PTH123
+            return marshal.load(file)  # noqa: S302 - only the keeper writes there
+    except (OSError, ValueError, EOFError, TypeError):
+        return NOTHING
+
+
+def write_record(git, record):
+    with open(git.path("record.new"), "wb") as file:  # noqa: PTH123
+        marshal.dump(record, file)
+    os.rename(git.path("record.new"), git.path("record"))  # noqa: PTH104
+
+
+def within(path, places):
+    return any(path == place or path.startswith(place + "/") for place in places)
+
+
+def is_odd(mode):
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+
+
+def is_folder(path):
+    return stat.S_ISDIR(os.lstat(path).st_mode)
+
+
+def drop(path):
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except FileNotFoundError:
+        pass
+
+
+def as_bytes(words):
+    return "".join(words).encode("utf-8", "surrogateescape")
+
+
+def write_all(fd, data):
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def as_json(value):
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{quoted(name)}:{as_json(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(as_json, value)) + "]"
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
+if __name__ == "__main__":
+    main()

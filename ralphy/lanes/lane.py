@@ -1,0 +1,217 @@
+"""A lane: a working tree of Ralphy's own, in which an agent or checks work as if it were the checkout.
+
+    NAME/tree/      the working tree
+    NAME/own/       Ralphy's Git folder for it; only the keeper sees it
+    NAME/git/       the Git folder that programs in it see: written from nothing for each tree that is laid out
+    NAME/lane.json  what it is used for
+    NAME/lock       held by the process that uses it
+
+Nothing in it is trusted. Git looks at it through the keeper alone, and nothing here follows a link in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ralphy.adapters.command import Command, NotStarted
+from ralphy.adapters.files import replace_file
+from ralphy.adapters.git import Repository, finish
+from ralphy.adapters.objects import TREE, Objects
+from ralphy.adapters.safe_read import read_safely
+from ralphy.adapters.sandbox import program_at
+from ralphy.adapters.tree_walk import remove
+from ralphy.core.errors import DiskFull, EnvironmentProblem
+from ralphy.lanes.git_folders import PersonGit, write_git, write_own
+from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
+from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
+
+_MOST_INDEX = 1 << 30
+_MODES = ("100644", "100755", "120000", "160000", TREE)
+_PATHS = ("PATH", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "PWD")
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLimits:
+    """What may be taken over. Paths below `excluded` are never taken, but named."""
+
+    max_file_bytes: int
+    max_new_files: int
+    excluded: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A tree as it stands in a lane, in the person's objects, but for what was left out of it.
+
+    `big` are (path, bytes) of files over the limit; `special` FIFOs, sockets, devices and names that Git refuses (a
+    tracked special file counts as deleted); `nested` repositories inside; `deep` more than 200 folders deep; `many` the
+    number of new files if it is over the limit: then none of them is taken. `control` are excluded paths that differ.
+    """
+
+    tree: str
+    big: Sequence[tuple[str, int]] = ()
+    special: Sequence[str] = ()
+    nested: Sequence[str] = ()
+    deep: Sequence[str] = ()
+    many: int = 0
+    control: Sequence[str] = ()
+
+
+class Lane:
+    """One lane, locked by this process. `keep` are paths in the tree that were brought: they stay, and are not taken.
+
+    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies.
+    """
+
+    def __init__(
+        self, home: Path, repository: Repository, person: PersonGit, objects: Objects, keeper: LaneSandbox | None
+    ) -> None:
+        self.name = home.name
+        self.home = home
+        self.tree = home / "tree"
+        self.at = keeper.place.root if keeper else self.tree
+        self.keep: tuple[str, ...] = ()
+        self._repository = repository
+        self._person = person
+        self._objects = objects
+        self._sandbox = keeper
+        self._keeper = Keeper(repository, home, self.at, keeper)
+
+    def lay_out(self, tree: str, commit: str, branch: str) -> int:
+        """Make the working tree exactly a tree (its objects must be written), and give the number of written files.
+
+        Programs in it see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
+        """
+        asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+        try:
+            written = self._written(tree)
+        finally:
+            rows = finish(asked)
+        refs = [(name, oid) for oid, _, name in (row.partition(" ") for row in os.fsdecode(rows).splitlines())]
+        index = read_safely(self.home / "own" / "index", _MOST_INDEX)
+        write_git(self.home / "git", self._person, self._seen_git, refs, branch, commit, index)
+        return written
+
+    def _written(self, tree: str) -> int:
+        request = {"do": "lay-out", "tree": tree, "keep": names_in(self.keep)}
+        self._ready()
+        try:
+            answer = self._keeper.ask(request)
+        except DiskFull:
+            raise
+        except EnvironmentProblem:
+            if self._objects.read(tree) is None:
+                raise
+            self._replace()
+            self._ready()
+            answer = self._keeper.ask(request)
+        return int(answer["written"])
+
+    def take_over(self, base: str, limits: TakeLimits) -> Taken:
+        """The tree as it stands now, `base` being the one that was laid out. Nothing in the lane changes."""
+        self._ready()
+        answer = self._keeper.ask({
+            "do": "take-over", "base": base, "keep": names_in(self.keep), "excluded": names_in(limits.excluded),
+            "most_bytes": limits.max_file_bytes, "most_new": limits.max_new_files})  # fmt: skip
+        taken = _taken(answer)
+        self._require_sound(base, taken.tree, names_in(limits.excluded))
+        return taken
+
+    def inside(
+        self, sandbox: LaneSandbox | None, argv: Sequence[str], env: Mapping[str, str], deadline_s: float,
+        binds: Sequence[Bind] = (),
+    ) -> Command:  # fmt: skip
+        """A program in the lane. NotStarted if there is no such program there.
+
+        Without a sandbox, variables that lead into the checkout lead into the lane.
+        """
+        if sandbox is None:
+            root = str(self._repository.root)
+            moved = {name: _moved(env[name], root, str(self.tree)) for name in _PATHS if name in env}
+            return Command(tuple(argv), str(self.tree), {**env, **moved}, deadline_s)
+        self._require_program(sandbox, argv, env, binds)
+        box = sandbox.around(self.home, binds=binds)
+        return Command(box.enclosed(argv), str(sandbox.place.root), env, deadline_s, filter=box.filter)
+
+    def _require_program(
+        self, sandbox: LaneSandbox, argv: Sequence[str], env: Mapping[str, str], binds: Sequence[Bind]
+    ) -> None:
+        """What lies in the tree is looked at by its name alone: a link may lead anywhere."""
+        root, name = sandbox.place.root, argv[0] if argv else ""
+        places = [root] if "/" in name else [root / at for at in env.get("PATH", os.defpath).split(os.pathsep) if at]
+        for place in places if name else ():
+            at = Path(os.path.normpath(place / name))
+            source = sandbox.source_of(at, self.home, binds)
+            if os.path.lexists(source) if source != at else program_at(str(at), root, {}):
+                return
+        raise NotStarted(f"{name or '(empty command)'} cannot be started: it is not there",
+                         hint="is it installed, executable, and on PATH?")  # fmt: skip
+
+    def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
+        """Write down what the lane is used for, and why it is kept, if it is."""
+        note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
+        replace_file(self.home / "lane.json", json.dumps(note).encode(), durable=False)
+
+    def let_go(self) -> None:
+        """Remove all of it, whatever is in it. EnvironmentProblem names what cannot be removed."""
+        for name in ("tree", "git", "own", "lane.json", "lock"):
+            remove(self.home / name, self.home.parent)
+        if not remove(self.home, self.home.parent):
+            raise EnvironmentProblem("cannot be removed: it holds a mount, or a file that is immutable",
+                                     where=str(self.home), hint="unmount it or chattr -i, then remove it")  # fmt: skip
+
+    @property
+    def _seen_git(self) -> Path | None:
+        return self.at / ".git" if self._sandbox else None
+
+    def _ready(self) -> None:
+        """What the keeper needs, made where it is not there."""
+        self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
+        write_own(self.home / "own", self._person, self._seen_git)
+        (self.home / "git").mkdir(exist_ok=True)
+        if self._sandbox is None and not _is_gitfile(self.tree / ".git"):
+            remove(self.tree / ".git")
+            (self.tree / ".git").write_text("gitdir: ../git\n")
+
+    def _replace(self) -> None:
+        """Begin with an empty lane; what cannot be removed is moved out of the way."""
+        for name in ("tree", "git", "own"):
+            if not remove(self.home / name, self.home):
+                (self.home / name).rename(self.home / f"{name}.damaged-{time.time_ns()}")
+
+    def _require_sound(self, base: str, tree: str, excluded: Sequence[str]) -> None:
+        """Is the tree that the keeper named what it may be?"""
+        if not self._objects.is_sound(tree):
+            raise LaneProblem(f"the tree {tree[:12]} did not arrive", where=str(self.home))
+        for path, _, after in self._objects.changes(base, tree):
+            parts = path.split("/")
+            bad = any(part.lower() in ("", ".", "..", ".git") for part in parts)
+            if bad or (after and after.mode not in _MODES):
+                raise LaneProblem(f"the tree {tree[:12]} holds the path {path!r}, which nobody may have", where=self.name)
+            if any(path == place or path.startswith(f"{place}/") for place in excluded):
+                raise LaneProblem(f"the tree {tree[:12]} changes {path!r}, which is not taken", where=self.name)
+
+
+def _taken(answer: Mapping[str, Any]) -> Taken:
+    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control")}
+    big = tuple((str(path), int(size)) for path, size in answer["big"])
+    return Taken(answer["tree"], big, many=int(answer["many"]), **named)
+
+
+def _moved(value: str, root: str, tree: str) -> str:
+    """A list of places with those in the checkout led into the lane."""
+    places = value.split(os.pathsep)
+    return os.pathsep.join(tree + at[len(root) :] if at == root or at.startswith(f"{root}/") else at for at in places)
+
+
+def _is_gitfile(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and read_safely(path, 64) == b"gitdir: ../git\n"
+    except OSError:
+        return False

@@ -1,0 +1,138 @@
+"""The sandbox of a lane: its tree is seen at the checkout's path, the checkout and its Git folder nowhere.
+
+Two kinds, as `bubblewrap` has them. The *open* one shows the machine as it is; all lanes and the person's Git folder
+are covered. The *closed* one shows a bare system. In both the person's objects are read-only, in the place where the
+lane's Git folders look for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the features) is
+read-only in the tree, but for the keeper.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from ralphy.adapters.bind_sources import BindSources
+from ralphy.adapters.sandbox import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
+from ralphy.lanes.git_folders import BORROWED
+from ralphy.lanes.mount_points import make_mount_point
+
+AGENTS, OWN = "git", "own"  # the Git folders of a lane
+_COVER_BYTES = str(1 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """What is shown inside at `at`, an absolute path there. It is looked at when a program is started."""
+
+    source: Path
+    at: Path
+    is_writable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LanePlace:
+    """What all lanes of a repository have in common. Paths are absolute and real.
+
+    `lanes` is the folder of all lanes of all repositories; `objects` the person's, then those that they borrow from;
+    `kept` what agents and checks may not write, relative to the root.
+    """
+
+    root: Path
+    common_dir: Path
+    lanes: Path
+    objects: tuple[Path, ...]
+    kept: tuple[str, ...] = CONTROL
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSandbox:
+    """The walls around programs in any lane of a repository; closed if there is a `view`.
+
+    `binds` are shown in every lane (what was brought along). Without `is_networked` the open kind has no network; the
+    closed kind has what its view says.
+    """
+
+    program: str
+    place: LanePlace
+    view: View | None = None
+    binds: tuple[Bind, ...] = ()
+    is_networked: bool = True
+
+    def around(self, home: Path, folder: str = AGENTS, binds: Sequence[Bind] = ()) -> Sandbox:
+        """The sandbox of the lane at `home` with one of its Git folders; its mount points are made.
+
+        The keeper, whose folder is OWN, may write everything in the tree. EnvironmentProblem where a link, or something
+        else that an agent left, is in the way of a bind.
+        """
+        shown = (*self.binds, *binds)
+        self._make_mount_points(home, folder, shown)
+        kept = self.place.kept if folder == AGENTS else ()
+        tree = home / "tree"
+        view = self.view or View((), (), ())
+        sources = BindSources(tree, tuple(tree / name for name in kept), tuple(exposed(view.writable, view)),
+                              is_closed=self.view is not None, shown_at=self.place.root)  # fmt: skip
+        last = tuple(_binds(shown))
+        if self.view:
+            return closed_around(self.program, self.place.root, self.view, tuple(self._tree(home, folder)), sources, last)
+        net = () if self.is_networked else ("--unshare-net",)
+        prefix = (*bare_sandbox(self.program).prefix, *net, *self._tree(home, folder), "--chdir", str(self.place.root))
+        return Sandbox(prefix, (), self.place.root, sources, last, call_filter(self.place.root, is_closed=False))
+
+    def source_of(self, at: Path, home: Path, binds: Sequence[Bind] = ()) -> Path:
+        """Where outside a path lies that programs in the lane see."""
+        for bind in reversed((*self.binds, *binds)):
+            if at.is_relative_to(bind.at):
+                return bind.source / at.relative_to(bind.at)
+        return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at
+
+    def _tree(self, home: Path, folder: str) -> Iterator[str]:
+        for path in self._covered():
+            yield from ("--size", _COVER_BYTES, "--tmpfs", str(path))
+        root = self.place.root
+        yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / folder), str(root / ".git"))
+        for number, objects in enumerate(self.place.objects):
+            yield from ("--ro-bind", str(objects), str(root / ".git" / borrowed(number)))
+
+    def _covered(self) -> Iterator[Path]:
+        """What would be seen beside the lane's own tree."""
+        hidden = (self.place.lanes, *(() if self._hides_git else (self.place.common_dir,)))
+        shown = (Path("/"),) if self.view is None else (*self.view.readable, *self.view.writable)
+        return (path for path in hidden if any(path.is_relative_to(above) for above in shown))
+
+    @property
+    def _hides_git(self) -> bool:
+        """Does the lane's tree stand before the person's Git folder?"""
+        return self.place.root in self.place.common_dir.parents
+
+    def _make_mount_points(self, home: Path, folder: str, binds: Sequence[Bind]) -> None:
+        make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
+        for number in range(len(self.place.objects)):
+            make_mount_point(home / folder, PurePath(borrowed(number)), may_replace=True)
+        for bind in binds:
+            top, inner = _mounted(self.place.root, bind.at, home, folder)
+            if top:
+                make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / folder)
+
+
+def borrowed(number: int) -> str:
+    """The place in a lane's Git folder of the person's objects, and of those that they borrow from."""
+    return f"{BORROWED}-{number}" if number else BORROWED
+
+
+def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None, PurePath]:
+    """(the folder of the lane that a bind is mounted in, the path in it); None if it lies elsewhere."""
+    if at.is_relative_to(root / ".git"):
+        return home / folder, at.relative_to(root / ".git")
+    return (home / "tree", at.relative_to(root)) if at.is_relative_to(root) else (None, PurePath())
+
+
+def _binds(binds: Iterable[Bind]) -> Iterator[str]:
+    for bind in binds:
+        yield from ("--bind" if bind.is_writable else "--ro-bind", str(bind.source), str(bind.at))
+
+
+def is_real(path: Path) -> bool:
+    """Is a path its own real path?"""
+    return os.path.realpath(path) == str(path)

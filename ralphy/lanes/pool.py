@@ -1,0 +1,157 @@
+"""The lanes of a repository: agents' lanes are numbered, checks have clean ones, and each has one user at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ralphy.adapters.git import Repository
+from ralphy.adapters.lock import Lock, holder
+from ralphy.adapters.objects import Objects
+from ralphy.adapters.safe_read import read_safely
+from ralphy.adapters.sandbox import CONTROL, View, interpreter
+from ralphy.adapters.tree_walk import children, remove, size_of
+from ralphy.lanes.git_folders import PersonGit, read_person
+from ralphy.lanes.lane import Lane
+from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
+
+STRICT = "strict"
+_NAME = re.compile(r"(clean-)?[1-9][0-9]*")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """A lane as it lies on the disk. `since` is a time of the clock, `pid` who uses it now, 0 if nobody does."""
+
+    name: str
+    since: float
+    bytes: int
+    feature: str
+    story: str
+    kept: str
+    pid: int
+
+
+class Pool:
+    """The lanes of one repository below `folder`, the folder of all lanes.
+
+    `bwrap` is where bubblewrap is, None for no sandbox; `level` "strict" for the closed one. `control` are further paths,
+    relative to the root, that agents and checks may not write (the features' folder); `readable` is what the closed
+    sandbox shows to the keeper beside the system.
+    """
+
+    def __init__(
+        self, repository: Repository, folder: Path, bwrap: str | None, level: str, *, control: Iterable[str] = (),
+        readable: Iterable[Path] = (), objects: Objects | None = None,
+    ) -> None:  # fmt: skip
+        self.folder = folder.expanduser().absolute() / _folder_name(repository)
+        self._repository = repository
+        self._bwrap, self._level = bwrap, level
+        self._control, self._readable = tuple(control), tuple(readable)
+        self._own_objects = Objects(repository) if objects is None else None
+        self._objects = objects or self._own_objects or Objects(repository)
+        self._held: dict[str, tuple[Lane, Lock]] = {}
+        self._person: PersonGit | None = None
+
+    @property
+    def person(self) -> PersonGit:
+        """What the lanes take from the person's repository, as it stood when it was first asked for."""
+        if self._person is None:
+            self._person = read_person(self._repository)
+        return self._person
+
+    def agent(self, slot: int = 1) -> Lane:
+        """The lane of an agent, taken by this process. Held if another one uses it."""
+        return self._lane(str(slot))
+
+    def clean(self, slot: int = 1) -> Lane:
+        """A lane that no agent ever enters. Held if another process uses it."""
+        return self._lane(f"clean-{slot}")
+
+    def sandbox(self, view: View | None = None, binds: Iterable[Bind] = ()) -> LaneSandbox | None:
+        """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says."""
+        if self._bwrap is None:
+            return None
+        self._make_folder()
+        r = self._repository
+        place = LanePlace(r.root.resolve(), r.common_dir.resolve(), self.folder.parent.resolve(), self.person.objects,
+                          tuple(dict.fromkeys((*CONTROL, *self._control))))  # fmt: skip
+        return LaneSandbox(self._bwrap, place, view, tuple(binds))
+
+    def listed(self) -> list[LaneFacts]:
+        """All lanes that are there, by name."""
+        found = children(self.folder.parent, self.folder) if self.folder.is_dir() else []
+        return [self._facts(entry.name) for entry in sorted(found, key=lambda entry: entry.name)
+                if entry.is_folder and _NAME.fullmatch(entry.name)]  # fmt: skip
+
+    def let_go(self, names: Iterable[str]) -> int:
+        """Remove lanes, and give the bytes that are free then. Those that somebody else uses stay."""
+        freed = 0
+        for name in names:
+            home = self.folder / name
+            if not _NAME.fullmatch(name) or not home.is_dir() or (name not in self._held and holder(home / "lock")):
+                continue
+            before = size_of(home)
+            if name in self._held:
+                self._held.pop(name)[1].__exit__(None, None, None)
+            remove(home, self.folder)
+            freed += before - size_of(home)
+        return freed
+
+    def close(self) -> None:
+        """Give the locks back. The lanes stay."""
+        for _, lock in self._held.values():
+            lock.__exit__(None, None, None)
+        self._held.clear()
+        if self._own_objects:
+            self._own_objects.close()
+
+    def _lane(self, name: str) -> Lane:
+        if name not in self._held:
+            self._make_folder()
+            home = self.folder.resolve() / name
+            home.mkdir(mode=0o700, exist_ok=True)
+            lock = Lock(home / "lock", f"lane {name}").__enter__()
+            self._held[name] = Lane(home, self._repository, self.person, self._objects, self._keeper()), lock
+        return self._held[name][0]
+
+    def _keeper(self) -> LaneSandbox | None:
+        """The keeper's walls: those of checks, without any network."""
+        box = self.sandbox(self._keepers_view() if self._level == STRICT else None)
+        return replace(box, is_networked=False) if box else None
+
+    def _keepers_view(self) -> View:
+        seen = (Path(sys.base_prefix), Path(interpreter()).parent, Path(self._repository.program).parent, *self._readable)
+        return View(tuple(path for path in dict.fromkeys(seen) if not any(path.is_relative_to(at) for at in _SYSTEM)),
+                    (), ())  # fmt: skip
+
+    def _make_folder(self) -> None:
+        for folder in (self.folder.parent, self.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+
+    def _facts(self, name: str) -> LaneFacts:
+        home = self.folder / name
+        try:
+            note = json.loads(read_safely(home / "lane.json", 1 << 16))
+        except (OSError, ValueError):
+            note = {}
+        note = note if isinstance(note, dict) else {}
+        pid, since = holder(home / "lock").get("pid"), note.get("since")
+        words = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
+        return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), *words,
+                         pid if isinstance(pid, int) else 0)  # fmt: skip
+
+
+def _folder_name(repository: Repository) -> str:
+    """The repository's name, and a hash of where it lies: two of one name have lanes of their own."""
+    common = repository.common_dir.resolve()
+    name = common.parent.name if common.name == ".git" else common.name
+    digest = hashlib.sha256(str(common).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:40]}-{digest}"
