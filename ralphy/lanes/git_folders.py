@@ -1,8 +1,8 @@
 """The two Git folders of a lane, written as plain files: no Git runs in them here, and nothing in them is read.
 
 `own` serves the keeper and lasts as long as the lane; `git` is what agents and checks see, and is thrown away and
-written again each time. Both borrow the person's objects. What they are configured to do is a short list of the person's
-settings: how files are written and compared, never a hook, a remote or a program that lies in the tree.
+written again each time. Both borrow the person's objects. Their settings are a short list of the person's: how files
+are written and compared, never a hook, a remote or a program that lies in the tree.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.adapters.bounded import read_bounded
-from ralphy.adapters.git import Repository
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.safe_read import read_bounded
+from ralphy.files.tree_walk import remove
+from ralphy.git.commands import Repository
 
 BORROWED = "ralphy/objects"
 _MOST = 4 << 20
@@ -145,8 +145,9 @@ def _bound_at(number: int) -> str:
 
 def _config(person: PersonGit, copied: re.Pattern[str], seen_at: Path, more: dict[str, str]) -> bytes:
     is_sha256 = person.object_format == "sha256"
-    first = {"core.repositoryformatversion": "1" if is_sha256 else "0", "core.bare": "false", "core.fsmonitor": "false",
-             **({"extensions.objectformat": "sha256"} if is_sha256 else {}), "gc.auto": "0", "maintenance.auto": "false",
+    first = {"core.repositoryformatversion": "1" if is_sha256 else "0", "core.bare": "false",
+             **({"extensions.objectformat": "sha256"} if is_sha256 else {}), "gc.auto": "0",
+             "core.fsmonitor": "false", "maintenance.auto": "false",
              "core.attributesfile": str(seen_at / "ralphy" / "attributes")}  # fmt: skip
     rows = {**{name: value for name, value in person.settings if copied.fullmatch(name)}, **first, **more}
     return os.fsencode("".join(_row(name, value) for name, value in rows.items()))

@@ -1,12 +1,14 @@
 """The keeper of a lane: the one program that runs Git in its working tree.
 
-A script of its own: `python -I -S -X utf8 -c SOURCE`, started in the working tree, with GIT_DIR naming the lane's own Git
-folder, which no agent sees. It reads one marshalled request, does one thing, and answers with 16 hexadecimal digits, a
-line end, that many bytes of JSON, and a pack if there are new objects. It imports little: it starts for every look.
+A script of its own: `python -I -S -X utf8 -c SOURCE`, started in the working tree, with GIT_DIR naming the lane's own
+Git folder, which no agent sees. It reads one marshalled request, does one thing, and answers with 16 hexadecimal
+digits, a line end, that many bytes of JSON, and a pack if there are new objects. It imports little: it starts often.
 
 What it laid out it remembers in a record: for each path Git's mode and id, and what `lstat` said, to the nanosecond.
 Whatever differs from the record was touched, whatever its time of change says.
 """
+
+from __future__ import annotations
 
 import marshal
 import os
@@ -14,8 +16,15 @@ import stat
 import sys
 from _json import encode_basestring_ascii as quoted
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    Rows = dict[str, tuple[Any, ...]]  # path -> Git's mode, its id, what `lstat` said
+
 GITLINK, TREE_DEPTH = "160000", 200
-NOTHING = {"tree": "", "rows": {}}
+NOTHING: dict[str, Any] = {"tree": "", "rows": {}}
 
 
 class Refused(Exception):
@@ -25,11 +34,11 @@ class Refused(Exception):
 class Git:
     """Git in this tree; `index` names another index than the lane's own."""
 
-    def __init__(self, request):
+    def __init__(self, request: dict[str, Any]) -> None:
         self.words = (request["program"], *request["options"])
         self.folder = os.environ["GIT_DIR"]
 
-    def __call__(self, *args, data=b"", index=""):
+    def __call__(self, *args: str, data: bytes = b"", index: str = "") -> bytes:
         env = {**os.environ, "GIT_INDEX_FILE": index} if index else os.environ
         files = [os.memfd_create(name) for name in ("in", "out", "err")]
         try:
@@ -46,20 +55,22 @@ class Git:
             for fd in files:
                 os.close(fd)
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
 
 
 class Found:
     """How the tree differs from a record: tracked paths that were touched or are gone, and what nobody knows."""
 
-    def __init__(self):
-        self.changed, self.extra, self.missing = [], [], []
+    def __init__(self) -> None:
+        self.changed: list[str] = []
+        self.extra: list[str] = []
+        self.missing: list[str] = []
 
 
-def main():
-    request = marshal.load(sys.stdin.buffer)
-    git, pack = Git(request), []
+def main() -> None:
+    request = marshal.load(sys.stdin.buffer)  # noqa: S302 - from the one who started it
+    git, pack = Git(request), list[str]()
     try:
         for name in ("index.lock", "taken", "taken.lock"):
             drop(git.path(name))
@@ -75,7 +86,7 @@ def main():
         send(git, pack)
 
 
-def lay_out(git, request):
+def lay_out(git: Git, request: dict[str, Any]) -> dict[str, Any]:
     """Make the working tree exactly a tree; what is damaged is laid out from nothing."""
     record = read_record(git)
     try:
@@ -87,7 +98,7 @@ def lay_out(git, request):
     return laid_out(git, request, NOTHING)
 
 
-def laid_out(git, request, record):
+def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     tree, rows = request["tree"], record["rows"]
     found = look(rows, set(request["keep"]))
     away = [*found.changed, *found.extra]
@@ -98,7 +109,8 @@ def laid_out(git, request, record):
     drop(git.path("record"))  # from here on, until it is written, nothing is known
     git("read-tree", "--reset", "-u", tree)
     touched = {*found.changed, *found.missing}
-    new, written = {}, 0
+    new: Rows = {}
+    written = 0
     for path, mode, oid in staged(git):
         old = rows.get(path)
         if old and old[:2] == (mode, oid) and path not in touched:
@@ -110,7 +122,7 @@ def laid_out(git, request, record):
     return {"written": written}
 
 
-def take_over(git, request):
+def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the answer, ids of new objects): the tree with what changed in it, but for what may not be taken."""
     record = read_record(git)
     if record["tree"] != request["base"]:
@@ -126,7 +138,7 @@ def take_over(git, request):
     taken = take.paths()
     tree = request["base"]
     if taken:
-        tree = write_tree(git, take, taken)
+        tree = write_tree(git, take)
     pack = new_objects(git) if taken else []
     answer = {name: sorted(getattr(take, name)) for name in ("special", "nested", "deep", "control")}
     return {**answer, "tree": tree, "big": sorted(take.big), "many": take.many, "objects": len(pack)}, pack
@@ -135,14 +147,14 @@ def take_over(git, request):
 class Take:
     """Which of what changed is taken, and what is left out and why."""
 
-    def __init__(self, rows, request):
+    def __init__(self, rows: Rows, request: dict[str, Any]) -> None:
         self.rows, self.base, self.keep = rows, request["base"], request["keep"]
         self.excluded, self.most_bytes, self.most_new = request["excluded"], request["most_bytes"], request["most_new"]
-        self.special, self.nested, self.deep, self.control = set(), set(), set(), set()
-        self.big, self.many = set(), 0
-        self.tracked, self.added, self.gone = [], [], []
+        self.special, self.nested, self.deep, self.control = (set[str]() for _ in range(4))
+        self.big, self.many = set[tuple[str, int]](), 0
+        self.tracked, self.added, self.gone = (list[str]() for _ in range(3))
 
-    def known(self, found):
+    def known(self, found: Found) -> None:
         """Sort what stood in the tree that was laid out, and look at what lies beside it."""
         for path in found.missing:
             if within(path, self.excluded):
@@ -161,7 +173,7 @@ class Take:
             elif is_odd(os.lstat(path).st_mode):
                 self.special.add(path)
 
-    def new(self, paths):
+    def new(self, paths: list[str]) -> None:
         """Sort what Git does not ignore."""
         for path in paths:
             if path.endswith("/"):
@@ -171,7 +183,7 @@ class Take:
         if len(self.added) > self.most_new:
             self.many, self.added = len(self.added), []
 
-    def _sort(self, path, into):
+    def _sort(self, path: str, into: list[str]) -> None:
         if within(path, self.excluded):
             self.control.add(path)
             return
@@ -195,11 +207,11 @@ class Take:
                 os.chmod(path, found.st_mode | stat.S_IRUSR)  # noqa: PTH101 - pathlib costs a start more than it helps
             into.append(path)
 
-    def paths(self):
+    def paths(self) -> list[str]:
         return [*self.gone, *self.tracked, *self.added]
 
 
-def write_tree(git, take, taken):
+def write_tree(git: Git, take: Take) -> str:
     """The id of the tree, its new objects in the lane's own folder. What Git refuses by its name is left out."""
     index = git.path("taken")
     with open(git.path("index"), "rb") as source, open(index, "wb") as target:  # noqa: PTH123
@@ -213,7 +225,7 @@ def write_tree(git, take, taken):
     return git("write-tree", index=index).decode().strip()
 
 
-def added(git, index, paths):
+def added(git: Git, index: str, paths: list[str]) -> list[str]:
     """Add files; gives those that Git refuses."""
     if not paths:
         return []
@@ -228,7 +240,7 @@ def added(git, index, paths):
     return []
 
 
-def look(rows, keep):
+def look(rows: Rows, keep: set[str]) -> Found:
     """How the tree differs from what is known of it. No link is followed; folders that nobody knows are not entered."""
     found, seen = Found(), set()
     folders = above(rows) | above(keep)
@@ -254,18 +266,18 @@ def look(rows, keep):
     return found
 
 
-def is_as(entry, row):
+def is_as(entry: os.DirEntry[str], row: tuple[Any, ...]) -> bool:
     """Is a tracked path untouched? Of a submodule an empty folder is laid out."""
     if row[0] == GITLINK:
         return entry.is_dir(follow_symlinks=False) and not entries(entry.path)
-    return print_of(entry.stat(follow_symlinks=False)) == row[2]
+    return bool(print_of(entry.stat(follow_symlinks=False)) == row[2])
 
 
-def print_of(found):
+def print_of(found: os.stat_result) -> tuple[int, ...]:
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def above(paths):
+def above(paths: Iterable[str]) -> set[str]:
     """All folders that these paths lie in."""
     folders = set()
     for path in paths:
@@ -276,7 +288,7 @@ def above(paths):
     return folders
 
 
-def entries(folder):
+def entries(folder: str) -> list[os.DirEntry[str]]:
     """What is in a folder, opened up if its mode is in the way."""
     mode = os.lstat(folder).st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
@@ -285,7 +297,7 @@ def entries(folder):
         return list(found)
 
 
-def remove(paths):
+def remove(paths: list[str]) -> None:
     """Take paths away. Folders are moved into one and emptied there, so that no path gets long and nothing recurses."""
     trash, number = "", 0
     for path in paths:
@@ -311,12 +323,12 @@ def remove(paths):
     os.rmdir(trash)  # noqa: PTH106
 
 
-def move(folder, target):
+def move(folder: str, target: str) -> None:
     os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a folder that is moved must be writable itself
     os.rename(folder, target)  # noqa: PTH104
 
 
-def new_folder():
+def new_folder() -> str:
     for number in range(1000):
         name = f".ralphy-removed-{os.getpid()}-{number}"
         try:
@@ -327,7 +339,7 @@ def new_folder():
     raise Refused("no name is free for what is removed")
 
 
-def staged(git):
+def staged(git: Git) -> Iterator[tuple[str, str, str]]:
     """(path, mode, id) of the index."""
     for row in git("ls-files", "--stage", "-z").split(b"\0"):
         if row:
@@ -336,25 +348,25 @@ def staged(git):
             yield os.fsdecode(path), mode, oid
 
 
-def clear_objects(git):
+def clear_objects(git: Git) -> None:
     """Take the objects of an earlier look away."""
     for path in loose(git):
         os.unlink(path)  # noqa: PTH108
 
 
-def loose(git):
+def loose(git: Git) -> Iterator[str]:
     for folder in os.scandir(git.path("objects")):
         if len(folder.name) == 2:
             for entry in os.scandir(folder.path):
                 yield entry.path
 
 
-def new_objects(git):
+def new_objects(git: Git) -> list[str]:
     paths = (path.rsplit("/", 2)[1:] for path in loose(git))
     return sorted(folder + name for folder, name in paths if not name.startswith("tmp"))
 
 
-def send(git, pack):
+def send(git: Git, pack: list[str]) -> None:
     """The pack, straight to where the answer goes."""
     source = os.memfd_create("objects")
     write_all(source, as_bytes(f"{oid}\n" for oid in pack))
@@ -364,50 +376,49 @@ def send(git, pack):
     os.wait()
 
 
-def read_record(git):
+def read_record(git: Git) -> dict[str, Any]:
     try:
         with open(git.path("record"), "rb") as file:  # noqa: PTH123
-            return marshal.load(file)  # noqa: S302 - only the keeper writes there
+            record: dict[str, Any] = marshal.load(file)  # noqa: S302 - only the keeper writes there
+            return record
     except (OSError, ValueError, EOFError, TypeError):
         return NOTHING
 
 
-def write_record(git, record):
+def write_record(git: Git, record: dict[str, Any]) -> None:
     with open(git.path("record.new"), "wb") as file:  # noqa: PTH123
         marshal.dump(record, file)
     os.rename(git.path("record.new"), git.path("record"))  # noqa: PTH104
 
 
-def within(path, places):
+def within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place + "/") for place in places)
 
 
-def is_odd(mode):
+def is_odd(mode: int) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
 
 
-def is_folder(path):
+def is_folder(path: str) -> bool:
     return stat.S_ISDIR(os.lstat(path).st_mode)
 
 
-def drop(path):
-    try:
+def drop(path: str) -> None:
+    if os.path.lexists(path):
         os.unlink(path)  # noqa: PTH108
-    except FileNotFoundError:
-        pass
 
 
-def as_bytes(words):
+def as_bytes(words: Iterable[str]) -> bytes:
     return "".join(words).encode("utf-8", "surrogateescape")
 
 
-def write_all(fd, data):
+def write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
 
 
-def as_json(value):
+def as_json(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ",".join(f"{quoted(name)}:{as_json(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, (list, tuple)):

@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.disk import as_problem, problem_said
-from ralphy.adapters.git import SAFE, Repository, failure
-from ralphy.adapters.memory_file import sealed
-from ralphy.adapters.sandbox import interpreter
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.disk_space import as_problem, problem_said
+from ralphy.files.memory_file import sealed
+from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.lanes.lane_sandbox import OWN, LaneSandbox
+from ralphy.sandbox.bubblewrap import interpreter
 
 KEEPER = Path(__file__).with_name("keeper.py")
 LONGEST_S = 900.0
@@ -75,7 +75,7 @@ class Keeper:
         r = self.repository
         verb = ("unpack-objects", "-q") if objects < _FEW else ("index-pack", "--stdin")
         words = (r.program, *r.options, *_WRITTEN_OUT, *verb, "--strict", f"--max-input-size={_MOST_PACK}")
-        done = subprocess.run(words, cwd=r.root, env=dict(r.env), stdin=process.stdout, capture_output=True, check=False)
+        done = subprocess.run(words, cwd=r.root, env=r.env, stdin=process.stdout, capture_output=True, check=False)
         assert process.stdout
         process.stdout.close()
         if done.returncode:

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ralphy.adapters.command import Command, NotStarted
-from ralphy.adapters.files import replace_file
-from ralphy.adapters.git import Repository, finish
-from ralphy.adapters.objects import TREE, Objects
-from ralphy.adapters.safe_read import read_safely
-from ralphy.adapters.sandbox import program_at
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.errors import DiskFull, EnvironmentProblem
+from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.files.atomic import replace_file
+from ralphy.files.safe_open import read_safely
+from ralphy.files.tree_walk import remove
+from ralphy.git.commands import Repository, finish
+from ralphy.git.objects import TREE, Objects
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
+from ralphy.processes.command import Command, NotStarted
+from ralphy.sandbox.bubblewrap import program_at
 
 _MOST_INDEX = 1 << 30
 _MODES = ("100644", "100755", "120000", "160000", TREE)
@@ -191,9 +191,9 @@ class Lane:
             raise LaneProblem(f"the tree {tree[:12]} did not arrive", where=str(self.home))
         for path, _, after in self._objects.changes(base, tree):
             parts = path.split("/")
-            bad = any(part.lower() in ("", ".", "..", ".git") for part in parts)
-            if bad or (after and after.mode not in _MODES):
-                raise LaneProblem(f"the tree {tree[:12]} holds the path {path!r}, which nobody may have", where=self.name)
+            is_bad = any(part.lower() in ("", ".", "..", ".git") for part in parts)
+            if is_bad or (after and after.mode not in _MODES):
+                raise LaneProblem(f"the tree {tree[:12]} holds the forbidden path {path!r}", where=self.name)
             if any(path == place or path.startswith(f"{place}/") for place in excluded):
                 raise LaneProblem(f"the tree {tree[:12]} changes {path!r}, which is not taken", where=self.name)
 

@@ -8,15 +8,14 @@ read-only in the tree, but for the keeper.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from ralphy.adapters.bind_sources import BindSources
-from ralphy.adapters.sandbox import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
 from ralphy.lanes.git_folders import BORROWED
 from ralphy.lanes.mount_points import make_mount_point
+from ralphy.sandbox.bind_sources import BindSources
+from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
 
 AGENTS, OWN = "git", "own"  # the Git folders of a lane
 _COVER_BYTES = str(1 << 20)
@@ -73,12 +72,12 @@ class LaneSandbox:
         view = self.view or View((), (), ())
         sources = BindSources(tree, tuple(tree / name for name in kept), tuple(exposed(view.writable, view)),
                               is_closed=self.view is not None, shown_at=self.place.root)  # fmt: skip
-        last = tuple(_binds(shown))
+        root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(shown))
         if self.view:
-            return closed_around(self.program, self.place.root, self.view, tuple(self._tree(home, folder)), sources, last)
+            return closed_around(self.program, root, self.view, project, sources, last)
         net = () if self.is_networked else ("--unshare-net",)
-        prefix = (*bare_sandbox(self.program).prefix, *net, *self._tree(home, folder), "--chdir", str(self.place.root))
-        return Sandbox(prefix, (), self.place.root, sources, last, call_filter(self.place.root, is_closed=False))
+        prefix = (*bare_sandbox(self.program).prefix, *net, *project, "--chdir", str(root))
+        return Sandbox(prefix, (), root, sources, last, call_filter(root, is_closed=False))
 
     def source_of(self, at: Path, home: Path, binds: Sequence[Bind] = ()) -> Path:
         """Where outside a path lies that programs in the lane see."""
@@ -131,8 +130,3 @@ def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None
 def _binds(binds: Iterable[Bind]) -> Iterator[str]:
     for bind in binds:
         yield from ("--bind" if bind.is_writable else "--ro-bind", str(bind.source), str(bind.at))
-
-
-def is_real(path: Path) -> bool:
-    """Is a path its own real path?"""
-    return os.path.realpath(path) == str(path)

@@ -1,4 +1,4 @@
-"""Folders and files that a sandbox mounts something on, made below a folder that agents can write: never through a link.
+"""Folders and files that a sandbox mounts something on, made below a folder that agents can write, never by a link.
 
 Bubblewrap makes what is missing itself, and follows links while it does: outside of the sandbox, in the worst case.
 """
@@ -9,8 +9,8 @@ import os
 import stat
 from pathlib import Path, PurePath
 
-from ralphy.adapters.tree_walk import remove
-from ralphy.core.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.tree_walk import remove
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

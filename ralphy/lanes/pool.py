@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ralphy.adapters.git import Repository
-from ralphy.adapters.lock import Lock, holder
-from ralphy.adapters.objects import Objects
-from ralphy.adapters.safe_read import read_safely
-from ralphy.adapters.sandbox import CONTROL, View, interpreter
-from ralphy.adapters.tree_walk import children, remove, size_of
+from ralphy.files.safe_open import read_safely
+from ralphy.files.tree_walk import children, remove, size_of
+from ralphy.git.commands import Repository
+from ralphy.git.objects import Objects
+from ralphy.git.run_lock import Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
+from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
 STRICT = "strict"
 _NAME = re.compile(r"(clean-)?[1-9][0-9]*")
@@ -41,9 +41,9 @@ class LaneFacts:
 class Pool:
     """The lanes of one repository below `folder`, the folder of all lanes.
 
-    `bwrap` is where bubblewrap is, None for no sandbox; `level` "strict" for the closed one. `control` are further paths,
-    relative to the root, that agents and checks may not write (the features' folder); `readable` is what the closed
-    sandbox shows to the keeper beside the system.
+    `bwrap` is where bubblewrap is, None for no sandbox; `level` "strict" for the closed one. `control` are further
+    paths, relative to the root, that agents and checks may not write (the features' folder); `readable` is what the
+    closed sandbox shows to the keeper beside the system.
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class Pool:
         return replace(box, is_networked=False) if box else None
 
     def _keepers_view(self) -> View:
-        seen = (Path(sys.base_prefix), Path(interpreter()).parent, Path(self._repository.program).parent, *self._readable)
-        return View(tuple(path for path in dict.fromkeys(seen) if not any(path.is_relative_to(at) for at in _SYSTEM)),
-                    (), ())  # fmt: skip
+        git = Path(self._repository.program).resolve()
+        seen = dict.fromkeys((Path(sys.base_prefix), Path(interpreter()).parent, git.parent, *self._readable))
+        return View(tuple(path for path in seen if not any(path.is_relative_to(at) for at in _SYSTEM)), (), ())
 
     def _make_folder(self) -> None:
         for folder in (self.folder.parent, self.folder):
@@ -144,9 +144,9 @@ class Pool:
             note = {}
         note = note if isinstance(note, dict) else {}
         pid, since = holder(home / "lock").get("pid"), note.get("since")
-        words = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
-        return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), *words,
-                         pid if isinstance(pid, int) else 0)  # fmt: skip
+        feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
+        return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,
+                         story, kept, pid if isinstance(pid, int) else 0)  # fmt: skip
 
 
 def _folder_name(repository: Repository) -> str:

@@ -210,7 +210,7 @@ def closed_around(
 
 
 def call_filter(root: Path, *, is_closed: bool) -> bytes:
-    """The filter of system calls. Where the repository's folders pass their group on, copies of them may carry that bit."""
+    """The filter of system calls. Where the folders of a repository pass their group on, copies may carry that bit."""
     is_shared = bool(root.stat().st_mode & stat.S_ISGID)
     return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
 

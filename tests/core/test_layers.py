@@ -25,6 +25,7 @@ PACKAGES: dict[str, set[str]] = {
     "processes": {"errors", "files"},
     "git": {"errors", "files", "processes"},
     "sandbox": {"errors", "files", "processes", "git"},
+    "lanes": {"errors", "files", "processes", "git", "sandbox"},
     "config": {"errors", "files", "git"},
     "detect": {"errors", "files", "config"},
     "checks": {"files"},
