@@ -1,0 +1,307 @@
+"""What comes along into a lane: what Git ignores, chosen, copied without following a link, and only what changed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ralphy.git.commands import discover
+from ralphy.lanes.bring import (
+    Brought,
+    Copied,
+    apart_from,
+    binds,
+    bring,
+    coming,
+    excludes,
+    found,
+    left_behind,
+    scratch,
+)
+from ralphy.lanes.ignored import AUTO, Kind, matcher
+from tests.conftest import RunGit
+
+IGNORED = """\
+.venv/*
+node_modules
+*.egg-info
+.env*
+*.sqlite3
+__pycache__/
+build/
+*.log
+data/
+_version.py
+local/
+docs/features/x/.ralphy/
+link
+pipe
+sub/
+"""
+
+
+@pytest.fixture
+def checkout(git_repo: Path) -> Path:
+    """The small repository with a virtual environment, Node's packages and what else lies about."""
+    files = {
+        ".gitignore": IGNORED,
+        "web/package.json": "{}",
+        ".venv/pyvenv.cfg": "home = /usr/bin\n",
+        ".venv/lib/site-packages/dep/__init__.py": "VALUE = 1\n",
+        ".venv/lib/site-packages/dep/__pycache__/x.pyc": "bytes",
+        "web/node_modules/left-pad/index.js": "module.exports = 1\n",
+        "repo.egg-info/PKG-INFO": "Name: repo\n",
+        ".env": "KEY=value\n",
+        "local.sqlite3": "rows",
+        "__pycache__/calc.pyc": "bytes",
+        "build/out.o": "bytes",
+        "run.log": "text",
+        "data/one.json": "1",
+        "data/deep/two.json": "2",
+        "_version.py": "version = '1'\n",
+        "docs/features/x/.ralphy/outbox/a": "x",
+        ".ralphy/set-aside": "x",
+    }
+    for name, text in files.items():
+        write(git_repo / name, text)
+    return git_repo
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def looked(root: Path, *patterns: str, most: int = 20 << 30) -> list[Brought]:
+    return found(discover(root), "docs/features", patterns or (AUTO,), most)
+
+
+def names(brought: Sequence[Brought]) -> list[str]:
+    return [one.path for one in coming(brought)]
+
+
+def a_lane(tmp_path: Path) -> Path:
+    tree = tmp_path / "lanes" / "1" / "tree"
+    tree.mkdir(parents=True, exist_ok=True)
+    return tree
+
+
+def copied(root: Path, tree: Path, *patterns: str, at: Path | None = None) -> Copied:
+    return bring(looked(root, *patterns), root, tree, at=at)
+
+
+DEFAULT = [".env", ".venv", "_version.py", "data", "local.sqlite3", "repo.egg-info", "web/node_modules"]
+
+
+def test_the_default_takes_what_checks_need_and_no_cache_log_or_feature(checkout: Path) -> None:
+    brought = looked(checkout)
+    assert names(brought) == DEFAULT
+    kinds = {one.path: (one.kind, one.files) for one in brought}
+    assert kinds[".venv"] == (Kind.DEPENDENCY, 3)
+    assert kinds[".env"][0] is Kind.ENVIRONMENT
+    assert not any(one.path.startswith(("docs", ".ralphy", ".git/")) for one in brought)
+    assert {one.path for one in brought if one.why_not} == {"__pycache__", "build", "run.log"}
+    assert left_behind(brought) == []
+
+
+def test_a_virtual_environment_may_have_any_name(checkout: Path) -> None:
+    write(checkout / "build" / "py311" / "pyvenv.cfg", "")
+    write(checkout / "local" / "pyvenv.cfg", "")
+    assert "local" in names(looked(checkout))
+    assert next(one.kind for one in looked(checkout) if one.path == "local") is Kind.DEPENDENCY
+    assert "build" not in names(looked(checkout))
+
+
+def test_a_folder_of_dependencies_with_tracked_files_comes_in_parts(checkout: Path, git: RunGit) -> None:
+    write(checkout / ".venv" / "README", "tracked\n")
+    git("add", "--force", ".venv/README", cwd=checkout)
+    assert ".venv" not in names(looked(checkout))
+    assert {".venv/lib", ".venv/pyvenv.cfg"} <= set(names(looked(checkout)))
+
+
+def test_globs_replace_the_default_and_nothing_is_taken_for_none(checkout: Path) -> None:
+    assert names(looked(checkout, ".env", "data/deep/*.json")) == [".env", "data/deep/two.json"]
+    assert names(looked(checkout, AUTO, "build/")) == sorted([*DEFAULT, "build"])
+    assert found(discover(checkout), "docs/features", ()) == []
+
+
+def test_a_glob_that_names_nothing_is_said(checkout: Path) -> None:
+    brought = looked(checkout, "dta/*.json")
+    assert left_behind(brought) == ["dta/*.json is not brought into lanes: matches nothing that Git ignores here"]
+
+
+@pytest.mark.parametrize(("pattern", "path", "is_named"), [
+    (".env*", "web/.env.local", True), ("/.env", "web/.env", True), ("data/*.json", "data/x/y.json", False),
+    ("data/**", "data/x/y.json", True), ("**/x/*.json", "x/y.json", True), ("data/[ab].txt", "data/b.txt", True),
+    ("data/[!ab].txt", "data/b.txt", False), ("a.c", "abc", False), ("data/[.txt", "data/[.txt", True),
+])  # fmt: skip
+def test_globs_are_those_of_a_gitignore(pattern: str, path: str, is_named: bool) -> None:
+    assert matcher(pattern)(path) is is_named
+
+
+def test_the_room_is_given_to_dependencies_first_and_the_rest_is_said(checkout: Path) -> None:
+    write(checkout / "local.sqlite3", "x" * 5000)
+    write(checkout / "web" / "node_modules" / "big.js", "x" * 3000)
+    brought = looked(checkout, most=4000)
+    assert "web/node_modules" in names(brought)
+    assert left_behind(brought) == ["local.sqlite3 is not brought into lanes: 0 MB: more than is left of lanes.max_gb"]
+
+
+def test_a_large_folder_of_something_else_is_left_and_said(checkout: Path) -> None:
+    with (checkout / "data" / "huge.bin").open("wb") as file:
+        file.truncate(60 << 20)
+    assert "data" not in names(looked(checkout))
+    assert "name it in lanes.bring" in left_behind(looked(checkout))[0]
+    assert "data" in names(looked(checkout, "data"))
+
+
+def test_a_repository_in_an_ignored_folder_is_left(checkout: Path, git: RunGit) -> None:
+    write(checkout / "sub" / "a", "a")
+    git("init", "--quiet", cwd=checkout / "sub")
+    assert left_behind(looked(checkout)) == ["sub is not brought into lanes: a repository of its own"]
+
+
+def test_copies_have_bytes_modes_and_times_and_are_no_hard_links(checkout: Path, tmp_path: Path) -> None:
+    tool = checkout / ".venv" / "bin" / "tool"
+    write(tool, "#!/bin/sh\n")
+    tool.chmod(0o755)
+    os.utime(tool, ns=(1_600_000_000_123_456_789,) * 2)
+    tree = a_lane(tmp_path)
+    assert copied(checkout, tree).left_out == ()
+    made = (tree / ".venv" / "bin" / "tool").stat()
+    assert (made.st_mode, made.st_mtime_ns, made.st_nlink) == (tool.stat().st_mode, 1_600_000_000_123_456_789, 1)
+    assert (tree / ".env").read_text(encoding="utf-8") == "KEY=value\n"
+    assert made.st_ino != tool.stat().st_ino
+    assert not (tree / "build").exists()
+
+
+def test_only_what_changed_on_either_side_is_copied_again(checkout: Path, tmp_path: Path) -> None:
+    tree = a_lane(tmp_path)
+    assert copied(checkout, tree).files == 10
+    assert copied(checkout, tree).files == 0
+    write(checkout / ".env", "KEY=other\n")
+    (checkout / "data" / "one.json").unlink()
+    assert copied(checkout, tree).files == 1
+    assert not (tree / "data" / "one.json").exists()
+    dep = tree / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py"
+    before = dep.stat()
+    dep.write_text("VALUE = 2\n", encoding="utf-8")  # as long as the original, with its time
+    os.utime(dep, ns=(before.st_atime_ns, before.st_mtime_ns))
+    write(tree / ".venv" / "lib" / "site-packages" / "planted.pth", "import os\n")
+    assert copied(checkout, tree).files == 1
+    assert dep.read_text(encoding="utf-8") == "VALUE = 1\n"
+    assert not (dep.parents[1] / "planted.pth").exists()
+
+
+def test_nothing_is_written_through_what_an_agent_put_in_the_way(checkout: Path, tmp_path: Path) -> None:
+    tree, outside = a_lane(tmp_path), tmp_path / "outside"
+    write(outside / "left-pad" / "index.js", "mine\n")
+    (tree / "web").mkdir()
+    (tree / "web" / "node_modules").symlink_to(outside)
+    write(outside / "secret", "mine\n")
+    (tree / ".env").symlink_to(outside / "secret")
+    os.mkfifo(tree / "local.sqlite3")
+    (tree / ".venv" / "lib").mkdir(parents=True)
+    (tree / ".venv" / "lib").chmod(0)
+    (tree / "_version.py").mkdir()
+    assert copied(checkout, tree).left_out == ()
+    assert sorted(path.name for path in outside.rglob("*")) == ["index.js", "left-pad", "secret"]
+    assert (outside / "secret").read_text(encoding="utf-8") == "mine\n"
+    assert (tree / ".env").read_text(encoding="utf-8") == "KEY=value\n"
+    assert stat.S_ISREG((tree / "local.sqlite3").lstat().st_mode)
+    assert (tree / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py").is_file()
+
+
+def test_a_link_in_the_place_of_a_folder_on_the_way_stops_the_copy(checkout: Path, tmp_path: Path) -> None:
+    tree, outside = a_lane(tmp_path), tmp_path / "outside"
+    outside.mkdir()
+    (tree / "web").symlink_to(outside)
+    assert [path for path, _ in copied(checkout, tree).left_out] == ["web/node_modules"]
+    assert list(outside.iterdir()) == []
+
+
+def test_links_are_copied_as_links_unless_they_lead_out_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "python3.11", "")
+    links = {
+        ".venv/bin/python": str(tmp_path / "elsewhere" / "python3.11"), ".venv/lib64": "lib",
+        ".venv/bin/sh": "/usr/bin/env", "web/node_modules/own": "../package.json",
+        "web/node_modules/far": "../../../elsewhere", "web/node_modules/abs": str(checkout / "calc.py"),
+        "link": str(tmp_path / "elsewhere"),
+    }  # fmt: skip
+    for name, target in links.items():
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).symlink_to(target)
+    tree = a_lane(tmp_path)
+    assert sorted(path for path, _ in copied(checkout, tree).left_out) == ["link", "web/node_modules/far"]
+    kept = [name for name in links if os.path.lexists(tree / name)]
+    assert {name: str((tree / name).readlink()) for name in kept} == {
+        name: links[name] for name in (".venv/bin/python", ".venv/lib64", ".venv/bin/sh", "web/node_modules/own")
+    } | {"web/node_modules/abs": str(tree / "calc.py")}
+    copied(checkout, tree, at=checkout)
+    assert (tree / "web" / "node_modules" / "abs").readlink() == checkout / "calc.py"
+
+
+def test_sockets_and_fifos_stay_behind(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(checkout / "pipe")
+    os.mkfifo(checkout / "data" / "inner")
+    monkeypatch.chdir(checkout / ".venv")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("server")
+    tree = a_lane(tmp_path)
+    left = dict(copied(checkout, tree).left_out)
+    assert left == {".venv/server": "a socket", "data/inner": "a FIFO"}
+    assert not os.path.lexists(tree / "pipe")
+
+
+def test_a_repository_in_dependencies_comes_without_its_git_folder(checkout: Path, tmp_path: Path, git: RunGit) -> None:
+    git("init", "--quiet", cwd=checkout / ".venv" / "lib" / "site-packages" / "dep")
+    tree = a_lane(tmp_path)
+    copied(checkout, tree)
+    assert not list(tree.rglob(".git"))
+
+
+def test_what_cannot_be_read_stays_behind_and_names_may_be_any_bytes(checkout: Path, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"data/\xff\n.bin")
+    write(checkout / odd, "x")
+    deep = checkout / "data" / "/".join(["d"] * 120)
+    write(deep / "end", "x")
+    tree = a_lane(tmp_path)
+    assert [why for _, why in copied(checkout, tree).left_out] == ["more than 100 folders deep"]
+    assert (tree / odd).is_file()
+    assert copied(checkout, tree).files == 0
+
+
+def test_a_manifest_that_is_none_means_that_all_is_copied(checkout: Path, tmp_path: Path) -> None:
+    tree = a_lane(tmp_path)
+    copied(checkout, tree)
+    (tree.parent / "brought.json").write_text('{"a": 1}', encoding="utf-8")
+    assert copied(checkout, tree).files == 10
+
+
+def test_what_the_branch_has_itself_is_not_brought(checkout: Path) -> None:
+    brought = apart_from(looked(checkout), lambda path: path in (".env", "data"))
+    assert names(brought) == [name for name in DEFAULT if name not in (".env", "data")]
+
+
+def test_what_was_brought_is_excluded_by_its_very_path(checkout: Path, git: RunGit) -> None:
+    write(checkout / "web" / "node_modules" / "[x] ", "x")
+    (checkout / ".gitignore").write_text("", encoding="utf-8")
+    brought = [Brought("web/node_modules/[x] ", Kind.OTHER), Brought(".env", Kind.ENVIRONMENT)]
+    write(checkout / ".git" / "info" / "exclude", "\n".join(excludes(brought)) + "\n")
+    shown = git("status", "--porcelain", "--untracked-files=all", cwd=checkout)
+    assert "[x]" not in shown
+    assert ".env" not in shown
+    assert "left-pad" in shown
+
+
+def test_dependencies_can_be_bound_with_room_for_what_tools_write_there(checkout: Path) -> None:
+    (checkout / "web" / "node_modules" / ".cache").mkdir()
+    bound = binds(looked(checkout), checkout)
+    names = [".venv", "repo.egg-info", "web/node_modules"]
+    assert bound == [(checkout / name, checkout / name) for name in names]
+    assert scratch(bound) == [checkout / "web" / "node_modules" / ".cache"]
