@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from ralphy.errors import EnvironmentProblem
@@ -22,7 +23,16 @@ from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.lanes.lane_sandbox import OWN, LaneSandbox
 from ralphy.sandbox.bubblewrap import interpreter
 
-KEEPER = Path(__file__).with_name("keeper.py")
+_MODULES = ("keeper_tree", "keeper")  # sent as compiled code, the one that is started last
+_BOOT = """
+import marshal, sys
+modules, request = marshal.load(sys.stdin.buffer)
+for name, code in modules:
+    module = sys.modules[name] = type(sys)(name)
+    module.__path__ = []
+    exec(code, module.__dict__)
+module.main(request)
+"""
 LONGEST_S = 900.0
 _MOST_ANSWER = 64 << 20
 _MOST_PACK = 4 << 30
@@ -83,10 +93,10 @@ class Keeper:
 
     @contextmanager
     def _started(self, request: Mapping[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
-        env, words = self._env(), (interpreter(), "-I", "-S", "-X", "utf8", "-c", _source())
+        env, words = self._env(), (interpreter(), "-I", "-S", "-X", "utf8", "-c", _BOOT)
         box = self.sandbox.around(self.home, OWN) if self.sandbox else None
         asked = {"program": self.repository.program, "options": SAFE, "keep": (), **request}
-        with sealed(marshal.dumps(asked)) as stdin, sealed(box.filter if box else b"") as filtered:
+        with sealed(marshal.dumps((_code(), asked))) as stdin, sealed(box.filter if box else b"") as filtered:
             process = subprocess.Popen(
                 box.enclosed(words, filter_at=filtered) if box else words, cwd="/" if box else self.home / "tree",
                 env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(filtered,),
@@ -113,8 +123,12 @@ class Keeper:
 
 
 @cache
-def _source() -> str:
-    return KEEPER.read_text(encoding="utf-8")
+def _code() -> tuple[tuple[str, CodeType], ...]:
+    """The keeper's modules, as (name, code): the interpreter inside is the one that runs here."""
+    package = __name__.rpartition(".")[0]
+    names = (package.partition(".")[0], package, *(f"{package}.{name}" for name in _MODULES))
+    texts = ("", "", *(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in _MODULES))
+    return tuple((name, compile(text, name, "exec")) for name, text in zip(names, texts, strict=True))
 
 
 def _exactly(fd: int, size: int) -> bytes:
