@@ -1,0 +1,294 @@
+"""A lane as its user meets it: what is laid out is there, what was changed is taken over, whatever an agent did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.commands import discover
+from ralphy.lanes.lane import TakeLimits
+from ralphy.lanes.pool import Pool
+from ralphy.processes.command import NotStarted
+from ralphy.sandbox.bubblewrap import find
+from tests.lanes.conftest import LIMITS, World
+
+
+def files_in(tree: Path) -> dict[str, str]:
+    found = (path for path in tree.rglob("*") if ".git" not in path.relative_to(tree).parts)
+    return {str(path.relative_to(tree)): path.read_text() for path in found if path.is_file()}
+
+
+def test_what_is_laid_out_is_the_tree_and_nothing_else(world: World) -> None:
+    lane = world.laid_out()
+    assert files_in(lane.tree) == files_in(world.root)
+    old = world.tree
+    world.commit({"src/a.py": "a = 3\n", "new/c.py": "c\n"})
+    world.laid_out()
+    assert files_in(lane.tree) == files_in(world.root)
+    assert lane.lay_out(old, world.head, "main") == 1
+    assert not (lane.tree / "new").exists()
+
+
+def test_changes_are_taken_over(world: World) -> None:
+    lane, base = world.laid_out(), world.tree
+    script = (
+        "echo x > src/a.py; rm src/deep/b.py; chmod +x run.sh; echo n > new.py; ln -s src/a.py link; echo l > x.log"
+    )
+    code, said = world.inside(lane, f"{script}; git add -A; git stash -q; git stash pop -q")
+    assert code == 0, said
+    taken = lane.take_over(base, LIMITS)
+    rows = world.git("diff-tree", "-r", "--raw", "--abbrev=4", base, taken.tree).splitlines()
+    assert [(row.split()[1], row.split("\t")[1], row.split()[4]) for row in rows] == [
+        ("120000", "link", "A"), ("100644", "new.py", "A"), ("100755", "run.sh", "M"), ("100644", "src/a.py", "M"),
+        ("000000", "src/deep/b.py", "D"),
+    ]  # fmt: skip
+    assert world.git("cat-file", "-p", f"{taken.tree}:src/a.py") == "x"
+    assert lane.take_over(base, LIMITS) == taken
+    lane.lay_out(taken.tree, world.head, "main")
+    assert lane.take_over(taken.tree, LIMITS).tree == taken.tree
+
+
+def test_an_untouched_lane_gives_its_base(world: World) -> None:
+    assert world.laid_out().take_over(world.tree, LIMITS).tree == world.tree
+
+
+def test_a_change_that_hides_behind_size_and_time_is_taken_and_undone(world: World) -> None:
+    lane = world.laid_out()
+    at = lane.tree / "src/a.py"
+    before = at.stat()
+    at.write_text("a = 9\n")
+    os.utime(at, ns=(before.st_atime_ns, before.st_mtime_ns))
+    taken = lane.take_over(world.tree, LIMITS)
+    assert world.git("cat-file", "-p", f"{taken.tree}:src/a.py") == "a = 9"
+    world.laid_out()
+    assert at.read_text() == "a = 1\n"
+
+
+def test_programs_see_the_branch_and_may_commit(world: World) -> None:
+    world.git("tag", "v1")
+    lane = world.laid_out()
+    code, said = world.inside(lane, "git status --short -b; git log -1 --format=%s; git tag; git remote; echo x > y; "
+                                    "git add y; git commit -qm mine; git log -1 --format=%s; pwd")  # fmt: skip
+    assert code == 0, said
+    assert said.splitlines() == ["## main", "more", "v1", "mine", str(lane.at)]
+    assert "mine" not in world.git("log", "--all", "--format=%s")
+    world.laid_out()
+    assert "mine" not in world.inside(lane, "git log --all --format=%s")[1]
+
+
+MISCHIEF = {
+    "hooks and filters": "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch {canary}\\n' > .git/hooks/post-index-change; "
+    "chmod +x .git/hooks/*; git config core.hooksPath .git/hooks; git config filter.x.clean 'touch {canary}; cat'; "
+    "git config filter.x.smudge 'touch {canary}; cat'; echo '* filter=x' > .gitattributes; echo x >> src/a.py",
+    "a promisor": "git config extensions.partialClone evil; git config remote.evil.promisor true; "
+    "git config remote.evil.url .; git config remote.evil.uploadpack 'touch {canary}'; echo x >> src/a.py",
+    "fsmonitor": "git config core.fsmonitor 'touch {canary}'; echo x >> src/a.py",
+    "a full bin": "mkdir -p .venv/bin bin; for p in git sh env; do printf '#!/bin/sh\\ntouch {canary}\\n' > bin/$p; "
+    "chmod +x bin/$p; done",
+    "a FIFO": "rm run.sh; mkfifo run.sh; mkfifo other",
+    "links": "rm -r src; ln -s / src; ln -s /etc/passwd p; rm run.sh; ln -s run.sh run.sh",
+    "locked folders": "mkdir -p x/y; echo 1 > x/y/z; chmod 000 x/y x src/deep; chmod 000 src/a.py",
+    "deep folders": "for i in $(seq 1500); do mkdir d; cd d; done; echo x > f",
+    "a nested repository": "git init -q inner; echo x > inner/f; git init -q src; echo y > src/g",
+    "many ignored files": "mkdir cache; for i in $(seq 2000); do : > cache/$i.log; done",
+    "a folder for a file": "rm run.sh; mkdir run.sh; echo x > run.sh/x; rm -r src; echo x > src",
+    "names that Git refuses": "mkdir .GIT; echo x > .GIT/config; mkdir GIT~1; echo x > GIT~1/config; echo y > fine",
+    "names of any bytes": "printf x > \"$(printf 'a\\377\\nb \\042')\"",
+    "Git's own state": "rm -rf .git/index .git/HEAD .git/objects/info .git/refs; mkdir .git/index; echo x > .git/HEAD",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISCHIEF)
+def test_whatever_an_agent_did_has_no_effect_outside_and_is_undone(world: World, what: str, tmp_path: Path) -> None:
+    lane, canary = world.laid_out(), tmp_path / "canary"
+    world.inside(lane, MISCHIEF[what].replace("{canary}", str(canary)))
+    canary.unlink(missing_ok=True)
+    taken = lane.take_over(world.tree, LIMITS)
+    world.git("fsck", "--strict")
+    world.git("diff-tree", "-r", world.tree, taken.tree)
+    lane.lay_out(world.tree, world.head, "main")
+    assert not canary.exists()
+    assert files_in(lane.tree) == files_in(world.root)
+    left = sorted(entry.name for entry in lane.tree.iterdir() if entry.name != ".git")
+    assert left == sorted(entry.name for entry in world.root.iterdir() if entry.name != ".git")
+    assert world.inside(lane, "git status --porcelain") == (0, "")
+    assert world.git("status", "--porcelain") == ""
+
+
+def test_what_may_not_be_taken_is_named(world: World) -> None:
+    world.commit({"docs/features/x/PRD.md": "p\n", ".ralphy/config.yaml": "a: 1\n"})
+    lane = world.laid_out()
+    (lane.tree / "docs/features/x/PRD.md").write_text("changed")
+    (lane.tree / "docs/features/x/APPROVED").write_text("")
+    (lane.tree / ".ralphy/config.yaml").unlink()
+    os.truncate(os.open(lane.tree / "sparse", os.O_CREAT | os.O_WRONLY), 10 << 30)
+    os.mkfifo(lane.tree / "fifo")
+    (lane.tree / "run.sh").unlink()
+    os.mkfifo(lane.tree / "run.sh")
+    subprocess.run(["git", "init", "-q", lane.tree / "inner"], check=True)
+    deep = lane.tree / "/".join(["d"] * 250)
+    deep.mkdir(parents=True)
+    (deep / "f").write_text("x")
+    (lane.tree / "fine").write_text("x")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert taken.big == (("sparse", 10 << 30),)
+    assert taken.special == ("fifo", "run.sh")
+    assert taken.nested == ("inner",)
+    assert taken.deep == ("/".join(["d"] * 250) + "/f",)
+    assert taken.control == (".ralphy/config.yaml", "docs/features/x/APPROVED", "docs/features/x/PRD.md")
+    assert world.git("diff-tree", "-r", "--name-status", world.tree, taken.tree).split() == ["A", "fine", "D", "run.sh"]
+
+
+def test_too_many_new_files_are_not_taken(world: World) -> None:
+    lane = world.laid_out()
+    for number in range(60):
+        (lane.tree / f"n{number}").write_text("x")
+    (lane.tree / "run.sh").write_text("changed\n")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert taken.many == 60
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
+
+
+def test_hundreds_of_objects_arrive_as_a_pack(world: World) -> None:
+    lane = world.laid_out()
+    for number in range(300):
+        (lane.tree / f"n{number}").write_text(f"{number}")
+    taken = lane.take_over(world.tree, TakeLimits(1 << 20, 1000))
+    assert len(world.names(taken.tree)) == len(world.names(world.tree)) + 300
+    assert list((world.root / ".git/objects/pack").glob("*.pack"))
+
+
+def test_an_object_of_another_repository_cannot_be_borrowed(world: World, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", other], check=True)
+    (other / "f").write_text("CANARY")
+    secret = subprocess.run(["git", "-C", other, "hash-object", "-w", "f"], check=True, capture_output=True, text=True)
+    lane, oid = world.laid_out(), secret.stdout.strip()
+    steal = f"git update-index --add --cacheinfo 100644,{oid},stolen; git commit -qm stolen; echo x > y"
+    world.inside(lane, f"echo {other}/.git/objects >> .git/objects/info/alternates; {steal}")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert "stolen" not in world.names(taken.tree)
+    assert world.git("cat-file", "--batch-check", "--batch-all-objects").find(oid) < 0
+
+
+def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path: Path) -> None:
+    lane, outside = world.laid_out(), tmp_path / "outside"
+    outside.mkdir()
+    (outside / "config").write_text("keep me")
+    for name in (lane.tree / ".git", lane.home / "git"):
+        subprocess.run(["rm", "-rf", name], check=True)
+        name.symlink_to(outside)
+    (lane.tree / "run.sh").write_text("changed\n")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
+    world.laid_out()
+    assert [entry.name for entry in outside.iterdir()] == ["config"]
+    assert world.inside(lane, "git status --porcelain") == (0, "")
+
+
+def test_a_damaged_lane_is_replaced(world: World) -> None:
+    lane = world.laid_out()
+    for name in ("index", "record"):
+        (lane.home / "own" / name).write_bytes(b"nonsense")
+    (lane.home / "own" / "objects" / "info").rename(lane.home / "own" / "gone")
+    world.laid_out()
+    assert files_in(lane.tree) == files_in(world.root)
+
+
+def test_a_tree_that_is_not_there_is_said(world: World) -> None:
+    with pytest.raises(EnvironmentProblem):
+        world.pool.agent().lay_out("1" * 40, world.head, "main")
+
+
+def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:
+    lane = world.laid_out()
+    lane.keep = ("deps",)
+    (lane.tree / "deps").mkdir()
+    (lane.tree / "deps" / "lib").write_text("x")
+    assert lane.take_over(world.tree, LIMITS).tree == world.tree
+    world.laid_out()
+    assert (lane.tree / "deps" / "lib").read_text() == "x"
+
+
+def test_a_submodule_is_an_empty_folder_and_stays(world: World) -> None:
+    world.git("update-index", "--add", "--cacheinfo", f"160000,{world.head},lib")
+    world.git("commit", "-qm", "lib")
+    lane = world.laid_out()
+    assert list((lane.tree / "lib").iterdir()) == []
+    (lane.tree / "run.sh").write_text("changed\n")
+    (lane.tree / "lib" / "f").write_text("x")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
+    world.laid_out()
+    assert list((lane.tree / "lib").iterdir()) == []
+
+
+def test_the_executable_bit_is_of_the_base_where_git_does_not_trust_it(world: World) -> None:
+    world.git("update-index", "--chmod=+x", "run.sh")
+    world.git("commit", "-qm", "x")
+    world.git("config", "core.fileMode", "false")
+    lane = world.laid_out()
+    (lane.tree / "run.sh").write_text("changed\n")
+    (lane.tree / "run.sh").chmod(0o644)
+    taken = lane.take_over(world.tree, LIMITS)
+    assert world.git("ls-tree", taken.tree, "run.sh").startswith("100755 ")
+
+
+def test_filters_of_the_person_run_and_those_of_the_tree_do_not(world: World, tmp_path: Path) -> None:
+    world.git("config", "filter.up.clean", "tr a-z A-Z")
+    world.git("config", "filter.own.clean", "sh tools/own.sh")
+    (world.root / "tools").mkdir()
+    (world.root / "tools/own.sh").write_text("cat\n")
+    (world.root / ".gitattributes").write_text("*.up filter=up\n*.own filter=own\n")
+    world.git("add", "-A")
+    world.git("commit", "-qm", "filters")
+    world.pool.close()
+    world.pool = world.new_pool()
+    lane = world.laid_out()
+    (lane.tree / "x.up").write_text("low")
+    (lane.tree / "x.own").write_text("low")
+    (lane.tree / "tools/own.sh").write_text(f"touch {tmp_path}/canary; echo evil\n")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert world.git("cat-file", "-p", f"{taken.tree}:x.up") == "LOW"
+    assert world.git("cat-file", "-p", f"{taken.tree}:x.own") == "low"
+    assert not (tmp_path / "canary").exists()
+
+
+def test_a_program_that_is_not_in_the_lane_is_named(world: World) -> None:
+    lane = world.laid_out()
+    (world.root / "only-here.sh").write_text("#!/bin/sh\n")
+    (world.root / "only-here.sh").chmod(0o755)
+    if world.kind != "none":
+        with pytest.raises(NotStarted, match=r"only-here\.sh"):
+            lane.inside(world.sandbox(), ["./only-here.sh"], os.environ, 10)
+
+
+def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:
+    lane = world.laid_out()
+    world.inside(lane, "for i in $(seq 1500); do mkdir d; cd d; done; chmod 000 .")
+    lane.let_go()
+    assert not lane.home.exists()
+
+
+def test_sha256_works(tmp_path: Path, sandbox: None) -> None:
+    root = tmp_path / "r"
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", root], check=True)
+    (root / "f").write_text("x")
+    ask = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=b"]
+    subprocess.run([*ask, "add", "f"], check=True)
+    subprocess.run([*ask, "commit", "-qm", "x"], check=True)
+    ids = subprocess.run([*ask, "rev-parse", "HEAD^{tree}", "HEAD"], check=True, capture_output=True, text=True)
+    tree, head = ids.stdout.split()
+    pool = Pool(discover(root), tmp_path / "lanes", find(os.environ), "moderate")
+    lane = pool.agent()
+    lane.lay_out(tree, head, "main")
+    (lane.tree / "f").unlink()
+    (lane.tree / "g").write_text("y")
+    taken = lane.take_over(tree, LIMITS)
+    names = subprocess.run([*ask, "ls-tree", "--name-only", taken.tree], check=True, capture_output=True, text=True)
+    assert names.stdout.split() == ["g"]
+    pool.close()

@@ -1,0 +1,121 @@
+"""The walls of a lane: what is seen of the person's checkout, of other lanes, and what can be written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path, PurePath
+
+import pytest
+
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.commands import discover
+from ralphy.lanes.lane_sandbox import Bind
+from ralphy.lanes.mount_points import make_mount_point
+from ralphy.lanes.pool import Pool
+from ralphy.sandbox.bubblewrap import find
+from tests.conftest import RunGit
+from tests.lanes.conftest import LIMITS, World
+
+
+@pytest.fixture(params=["moderate", "strict"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_the_checkout_and_its_git_folder_are_not_seen(world: World) -> None:
+    (world.root / "ignored.log").write_text("SECRET")
+    world.git("config", "http.extraheader", "SECRET")
+    world.git("branch", "other")
+    lane = world.laid_out()
+    code, said = world.inside(lane, f"cd {world.root}; cat ignored.log; cat .git/config; ls .git .git/ralphy; "
+                                    f"echo x > new; git branch -D other; ls {world.lanes}")  # fmt: skip
+    assert "SECRET" not in said
+    assert world.pool.folder.name not in said, code
+    assert not (world.root / "new").exists()
+    assert "other" in world.git("branch")
+
+
+def test_borrowed_objects_cannot_be_written(world: World) -> None:
+    lane = world.laid_out()
+    for place in ("", f"/{world.head[:2]}"):
+        assert world.inside(lane, f"touch .git/ralphy/objects{place}/x")[0] != 0
+    assert world.inside(lane, "git cat-file -p HEAD:src/a.py") == (0, "a = 1\n")
+
+
+@pytest.mark.parametrize("name", [".ralphy", ".claude", ".mcp.json", "docs/features"])
+def test_what_controls_agents_cannot_be_written_or_made(world: World, name: str) -> None:
+    lane = world.laid_out()
+    script = f"touch {name}/x; echo x > {name}; rmdir {name}; mv {name} gone; mv docs gone; ls {name}"
+    said = world.inside(lane, script)[1]
+    assert "Read-only file system" in said
+    world.pool.agent().lay_out(world.tree, world.head, "main")
+    assert not (lane.tree / name / "x").exists()
+    assert lane.take_over(world.tree, LIMITS).tree == world.tree
+
+
+def test_an_outbox_is_shown_at_its_own_path_and_can_be_written(world: World) -> None:
+    box = world.root / "docs/features/x/.ralphy/outbox/1"
+    guard = world.root / ".git/ralphy/guard"
+    box.mkdir(parents=True)
+    guard.mkdir(parents=True)
+    (guard / "settings.json").write_text("{}")
+    lane = world.laid_out()
+    binds = [Bind(box, box, is_writable=True), Bind(guard, guard)]
+    code, said = world.inside(lane, f"echo done > {box}/SPEC.md; cat {guard}/settings.json; touch {guard}/x", binds)
+    assert (box / "SPEC.md").read_text() == "done\n"
+    assert said.startswith("{}")
+    assert code != 0
+    assert not (guard / "x").exists()
+    lane.lay_out(world.tree, world.head, "main")
+    assert not (lane.tree / "docs").exists()
+
+
+def test_a_linked_worktree_does_not_show_the_main_one(world: World, git: RunGit, tmp_path: Path) -> None:
+    tree = tmp_path / "linked"
+    git("worktree", "add", "-q", "-b", "second", str(tree))
+    (world.root / ".git" / "SECRET").write_text("x")
+    world.pool.close()
+    world.root = tree
+    world.pool = world.new_pool()
+    lane = world.laid_out()
+    code, said = world.inside(lane, f"git status --short -b; ls {tmp_path}/repo/.git")
+    assert "SECRET" not in said
+    assert said.startswith("## main\n"), code
+    (lane.tree / "run.sh").write_text("changed\n")
+    assert lane.take_over(world.tree, LIMITS).tree != world.tree
+
+
+def test_objects_that_are_borrowed_themselves_are_readable(world: World, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--shared", world.root, clone], check=True)
+    pool = Pool(discover(clone), tmp_path / "lanes", find(os.environ), world.kind)
+    lane = pool.agent()
+    lane.lay_out(world.tree, world.head, "main")
+    (lane.tree / "run.sh").write_text("changed\n")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert subprocess.run(["git", "-C", clone, "cat-file", "-e", f"{taken.tree}:run.sh"], check=False).returncode == 0
+    pool.close()
+
+
+def test_mount_points_are_never_made_through_a_link(tmp_path: Path) -> None:
+    top, outside = tmp_path / "top", tmp_path / "outside"
+    top.mkdir()
+    outside.mkdir()
+    (top / "a").symlink_to(outside)
+    with pytest.raises(EnvironmentProblem):
+        make_mount_point(top, PurePath("a/b"))
+    make_mount_point(top, PurePath("a/b"), may_replace=True)
+    make_mount_point(top, PurePath("a/c"), is_file=True)
+    assert list(outside.iterdir()) == []
+    assert (top / "a/b").is_dir()
+    assert (top / "a/c").is_file()
+
+
+def test_a_link_left_in_the_git_folder_does_not_lead_a_mount_away(world: World, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    lane = world.laid_out()
+    world.inside(lane, f"mv .git/ralphy .git/x; ln -s {outside} .git/ralphy")
+    assert world.inside(lane, "git log -1 --format=%s") == (0, "more\n")
+    assert list(outside.iterdir()) == []
