@@ -12,6 +12,7 @@ from ralphy.engine.baseline import record_baseline, written_by_checks
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.gate import keep_prd
+from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.observe import observe
 from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
@@ -50,9 +51,13 @@ def _require_ground(s: Snapshot) -> None:
 
 def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
     written, tree = written_by_checks(w, s.tree.code), w.objects.tree_of(s.tree.head)
-    prepare_index(w, s.tree.head)
+    if w.lanes:
+        lay_out_clean(w, tree, s.tree.head)
+    else:
+        prepare_index(w, s.tree.head)
     results = run_checks(w, "accept", until_red=True)
-    undo(w, written, tree, tree)
+    if not w.lanes:
+        undo(w, written, tree, tree)
     red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
         said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
@@ -16,6 +16,9 @@ from ralphy.engine.changes import is_control, note_ignored, shown
 from ralphy.engine.checks import CheckResult, checked
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
+from ralphy.engine.lane_candidate import candidate_from
+from ralphy.engine.lane_pool import lay_out_lane, with_documents
+from ralphy.engine.lane_tree import put_prd_back
 from ralphy.engine.restore import clear_away, kept_commit, lay_out, next_number
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
@@ -35,6 +38,9 @@ from ralphy.testguard.substance import is_test
 from ralphy.text.plain_text import plain
 from ralphy.text.strict_json import dump
 from ralphy.text.tone import BAD, GOOD, WAITING, Toned
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 _ERROR_BYTES = 2000
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -61,6 +67,9 @@ class Attempt:
 
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Make one attempt at the decision's story; afterwards the tree is at the last green commit, old or new."""
+    if w.lanes:
+        _run_in_lane(w, w.lanes.agent(), decision, snapshot)
+        return
     prd, head = snapshot.prd, snapshot.tree.head
     story = prd.story(decision.story or "")
     prepare_index(w, head)
@@ -83,6 +92,27 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         judged = verdict.candidate or candidate
         _ask_whose(w, ran, judged, begun)
         settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, tip))
+
+
+def _run_in_lane(w: Workspace, lane: Lane, decision: RunAgent, snapshot: Snapshot) -> None:
+    """The same in a lane: what the agent does there is thrown away, but for the code that is taken over."""
+    prd, head = snapshot.prd, snapshot.tree.head
+    story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
+    past = snapshot.history.of("story", story.id)
+    begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
+    laid_out = with_documents(w, begun)
+    lay_out_lane(w, lane, laid_out, head)
+
+    def get_ready() -> None:
+        w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
+
+    with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
+        candidate = candidate_from(w, lane, green, laid_out)
+        w.milestone("candidate_written")
+        verdict = judge(w, story, ran.result, ran.claim, candidate, "")
+        w.milestone("judged")
+        judged = verdict.candidate or candidate
+        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, head))
 
 
 def _ask_whose(w: Workspace, ran: Ran, candidate: Candidate, begun: str) -> None:
@@ -186,7 +216,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         w.milestone("attempt_kept")
     if kept:
         w.record("kept", run=a.ran.run, commit=kept)
-    is_clear = clear_away(w, a.candidate)
+    is_clear = bool(w.lanes) or clear_away(w, a.candidate)
     w.milestone("rolled_back")
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
@@ -218,8 +248,11 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     if a.agent_tip != a.head:
         w.checkout.refs.move([(f"refs/heads/{w.feature_branch}", a.head, a.agent_tip)])
         w.milestone("branch_put_back")
-    w.install_index()
-    w.checkout.clean_at = ""
+    if not w.lanes:
+        w.install_index()
+        w.checkout.clean_at = ""
+    else:
+        put_prd_back(w, a.head)
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 

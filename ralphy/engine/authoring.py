@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents.feature_folder import Digests
@@ -19,6 +19,8 @@ from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, shown
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import Landing, land
+from ralphy.engine.lane_candidate import candidate_from
+from ralphy.engine.lane_pool import lay_out_lane, with_documents
 from ralphy.engine.restore import kept_commit, put_set_up_back, restore_control, undo_code, written_code
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted, secrets_in_document
@@ -39,6 +41,9 @@ from ralphy.pipeline.verification import unverified
 from ralphy.scaffold import writer
 from ralphy.text.strict_json import dump
 
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
+
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
@@ -53,10 +58,18 @@ class Artifacts:
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Run the step's agent once and move in what it made, or note why not."""
-    prepare_index(w, snapshot.tree.head)
-    note_ignored(w)
-    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot)) as ran:
-        put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
+    lane = w.lanes.agent() if w.lanes else None
+    if lane:
+        laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
+        lay_out_lane(w, lane, laid_out, snapshot.tree.head)
+    else:
+        prepare_index(w, snapshot.tree.head)
+        note_ignored(w)
+    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), lane=lane) as ran:
+        if lane:
+            keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
+        else:
+            put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         if ran.claim.asks and ran.result.outcome.costs_an_attempt:
             ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
@@ -135,6 +148,19 @@ def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
     if paths:
         kept = f" (kept: git show {ref})" if tree else ""
         w.say(f"the {step} agent changed code, which was put back: {shown(', '.join(paths))}{kept}")
+
+
+def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:
+    """These steps write documents only: code that one changed in its lane is kept under a ref, and goes nowhere."""
+    candidate = candidate_from(w, lane, w.objects.tree_of(head), laid_out)
+    if not candidate.files:
+        return
+    ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
+    if not git.resolve(w.repository, ref):
+        w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
+        w.milestone("code_kept")
+    names = shown(", ".join(candidate.files))
+    w.say(f"the {step} agent changed code, which is not taken: {names} (kept: git show {ref})")
 
 
 def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:

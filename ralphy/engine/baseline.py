@@ -12,6 +12,7 @@ from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import changed_paths, note_ignored, set_made_aside, shown
 from ralphy.engine.checks import CheckResult, run_checks, set_up
 from ralphy.engine.hooks import ask_before_work, hook_digest
+from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.side_effects import undo_first
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
@@ -49,20 +50,35 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
-    prepare_index(w, snapshot.tree.head)
-    set_up(w)
-    w.say("the checks are run on the code as it is")
-    note_ignored(w)
-    before = set(changed_paths(w))
-    results = [*ask_before_work(w, snapshot.tree.head), *run_checks(w, "baseline", until_red=False)]
-    set_made_aside(w, before)
-    written = undo_first(w, w.objects.tree_of(snapshot.tree.head), before)
+    results, written = (_asked_in_lane if w.lanes else _asked)(w, snapshot.tree.head)
     _require_ends(results)
     for result in results:
         if not result.is_green and not result.is_empty:
             w.say("\n".join([f"  the end of what {result.name} printed:",
                              *result.output.strip().splitlines()[-_LAST_LINES:]]))  # fmt: skip
     record_baseline(w, snapshot.tree.code, results, written)
+
+
+def _asked(w: Workspace, head: str) -> tuple[list[CheckResult], tuple[str, ...]]:
+    """What hook and checks say in the checkout, and the tracked files that they wrote to."""
+    prepare_index(w, head)
+    set_up(w)
+    w.say("the checks are run on the code as it is")
+    note_ignored(w)
+    before = set(changed_paths(w))
+    results = [*ask_before_work(w, head), *run_checks(w, "baseline", until_red=False)]
+    set_made_aside(w, before)
+    return results, undo_first(w, w.objects.tree_of(head), before)
+
+
+def _asked_in_lane(w: Workspace, head: str) -> tuple[list[CheckResult], tuple[str, ...]]:
+    """The same in the clean lane; what is written there goes with the next tree that is laid out."""
+    lay_out_clean(w, w.objects.tree_of(head), head)
+    w.say("the checks are run on the code as it is")
+    hooked = ask_before_work(w, head)
+    if hooked:
+        lay_out_clean(w, w.objects.tree_of(head), head)
+    return [*hooked, *run_checks(w, "baseline", until_red=False)], ()
 
 
 def _require_ends(results: Sequence[CheckResult]) -> None:

@@ -23,6 +23,7 @@ from ralphy.git.warm_processes import BlobWriter, RefMover
 from ralphy.pipeline.model import Prd
 
 if TYPE_CHECKING:
+    from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
     from ralphy.sandbox.proxy import AllowProxy, Host
 
@@ -66,6 +67,7 @@ class Checkout:
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     other_features: dict[Path, tuple[tuple[int, ...] | None, bytes | None]] = field(default_factory=dict)
+    lanes: Pool | None = None
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
     _file_mode: bool | None = None
@@ -83,6 +85,8 @@ class Checkout:
         for proxy in self.proxies.values():
             proxy.close()
         self.proxies.clear()
+        if self.lanes:
+            self.lanes.close()
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None

@@ -6,9 +6,10 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.checks.failing_tests import failing_tests
 from ralphy.checks.first_error import first_error
@@ -17,6 +18,7 @@ from ralphy.checks.no_tests import ran_none
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.environment import SETUP, check_environment
+from ralphy.engine.lane_walls import cwd_of, sandbox_of
 from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
@@ -30,6 +32,9 @@ from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.supervision import capture
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.text.tone import BAD, GOOD, Toned
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
@@ -118,40 +123,43 @@ def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[Ch
 
 def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
     """Run a check, and take in what its runner reported of the tests."""
-    result = _run(w, walls(w).checks, check, reports.environment(env, check.name), reports.folder)
+    result = _run(w, "checks", check, reports.environment(env, check.name), reports.folder)
     if is_refused(result.exit, result.output):
-        result = _run(w, walls(w).checks, check, env, reports.folder)
+        result = _run(w, "checks", check, env, reports.folder)
     listing = reports.read(check.name) or read_output(result.output)
     is_empty = ran_none(argv(check), result.exit, result.output, listing)
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
 
 
-def set_up(w: Workspace) -> None:
-    """Run the project's `setup` command, once per checkout and command; EnvironmentProblem if it fails."""
-    if is_set_up(w):
+def set_up(w: Workspace, lane: Lane | None = None) -> None:
+    """Run the project's `setup` command, once per place and command; EnvironmentProblem if it fails."""
+    if is_set_up(w, lane):
         return
     command = w.config.setup
     w.say(f"setup: {command}")
-    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP))
+    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP), lane)
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
-    replace_file(_setup_done(w), command.encode())
+    replace_file(_setup_done(w, lane), command.encode())
     w.checkout.look_anew()
 
 
-def is_set_up(w: Workspace) -> bool:
+def is_set_up(w: Workspace, lane: Lane | None = None) -> bool:
     """Is there nothing left to be run by `set_up`?"""
-    return not w.config.setup or read_regular(_setup_done(w)) == w.config.setup.encode()
+    return not w.config.setup or read_regular(_setup_done(w, lane)) == w.config.setup.encode()
 
 
-def _setup_done(w: Workspace) -> Path:
-    return w.repository.checkout_dir / "setup-done"
+def _setup_done(w: Workspace, lane: Lane | None) -> Path:
+    found = lane or w.clean
+    return (found.home if found else w.repository.checkout_dir) / "setup-done"
 
 
 def drop_bytecode(w: Workspace) -> None:
     """Forget Python's caches in the repository: an edit of equal size within a second would not be seen, and an agent
     can write one that says anything. Those of dependencies stay."""
+    if w.lanes:
+        return  # no agent has been in the lane of the checks
     for path in w.checkout.ignored or ():
         *way, cache = path.partition("__pycache__")[:2]
         place = w.repository.root / "".join(way) / "__pycache__"
@@ -160,12 +168,22 @@ def drop_bytecode(w: Workspace) -> None:
         remove(place, below=w.repository.root)
 
 
-def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, str], shared: str = "") -> CheckResult:
-    """Run a command inside these walls; `shared` is a folder that it may write to."""
-    command = command_inside(sandbox, argv(check), w.repository.root, env, check.timeout_s, shared)
+def place_of(w: Workspace, whose: str, lane: Lane | None = None) -> tuple[Sandbox | None, Path]:
+    """(what stands around `checks`, or what an `agent` gets, in a lane; the folder to start it in)."""
+    if found := lane or w.clean:
+        return sandbox_of(w, found, whose), cwd_of(w, found)
+    return (walls(w).checks if whose == "checks" else walls(w).agent), w.repository.root
+
+
+def _run(
+    w: Workspace, whose: str, check: Check, env: Mapping[str, str], shared: str = "", lane: Lane | None = None
+) -> CheckResult:
+    """Run a command inside the walls of `checks` or an `agent`; `shared` is a folder that it may write to."""
+    sandbox, root = place_of(w, whose, lane)
     over: list[str] = []
     try:
-        with put_back_after(w, f"the check {check.name}"):
+        command = command_inside(sandbox, argv(check), root, env, check.timeout_s, shared)
+        with nullcontext() if w.clean else put_back_after(w, f"the check {check.name}"):
             end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
@@ -177,14 +195,14 @@ def _run(w: Workspace, sandbox: Sandbox | None, check: Check, env: Mapping[str, 
         return CheckResult(check.name, None, end.duration_s, text, why=why)
     if end.returncode == 0:
         return CheckResult(check.name, 0, end.duration_s, text)
-    first = first_error(text.replace(f"{w.repository.root}/", ""))
+    first = first_error(text.replace(f"{w.clean.at if w.clean else w.repository.root}/", ""))
     line = first.line if first else ""
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing_tests(text), error=line)
 
 
-def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str]) -> CheckResult:
+def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:
     """Run a command that is no check of the settings (`setup`, the hook) as those are, but inside the agent's walls."""
-    return replace(_run(w, walls(w).agent, check, env), run=check.run)
+    return replace(_run(w, "agent", check, env, lane=lane), run=check.run)
 
 
 def checked(result: CheckResult) -> dict[str, Any]:

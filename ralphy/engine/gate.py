@@ -10,7 +10,8 @@ from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.changes import entries_of
 from ralphy.engine.control import drop_leftovers, set_aside
-from ralphy.engine.land import Landing, land, switch
+from ralphy.engine.land import Landing, begin_branch, land, switch
+from ralphy.engine.lane_pool import with_documents
 from ralphy.engine.observe import own_rows
 from ralphy.engine.restore import kept_numbers
 from ralphy.engine.verify import SATISFIED
@@ -33,7 +34,8 @@ _PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
 
 def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
     """A bookkeeping commit of control files on the feature's branch."""
-    prepare_index(w, s.tree.head)
+    if not w.lanes:
+        prepare_index(w, s.tree.head)
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
     tree = w.objects.tree_of(s.tree.head)
     subject = f"chore({w.feature.name}): {subject}"
@@ -137,7 +139,11 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
         return
     _save_canonical(w, prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd))
     tree, paths = _stage(w, s)
-    switch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", tree, paths)
+    subject = f"chore({w.feature.name}): start of {s.tree.feature_branch}"
+    if w.lanes:
+        begin_branch(w, s.tree, subject, tree)
+    else:
+        switch(w, s.tree, subject, tree, paths)
     w.say(f"the work is on branch {s.tree.feature_branch}")
 
 
@@ -172,6 +178,10 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
 
 def _stage(w: Workspace, s: Snapshot) -> tuple[str, tuple[str, ...]]:
     """(HEAD's tree with the feature folder, `.ralphy/` and set-up files as they are on the disk, their paths)."""
+    if w.lanes:
+        drop_leftovers(w)
+        tree = with_documents(w, w.objects.tree_of(s.tree.head))
+        return tree, tuple(path for path, _, _ in w.objects.changes(w.objects.tree_of(s.tree.head), tree))
     prepare_index(w, s.tree.head)
     drop_leftovers(w)
     rows = own_rows(w)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +18,16 @@ from ralphy.engine.candidate import Candidate, write_candidate
 from ralphy.engine.changes import changed_paths, is_control
 from ralphy.engine.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.environment import check_environment
+from ralphy.engine.lane_candidate import taken_from
+from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 
 NAME = "pre-commit"
-_RUN = "git hook run --ignore-missing pre-commit"
+_HOOK = "hook run --ignore-missing pre-commit"
+_RUN = f"git {_HOOK}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,11 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
     own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
     warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
     result = _said(w, candidate.tree)
-    after = write_candidate(w, candidate.green)
+    after = _after(w, candidate)
     if after.tree != candidate.tree and not after.refused:
         w.say(f"the {NAME} hook changed files: they are part of what is checked")
         result = result if result.is_green else _said(w, after.tree)
-        last = write_candidate(w, candidate.green)
+        last = _after(w, after)
         if last.tree != after.tree:
             result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
         after = last
@@ -76,13 +80,19 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
                   (result,), warnings)  # fmt: skip
 
 
+def _after(w: Workspace, candidate: Candidate) -> Candidate:
+    """The candidate as the hook left it."""
+    return taken_from(w, w.clean, candidate) if w.clean else write_candidate(w, candidate.green)
+
+
 def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
     """What the hook says of the code as it is, for the baseline; what it changes is put back."""
     if hook_of(w) is None:
         return []
-    green, before = w.objects.tree_of(head), set(changed_paths(w))
+    green, before = w.objects.tree_of(head), set() if w.lanes else set(changed_paths(w))
     result = _ask(w, green)
-    check_out(w, green, [path for path in changed_paths(w) if path not in before and not is_control(w, path)])
+    if not w.lanes:
+        check_out(w, green, [path for path in changed_paths(w) if path not in before and not is_control(w, path)])
     w.say(f"  check {result.sentence()}")
     return [result]
 
@@ -93,6 +103,8 @@ def _said(w: Workspace, tree: str) -> CheckResult:
 
 def _ask(w: Workspace, tree: str) -> CheckResult:
     """Run the hook with an index that holds this tree."""
+    if w.lanes:
+        return _ask_in_lane(w, tree)
     w.objects.persist(tree)
     w.objects.sync()
     index = w.repository.git_dir / "ralphy-hook-index"
@@ -107,6 +119,22 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
         return run_as_agent(w, Check(NAME, _RUN, w.config.git.hook_timeout_s), env)
     finally:
         _drop(index)
+
+
+def _ask_in_lane(w: Workspace, tree: str) -> CheckResult:
+    """Run the hook in the clean lane, whose index holds what was laid out there."""
+    lay_out_clean(w, tree)
+    env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_EDITOR": ":"}
+    return run_as_agent(w, Check(NAME, f"git {_where(w)}{_HOOK}", w.config.git.hook_timeout_s), env)
+
+
+def _where(w: Workspace) -> str:
+    """The option that tells git in the lane where the person's hooks are: in the tree, or bound to where git looks."""
+    folder, lane = w.checkout.hooks_folder, w.clean
+    assert lane
+    if folder.is_relative_to(w.repository.root) and not folder.is_relative_to(w.repository.common_dir):
+        return f"-c core.hooksPath={shlex.quote(str(folder.relative_to(w.repository.root)))} "
+    return f"-c core.hooksPath={shlex.quote(str(folder))} " if lane.at == lane.tree else ""
 
 
 def _drop(index: Path) -> None:

@@ -63,7 +63,7 @@ def land(w: Workspace, landing: Landing) -> str:
     try:
         with w.objects.together():
             entries = {path: _blob(w, data) for path, data in paths.items()}
-            refresh = _start_index(w, landing.code, entries)
+            refresh = None if w.lanes else _start_index(w, landing.code, entries)
             commit = _write_commit(w, landing, w.objects.graft(landing.tree, entries))
         w.milestone("objects_written")
         _move(w, landing, commit, staged)
@@ -77,6 +77,9 @@ def land(w: Workspace, landing: Landing) -> str:
     if landing.prd and landing.files.get("prd.json"):
         w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
     w.milestone("files_replaced")
+    if refresh is None:
+        finish_intent(w, landing.end)
+        return commit
     git.finish(refresh)
     w.install_index()
     finish_intent(w, landing.end)
@@ -223,6 +226,13 @@ def complete_intent(w: Workspace) -> bool:
     if not intent or intent.get("commit") != head:
         clear_intent(w)
         return False
+    if w.lanes:
+        files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
+        staged: dict[str, Path] = {}
+        _stage(w, files, staged)
+        _name_files(w, files, staged)
+        finish_intent(w, intent["end"])
+        return True
     at = git.head_of(w.repository)[0]
     if at == intent.get("came_from", intent["branch"]) or at == intent["branch"]:
         _bring_up(w, intent, head)
@@ -269,6 +279,17 @@ def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[
     w.install_index()
     finish_intent(w, {})
     w.checkout.index_at, w.checkout.clean_at = commit, "" if before.dirty else commit
+    return commit
+
+
+def begin_branch(w: Workspace, before: Tree, subject: str, tree: str) -> str:
+    """Make the feature's branch with a first commit of `tree`; no checkout moves."""
+    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, before.behind, {})
+    with w.objects.together():
+        commit = _write_commit(w, landing, tree)
+    w.milestone("objects_written")
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
+    w.milestone("branch_made")
     return commit
 
 

@@ -11,7 +11,7 @@ from ralphy.documents.prd_reader import check_prd
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.request_queue import queued
-from ralphy.engine import submodules
+from ralphy.engine import lane_tree, submodules
 from ralphy.engine.baseline import known_baseline
 from ralphy.engine.checkout import Rows
 from ralphy.engine.features import base_of, places_of, prd_at
@@ -42,7 +42,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     prd = committed_prd(w) if unfinished else _plan(w)
     note_kept(w, prd)
     artifacts = _artifacts(w)
-    tree = _tree(w, prd, unfinished)
+    tree = lane_tree.tree_of(w, prd) if w.lanes else _tree(w, prd, unfinished)
     questions = read_text(w.feature.file("QUESTIONS.md")) if "QUESTIONS.md" in artifacts else ""
     return Snapshot(
         feature=w.feature.name,
@@ -108,6 +108,8 @@ def _unfinished(w: Workspace) -> str:
         return "the last run ended while a commit was being landed"
     run = w.history.open_run
     if run is None:
+        if w.lanes:
+            return ""
         if (w.repository.checkout_dir / OPEN).exists() and not _is_worked_in(w):
             return "checks ended without a word: what they changed in Git's state is put back first"
         lags = w.lagging_index.exists() and not (w.repository.git_dir / "index.lock").exists()
@@ -238,7 +240,8 @@ def _names(w: Workspace) -> int:
 
 def committed_prd(w: Workspace) -> Prd:
     """prd.json as the last commit has it, or no stories: the one to trust while a dead run is not cleared."""
-    head = git.head_of(w.repository)[1] or str((w.history.open_run or {}).get("green") or "")
+    head = lane_tree.tip_of(w) if w.lanes else git.head_of(w.repository)[1]
+    head = head or str((w.history.open_run or {}).get("green") or "")
     data = w.objects.read(f"{head}:{w.feature.in_repository('prd.json')}") if head else None
     if data is None:
         return Prd.of({"userStories": []})

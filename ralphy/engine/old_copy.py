@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ralphy.checks.listing import Listing
@@ -11,8 +12,9 @@ from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import files_of
-from ralphy.engine.checks import bounds
+from ralphy.engine.checks import bounds, place_of
 from ralphy.engine.environment import check_environment
+from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports
 from ralphy.engine.walls import command_inside, walls
@@ -38,6 +40,8 @@ def run_with_old(
     `old` are the files as they were, None for one that was not there; `rewritten` says what is taken of each.
     """
     try:
+        if w.lanes:
+            return _run_in_lane(w, candidate, check, old, words, rewritten)
         with Reports(repository_token(w.repository)) as reports:
             folder = Path(reports.folder) / "tree"
             if not _lay_out(w, candidate.tree, folder):
@@ -58,6 +62,28 @@ def run_with_old(
     except (OSError, EnvironmentProblem) as error:
         w.say(f"the old versions of edited tests could not be run: {error}")
         return None
+
+
+def _run_in_lane(
+    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry | None], words: Sequence[str],
+    rewritten: Callable[[str, bytes], bytes],
+) -> Told:  # fmt: skip
+    """The same in the clean lane: the candidate with the old files is one more tree to lay out."""
+    with w.objects.together():
+        files = {path: entry and replace(entry, oid=w.objects.write("blob", _text(w, path, entry, rewritten)))
+                 for path, entry in old.items()}  # fmt: skip
+    lay_out_clean(w, w.objects.graft(candidate.tree, files))
+    with Reports(repository_token(w.repository)) as reports:
+        env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
+        sandbox, cwd = place_of(w, "checks")
+        seconds = min(check.timeout_s, _MOST_SECONDS)
+        command = command_inside(sandbox, words, cwd, env, seconds, reports.folder)
+        output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1].decode("utf-8", "replace")
+        return reports.read(check.name) or read_output(output), output
+
+
+def _text(w: Workspace, path: str, entry: Entry, rewritten: Callable[[str, bytes], bytes]) -> bytes:
+    return rewritten(path, w.objects.read(entry.oid) or b"")
 
 
 def _program(word: str, root: Path, folder: Path) -> str:

@@ -20,6 +20,7 @@ from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.housekeeping import tidy
+from ralphy.engine.lane_pool import make_lanes
 from ralphy.engine.mend import mend
 from ralphy.engine.observe import own_rows
 from ralphy.engine.prompt import warm_prompts
@@ -120,10 +121,13 @@ def get_ready(w: Workspace) -> None:
     w.checkout.refs.warm()
     w.checkout.blobs.warm()
     head = git.head_of(w.repository)[1]
-    if head and w.checkout.index_at != head and not git.operation_in_progress(w.repository):
+    if w.lanes:
+        make_lanes(w)
+    elif head and w.checkout.index_at != head and not git.operation_in_progress(w.repository):
         prepare_index(w, head)
     warm_prompts(w)
-    own_rows(w)
+    if not w.lanes:
+        own_rows(w)
     _ = w.checkout.identity, w.checkout.trusts_file_mode
 
 

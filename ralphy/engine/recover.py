@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
@@ -17,12 +17,14 @@ from ralphy.agents.status_report import Claim
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine import forgery, git_state
 from ralphy.engine.attempt import Attempt, kept_work_on, settle
-from ralphy.engine.authoring import put_back
+from ralphy.engine.authoring import keep_code, put_back
 from ralphy.engine.candidate import Candidate, load_index, write_candidate
 from ralphy.engine.changes import note_ignored
 from ralphy.engine.control import drop_leftovers, mend_folders, set_aside, set_markers_aside
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
+from ralphy.engine.lane_candidate import candidate_from
+from ralphy.engine.lane_tree import put_prd_back, tip_of
 from ralphy.engine.restore import put_control_back
 from ralphy.engine.running import Ran
 from ralphy.engine.scan import redact_run
@@ -41,6 +43,9 @@ from ralphy.pipeline.stories import canonical
 from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
 from ralphy.processes.supervisor_link import SCRIPT
 from ralphy.text.strict_json import dump
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
 STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
@@ -71,6 +76,9 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     result = with_known_cost(w, str(run.get("run")), result)
+    if w.lanes:
+        _close_in_lane(w, w.lanes.agent(), run, result)
+        return
     if forgery.person_left(w, str(run.get("branch") or "")) and git_state.head_moved_later(w):
         _leave_alone(w, run, result)
         return
@@ -84,6 +92,38 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         _close_attempt(w, run, result, base)
     else:
         _close_step(w, run, result, base)
+
+
+def _close_in_lane(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
+    """A run in a lane ended without a word: its work is taken out of the lane and kept."""
+    base = str(run.get("green") or "") or tip_of(w)
+    green, name = w.objects.tree_of(base), str(run["run"])
+    if run.get("step") != "story":
+        keep_code(w, lane, str(run.get("step")), name, base, green)
+        made = digest_of(w, name)
+        put_prd_back(w, tip_of(w))
+        _note_end(w, run, result, outbox=name if made else None, work=made or None)
+        return
+    prd = committed(w, tip_of(w))
+    story = next((found for found in prd.stories if found.id == run.get("story")), None)
+    put_prd_back(w, tip_of(w))
+    if story is None or story.is_completed:
+        _note_end(w, run, result)
+        return
+    candidate = candidate_from(w, lane, green, green)
+    ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
+    kept = w.history.kept_of(name)
+    kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""
+    verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
+    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict, base,
+                      was_cut_off=True, kept=kept))  # fmt: skip
+
+
+def committed(w: Workspace, commit: str) -> Prd:
+    """prd.json as a commit has it; no stories if it has none."""
+    path = w.feature.in_repository("prd.json")
+    data = w.objects.read(f"{commit}:{path}")
+    return canonical(Prd.of(check_prd(data, f"{commit[:10]}:{path}"))) if data else Prd.of({"userStories": []})
 
 
 def _leave_alone(w: Workspace, run: Entry, result: AgentResult) -> None:
@@ -100,7 +140,8 @@ def _end_what_lives(w: Workspace) -> None:
     if killed:
         w.say(f"{killed} processes of the last run were still alive and have been ended")
     await_orphans((SCRIPT, untouched.__file__))
-    git_state.put_back_after_kill(w)
+    if not w.lanes:
+        git_state.put_back_after_kill(w)
     w.checkout.close()  # Ctrl-C ends what was kept warm, too
     w.checkout.index_at = ""
     w.checkout.look_anew()
@@ -219,7 +260,7 @@ def recover_left(w: Workspace) -> None:
 
 def is_unfinished(w: Workspace) -> bool:
     """Is there anything to recover from?"""
-    return w.history.open_run is not None or bool(read_intent(w)) or git_state.is_open(w)
+    return w.history.open_run is not None or bool(read_intent(w)) or (not w.lanes and git_state.is_open(w))
 
 
 def close_stopped(w: Workspace) -> None:

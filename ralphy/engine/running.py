@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.claude.watchdog import Thresholds
 from ralphy.agents.outbox import Outbox
@@ -22,6 +22,7 @@ from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.housekeeping import old_runs
+from ralphy.engine.lane_walls import Outside, cwd_of, guard_settings, sandbox_of
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.put_back import Before, tell
 from ralphy.engine.room import places
@@ -36,6 +37,9 @@ from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps import active_limit_s
 from ralphy.processes.resource_limits import Room
 from ralphy.text.durations import span
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
@@ -64,23 +68,25 @@ def _no_more() -> None:
 
 @contextmanager
 def agent_run(
-    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None] = _no_more
-) -> Iterator[Ran]:
+    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None] = _no_more,
+    lane: Lane | None = None,
+) -> Iterator[Ran]:  # fmt: skip
     """Run the agent once. The control files are put back before the body of the `with` sees anything.
 
     `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
     from there on is a run to be cleared away.
     """
-    walls(w)  # where they cannot stand, nothing is begun
+    if lane is None:
+        walls(w)  # where they cannot stand, nothing is begun
     _set_early_aside(w)
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
-    request = _request(w, decision, snapshot, run, outbox.path)
+    request = _request(w, decision, snapshot, run, outbox.path, lane)
     touched = Touched()
-    with _agent(w, request).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
+    with _agent(w, request, lane).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-        before = Before.take(w, snapshot.tree.branch)
-        _note(w, decision, snapshot, run, before.noted)
+        before = Outside.take(w, lane) if lane else Before.take(w, snapshot.tree.branch)
+        _note(w, decision, snapshot, run, before.noted, lane)
         before.begin(w)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
@@ -95,7 +101,7 @@ def agent_run(
     claim = Claim() if result.background else read(result.text, result.structured)
     result = result if claim.is_complete else _without_blame(w, result)
     _pass_on_warning(w, result)
-    tampered, stands = _put_back(w, snapshot, before)
+    tampered, stands = before.judged(w) if isinstance(before, Outside) else _put_back(w, snapshot, before)
     redact_run(w, Path(request.run_dir))
     w.milestone("control_put_back")
     yield Ran(run, result, claim, outbox, tampered, stands, touched)
@@ -112,11 +118,16 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     return outbox
 
 
-def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, Any]) -> None:
+def _note(
+    w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, Any], lane: Lane | None
+) -> None:  # fmt: skip
     """The journal's line of a run that begins."""
+    name = ("none" if lane.at == lane.tree else "bwrap") if lane else walls(w).name
+    set_up = None if lane else _uncommitted(w, s)
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
-             sandbox=walls(w).name, green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
-             **git, set_up=_uncommitted(w, s), deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
+             lane=lane.name if lane else None, sandbox=name,
+             green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name, **git, set_up=set_up,
+             deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
 
 
 def _uncommitted(w: Workspace, s: Snapshot) -> list[str] | None:
@@ -159,9 +170,10 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
             w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
 
 
-def _agent(w: Workspace, request: AgentRequest) -> Agent:
+def _agent(w: Workspace, request: AgentRequest, lane: Lane | None) -> Agent:
     """The agent's program in its walls, with its bounds."""
-    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), walls(w).agent,
+    sandbox = sandbox_of(w, lane, "agent") if lane else walls(w).agent
+    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
                       _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
 
@@ -214,32 +226,32 @@ def _room(w: Workspace) -> Room:
     return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
-def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path) -> AgentRequest:
-    story = d.story or ""
+def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane | None) -> AgentRequest:
+    story, root = d.story or "", lane.at if lane else w.repository.root
     more = {
         "RALPHY_STEP": d.step,
         "RALPHY_FEATURE": w.feature.name,
-        "RALPHY_FEATURE_DIR": str(w.feature.folder),
+        "RALPHY_FEATURE_DIR": str(root / w.feature.path),
         "RALPHY_STORY": story,
         "RALPHY_ATTEMPT": str(d.attempt),
         "RALPHY_OUTBOX": str(outbox),
         "GIT_REFLOG_ACTION": AGENT,
     }
-    memory = w.repository.root / "CLAUDE.md"
+    memory = (lane.tree if lane else w.repository.root) / "CLAUDE.md"
     runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
-        cwd=str(w.repository.root),
+        cwd=str(cwd_of(w, lane) if lane else w.repository.root),
         run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
         env=agent_environment(w, run, more),
         tools=TOOLS,
-        settings=walls(w).settings,
+        settings=guard_settings(w, lane) if lane else walls(w).settings,
         outbox=str(outbox),
         max_cost_usd=_allowance(w, d, s),
-        system_prompt_file=str(memory) if read_regular(memory, 256 * 1024) else "",
+        system_prompt_file=str(root / "CLAUDE.md") if read_regular(memory, 256 * 1024) else "",
     )
 
 

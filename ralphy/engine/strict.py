@@ -15,6 +15,7 @@ from ralphy.engine.checks import argv
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import (
     FORWARD,
@@ -22,6 +23,7 @@ from ralphy.sandbox.bubblewrap import (
     Place,
     Sandbox,
     View,
+    bare_sandbox,
     closed_sandbox,
     find,
     interpreter,
@@ -56,6 +58,27 @@ def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox
 def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
     what = "; ".join(what for what, _ in lacking)
     return EnvironmentProblem(f"safety.level strict cannot be kept: {what}", hint="; ".join(fix for _, fix in lacking))
+
+
+def require_closed(w: Workspace) -> str:
+    """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
+    program = find(w.env, w.repository.root)
+    if program is None:
+        raise _missing([("bubblewrap is not installed", INSTALL), *_no_key(w), *_switched_off(w)])
+    lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
+    why, fix = why_not(bare_sandbox(program))
+    lacking += [(why, fix)] if why else [*_out_of_sight(w)]
+    if lacking:
+        raise _missing(lacking)
+    return program
+
+
+def view_of(w: Workspace, *, networked: bool) -> View:
+    """What a closed sandbox around a lane shows; Claude Code's own settings in there are empty ones."""
+    empty = w.repository.checkout_dir / "guard" / "empty.json"
+    if not empty.exists():
+        replace_file(empty, b"{}", durable=False)
+    return _view(w, empty, networked=networked)
 
 
 def _view(w: Workspace, settings: Path, *, networked: bool) -> View:

@@ -13,6 +13,7 @@ from ralphy.engine.candidate import Candidate, drift, file_changes
 from ralphy.engine.checks import CheckResult, drop_bytecode, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import removes_of, tests_kept, with_old
+from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
 from ralphy.engine.side_effects import undo
@@ -91,7 +92,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     stops = failed(hooked.results, w.history.known_red, frozenset())
     checks = [] if stops else _check(w, candidate)
     results = [*hooked.results, *checks]
-    drifted = drift(w, candidate) if results else ()
+    drifted = drift(w, candidate) if results and not w.lanes else ()
     if drifted:
         what = f"{', '.join(drifted[:5])} changed while the checks ran: what was checked is not what would be committed"
         return Verdict(Outcome.REJECTED, what, what, results, drifted=True)
@@ -120,7 +121,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
 
 def _from_root(w: Workspace, output: str) -> str:
     """What a check printed, with files named from the repository's root."""
-    return output.replace(f"{w.repository.root}/", "")
+    return output.replace(f"{w.clean.at if w.clean else w.repository.root}/", "")
 
 
 def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:
@@ -146,10 +147,13 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
 
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     drop_bytecode(w)
+    if w.lanes:
+        lay_out_clean(w, candidate.tree)
     # Behind a check whose failures are known, the others must be run as well.
     run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
     results = unless_killed(w, lambda: run_checks(w, run, until_red=until_red))
-    undo(w, written_by_checks(w, w.code_of(candidate.green)), candidate.green, candidate.tree)
+    if not w.lanes:
+        undo(w, written_by_checks(w, w.code_of(candidate.green)), candidate.green, candidate.tree)
     return results
 
 

@@ -17,10 +17,10 @@ from ralphy.engine.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import Command
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import HOME, INSTALL, Place, Sandbox, find, open_sandbox, why_not
+from ralphy.sandbox.bubblewrap import HOME, INSTALL, Place, Sandbox, bare_sandbox, find, open_sandbox, why_not
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
-_CONTROL = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+CONTROL_NAMES = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ def _put_up(w: Workspace) -> Walls:
         return Walls(agent, checks, "safety: strict, in a closed bubblewrap sandbox", str(settings))
     sandbox, why = _sandbox(w)
     if sandbox:
-        said = f"safety: {safety.level}, in a bubblewrap sandbox{_own_place(w)}"
+        said = f"safety: {safety.level}, in a bubblewrap sandbox{own_place(w)}"
         return Walls(sandbox, sandbox, said, str(settings))
-    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}{_own_place(w)}", settings=str(settings))
+    return Walls(said=f"safety: {safety.level}, WITHOUT a sandbox: {why}{own_place(w)}", settings=str(settings))
 
 
-def _own_place(w: Workspace) -> str:
+def own_place(w: Workspace) -> str:
     """What is to be said where Ralphy is installed in the checkout."""
     found = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
     if found:
@@ -105,6 +105,19 @@ def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
     return None, f"{why}; {fix}, or say safety.sandbox: none"
 
 
+def open_program(w: Workspace) -> tuple[str | None, str]:
+    """(where bubblewrap is, if an open sandbox works here; why there is none)."""
+    safety, program = w.config.safety, find(w.env, w.repository.root)
+    if safety.sandbox == "none":
+        return None, "safety.sandbox is none"
+    why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
+    if not why:
+        return program, ""
+    if safety.sandbox == "bwrap":
+        raise EnvironmentProblem(f"safety.sandbox is bwrap, but {why}", hint=fix)
+    return None, f"{why}; {fix}, or say safety.sandbox: none"
+
+
 def place(w: Workspace) -> Place:
     """What the walls stand around."""
     repository = w.repository
@@ -119,7 +132,7 @@ def place(w: Workspace) -> Place:
 def _settings(w: Workspace) -> Path:
     at, level = place(w), w.config.safety.level
     kept = [at.root / ".git", at.git_dir, at.common_dir, at.root / ".ralphy", at.feature,
-            *(at.feature / name for name in _CONTROL)]  # fmt: skip
+            *(at.feature / name for name in CONTROL_NAMES)]  # fmt: skip
     home = HOME if level == STRICT else w.env.get("HOME", "/")
     free = [str(at.feature / ".ralphy" / "outbox")]
     policy = {"root": str(at.root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),

@@ -39,6 +39,8 @@ from ralphy.state.journal import Journal
 
 if TYPE_CHECKING:
     from ralphy.engine.walls import Walls
+    from ralphy.lanes.lane import Lane
+    from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
 
 Say = Callable[[str], None]
@@ -120,6 +122,20 @@ class Workspace:
     @property
     def supervisor(self) -> Supervisor:
         return self.checkout.supervisor
+
+    @property
+    def lanes(self) -> Pool:
+        """Where agents and checks work."""
+        if self.checkout.lanes is None:
+            from ralphy.engine.lane_pool import open_pool
+
+            self.checkout.lanes = open_pool(self)
+        return self.checkout.lanes
+
+    @property
+    def clean(self) -> Lane:
+        """The lane that checks run in, and that no agent enters."""
+        return self.lanes.clean()
 
     @property
     def index(self) -> Path:

@@ -28,8 +28,7 @@ from ralphy.git.objects import TREE, Objects
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
-from ralphy.processes.command import Command, NotStarted
-from ralphy.sandbox.bubblewrap import program_at
+from ralphy.processes.command import Command
 
 _MOST_INDEX = 1 << 30
 _MODES = ("100644", "100755", "120000", "160000", TREE)
@@ -135,23 +134,8 @@ class Lane:
             root = str(self._repository.root)
             moved = {name: _moved(env[name], root, str(self.tree)) for name in _PATHS if name in env}
             return Command(tuple(argv), str(self.tree), {**env, **moved}, deadline_s)
-        self._require_program(sandbox, argv, env, binds)
         box = sandbox.around(self.home, binds=binds)
-        return Command(box.enclosed(argv), str(sandbox.place.root), env, deadline_s, filter=box.filter)
-
-    def _require_program(
-        self, sandbox: LaneSandbox, argv: Sequence[str], env: Mapping[str, str], binds: Sequence[Bind]
-    ) -> None:
-        """What lies in the tree is looked at by its name alone: a link may lead anywhere."""
-        root, name = sandbox.place.root, argv[0] if argv else ""
-        places = [root] if "/" in name else [root / at for at in env.get("PATH", os.defpath).split(os.pathsep) if at]
-        for place in places if name else ():
-            at = Path(os.path.normpath(place / name))
-            source = sandbox.source_of(at, self.home, binds)
-            if os.path.lexists(source) if source != at else program_at(str(at), root, {}):
-                return
-        raise NotStarted(f"{name or '(empty command)'} cannot be started: it is not there",
-                         hint="is it installed, executable, and on PATH?")  # fmt: skip
+        return Command(box.around(argv, env), str(sandbox.place.root), env, deadline_s, filter=box.filter)
 
     def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
         """Write down what the lane is used for, and why it is kept, if it is."""

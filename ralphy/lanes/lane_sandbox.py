@@ -9,7 +9,7 @@ read-only in the tree, but for the keeper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from ralphy.lanes.git_folders import BORROWED
@@ -74,10 +74,12 @@ class LaneSandbox:
                               is_closed=self.view is not None, shown_at=self.place.root)  # fmt: skip
         root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(shown))
         if self.view:
-            return closed_around(self.program, root, self.view, project, sources, last)
+            box = closed_around(self.program, root, self.view, project, sources, last)
+            return replace(box, outside=lambda at: self.source_of(at, home, binds))
         net = () if self.is_networked else ("--unshare-net",)
         prefix = (*bare_sandbox(self.program).prefix, *net, *project, "--chdir", str(root))
-        return Sandbox(prefix, (), root, sources, last, call_filter(root, is_closed=False))
+        return Sandbox(prefix, (), root, sources, last, call_filter(root, is_closed=False),
+                       lambda at: self.source_of(at, home, binds))  # fmt: skip
 
     def source_of(self, at: Path, home: Path, binds: Sequence[Bind] = ()) -> Path:
         """Where outside a path lies that programs in the lane see."""

@@ -15,14 +15,14 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
-from ralphy.processes.command import FILTER_AT, HELD_AT
+from ralphy.processes.command import FILTER_AT, HELD_AT, NotStarted
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.syscall_filter import syscall_filter
 
@@ -80,7 +80,8 @@ class Sandbox:
     """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
 
     Commands are started in `root`, and so are those that name their program by a relative path. `sources` are looked
-    at for each start; `last` are options behind all binds; `filter` is the filter of system calls.
+    at for each start; `last` are options behind all binds; `filter` is the filter of system calls. `outside` says where
+    a path lies that programs inside see; None where they see the machine's own.
     """
 
     prefix: tuple[str, ...]
@@ -89,6 +90,7 @@ class Sandbox:
     sources: BindSources | None = None
     last: tuple[str, ...] = ()
     filter: bytes = b""
+    outside: Callable[[Path], Path] | None = None
 
     def around(
         self, argv: Sequence[str], env: Mapping[str, str], shared: str = "", filter_at: int = FILTER_AT
@@ -96,12 +98,24 @@ class Sandbox:
         """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
 
         `shared` is a folder that the program may write to. The filter is to be readable at `filter_at`.
-        EnvironmentProblem when something that would be bound became a link.
+        EnvironmentProblem when something that would be bound became a link; NotStarted for a program that is not in the
+        tree that is shown at `root`.
         """
-        found = program_at(argv[0], self.root, env) if argv else None
+        found = self._program(argv[0], env) if argv else None
         if found is None:
             return tuple(argv)
         return self.enclosed((str(found), *argv[1:]), shared, filter_at)
+
+    def _program(self, name: str, env: Mapping[str, str]) -> Path | None:
+        if self.outside is None:
+            return program_at(name, self.root, env)
+        places = [self.root] if "/" in name else [self.root / at for at in _path(env)]
+        for place in places:  # what lies in the tree is looked at by its name alone: a link may lead anywhere
+            at = Path(os.path.normpath(place / name))
+            source = self.outside(at)
+            if os.path.lexists(source) if source != at else program_at(str(at), self.root, {}):
+                return at
+        raise NotStarted(f"{name} cannot be started: it is not there", hint="is it installed, executable, and on PATH?")
 
     def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
         """The command line inside, its program named as it is found there."""
@@ -123,6 +137,10 @@ class Sandbox:
         """Leave nothing behind in the repository."""
         if self.sources:
             self.sources.remove_placeholders()
+
+
+def _path(env: Mapping[str, str]) -> list[str]:
+    return [at for at in env.get("PATH", os.defpath).split(os.pathsep) if at]
 
 
 def run_inside(

@@ -1,0 +1,134 @@
+"""What stands around agents and checks in their lanes, and a look at what lies outside of them.
+
+What is asked for and not to be had ends the run (fail closed). What is merely wished for is said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.engine.control import set_markers_aside
+from ralphy.engine.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
+from ralphy.files.atomic import signature
+from ralphy.lanes.lane_sandbox import Bind
+from ralphy.sandbox.bubblewrap import HOME, Sandbox
+from ralphy.text.tone import WAITING, Toned
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace import Workspace
+    from ralphy.lanes.lane import Lane
+
+
+def bubblewrap_for(w: Workspace) -> str | None:
+    """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
+    level = w.config.safety.level
+    if level == MINIMAL:
+        _say_once(w, "safety: minimal: no guard and no sandbox, the agent may do whatever you may")
+        return None
+    if level == STRICT:
+        from ralphy.engine.strict import require_closed
+
+        closed = require_closed(w)
+        _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
+        return closed
+    program, why = open_program(w)
+    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox: {why}"
+    _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
+    return program
+
+
+def _say_once(w: Workspace, sentence: str) -> None:
+    if sentence not in w.checkout.said:
+        w.checkout.said.add(sentence)
+        w.say(sentence)
+
+
+def sandbox_of(w: Workspace, lane: Lane, whose: str) -> Sandbox | None:
+    """What stands around `checks` or an `agent` in a lane; None without bubblewrap."""
+    assert w.lanes
+    if w.config.safety.level == STRICT:
+        from ralphy.engine.strict import view_of
+
+        box = w.lanes.sandbox(view_of(w, networked=whose == "agent" or w.config.safety.checks_network))
+    else:
+        box = w.lanes.sandbox()
+    return box.around(lane.home, binds=_binds(w, lane, whose)) if box else None
+
+
+def cwd_of(w: Workspace, lane: Lane) -> Path:
+    """The folder to start a lane's programs in: in a sandbox, the lane stands where the checkout is."""
+    return lane.tree if lane.at == lane.tree else w.repository.root
+
+
+def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
+    """The guard's settings; for what Ralphy runs itself, the person's hooks."""
+    guard, hooks = w.repository.checkout_dir / "guard", w.repository.common_dir / "hooks"
+    found = [Bind(guard, guard)] if whose == "agent" and guard.is_dir() else []
+    return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is w.clean and hooks.is_dir() else found
+
+
+def guard_settings(w: Workspace, lane: Lane) -> str:
+    """The file of the settings that a lane's agent runs with, readable in there; "" where there is no guard."""
+    level, root = w.config.safety.level, lane.at
+    if level == MINIMAL:
+        return ""
+    feature = root / w.feature.path
+    kept = [root / ".git", root / ".ralphy", feature, *(feature / name for name in CONTROL_NAMES)]
+    home = HOME if level == STRICT else w.env.get("HOME", "/")
+    free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]
+    policy = {"root": str(root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
+              "free": free}  # fmt: skip
+    return str(write_settings(w.repository.checkout_dir / "guard", f"{w.feature.name}-{lane.name}", policy))
+
+
+@dataclass(slots=True)
+class Outside:
+    """Refs, configuration and hooks before a run in a lane. Without a sandbox an agent can walk out of its lane: what
+    changed meanwhile is said and flagged; it is not put back, for a person may have done it."""
+
+    is_closed: bool
+    before: Mapping[str, object] = field(default_factory=dict)
+    noted: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def take(cls, w: Workspace, lane: Lane) -> Outside:
+        assert w.lanes
+        is_closed = lane.at != lane.tree
+        return cls(is_closed, {} if is_closed else _seen(w))
+
+    def begin(self, w: Workspace) -> None:
+        """Nothing of the checkout has to be put back after a death."""
+
+    def remember_control(self, w: Workspace) -> None:
+        """The documents in the checkout are out of reach, or a person's."""
+
+    def note_end(self, w: Workspace) -> None:
+        """What lies in the lane stays there until it is taken over."""
+
+    def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(markers that were set aside, what changed outside of the lane during the run)."""
+        if self.is_closed:
+            return (), ()
+        aside, now = set_markers_aside(w), _seen(w)
+        changed = sorted(name for name in {*self.before, *now} if self.before.get(name) != now.get(name))
+        if changed:
+            w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",
+                        WAITING))  # fmt: skip
+            w.record("stands", durable=False, by="agent", what=changed)
+        return tuple(aside), tuple(changed)
+
+
+def _seen(w: Workspace) -> dict[str, object]:
+    common = w.repository.common_dir
+    refs: dict[str, object] = dict(w.checkout.all_refs.read())
+    files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
+    return {**refs, **{f".git/{path.relative_to(common)}": signature(path) for path in files}}
+
+
+def _hooks(common: Path) -> list[Path]:
+    folder = common / "hooks"
+    return [path for path in folder.iterdir() if path.suffix != ".sample"] if folder.is_dir() else []
