@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("records", "Show what the agents did."),
     "audit": ("audit", "Check that nobody has changed the journal."),
     "gc": ("upkeep", "Let go of old attempts and runs, and pack the repository."),
+    "lanes": ("lanes", "List the working trees of agents and checks, or let go of them."),
     "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
     "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
     "tasks": ("stories", "The same as story."),

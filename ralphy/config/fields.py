@@ -62,6 +62,7 @@ _MONEY = Rule("an amount in USD above 0, or null for no limit", above=0)
 _COMMAND = Rule("a command on one line", is_command=True)
 _NAMES = Rule("a list of names", pattern=r"[^\x00-\x1f\x7f-\x9f]{1,100}")
 _PATHS = Rule("a list of absolute paths, or such as ~/.pyenv", pattern=r"(/|~/)[^\x00-\x1f\x7f-\x9f]{1,1000}")
+_INSIDE = r"(?![-/~])(?!(.*/)?(\.\.|\.git)(/|$))[^\x00-\x1f\x7f-\x9f\\]{1,200}"
 _REF = r"(?![-/.])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))[^\x00-\x20\x7f-\x9f~^:?*\[\\]{1,200}"
 
 _BY_KIND: Mapping[str, Rule] = {
@@ -100,6 +101,13 @@ RULES: Mapping[str, Rule] = {
     ),
     "safety.ro_paths": _PATHS,
     "safety.rw_paths": _PATHS,
+    "lanes.dir": Rule(
+        "an absolute path, or such as ~/lanes, or nothing", pattern=r"(|(/|~/)[^\x00-\x1f\x7f-\x9f]{1,1000})"
+    ),
+    "lanes.bring": Rule("auto, or a list of paths or globs inside the repository", pattern=_INSIDE),
+    "lanes.max_gb": Rule("a whole number of gigabytes, 1 or more", least=1, most=10_000),
+    "lanes.port_base": Rule("a whole number, 1024 to 52000", least=1024, most=52_000),
+    "lanes.keep": Rule("a list of paths inside the repository", pattern=_INSIDE),
     "verify.removed_tests": _FINDING,
     "verify.skipped_tests": _FINDING,
     "verify.emptied_tests": _FINDING,
@@ -219,7 +227,7 @@ def _accept_int(rule: Rule, value: object) -> int:
 
 
 def _accept_texts(rule: Rule, value: object) -> tuple[str, ...]:
-    if rule is RULES["models.implementation"] and isinstance(value, str):
+    if rule in (RULES["models.implementation"], RULES["lanes.bring"]) and isinstance(value, str):
         value = [value]
     if not isinstance(value, (list, tuple)) or not rule.least_items <= len(value) <= 100:
         raise UnfitError(rule.expected)

@@ -139,6 +139,21 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True)
+class Lanes:
+    """The working trees of Ralphy's own. `dir` is where they lie, "" below the user's cache.
+
+    `bring` names what the checkout has and Git ignores: "auto" stands for what checks need. `keep` are paths of build
+    caches that a clean lane keeps between verdicts. Of `port_base` on, each lane has a hundred ports.
+    """
+
+    dir: str = ""
+    bring: tuple[str, ...] = ("auto",)
+    max_gb: int = 20
+    port_base: int = 20000
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verify:
     """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence."""
 
@@ -185,6 +200,7 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     gates: Gates = field(default_factory=Gates)
     safety: Safety = field(default_factory=Safety)
+    lanes: Lanes = field(default_factory=Lanes)
     verify: Verify = field(default_factory=Verify)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)

@@ -22,6 +22,7 @@ from ralphy.lanes.ignored import AUTO, Kind, dependency_folder, kind_of, matcher
 from ralphy.lanes.tree_copy import Row, TreeCopy
 
 if TYPE_CHECKING:
+    from ralphy.config.values import Config, Lanes
     from ralphy.git.commands import Repository
 
 _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=all",
@@ -77,6 +78,16 @@ def found(
     if AUTO in patterns:
         chosen = {one.path: one for one in (_looked_at(repository.root, row) for row in rows)} | chosen
     return sorted(_within(chosen.values(), most_bytes), key=lambda one: one.path)
+
+
+def wanted(repository: Repository, config: Config) -> list[Brought]:
+    """What the settings in force bring into a lane of this repository, and what they leave."""
+    return found(repository, config.project.features_dir, config.lanes.bring, config.lanes.max_gb << 30)
+
+
+def kept_paths(brought: Iterable[Brought], lanes: Lanes, *, is_clean: bool) -> tuple[str, ...]:
+    """What laying a tree out leaves alone: what was brought; in a clean lane also the build caches of `lanes.keep`."""
+    return (*(one.path for one in coming(brought)), *(lanes.keep if is_clean else ()))
 
 
 def _ignored(repository: Repository) -> list[str]:

@@ -24,6 +24,7 @@ _REMARKS = {
     "limits": "iterations are agent runs per invocation; until is HH:MM",
     "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
+    "lanes": "bring: auto, or paths and globs of what Git ignores; keep: build caches, such as [target]",
     "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature begins on",
 }
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")

@@ -25,11 +25,11 @@ PACKAGES: dict[str, set[str]] = {
     "processes": {"errors", "files"},
     "git": {"errors", "files", "processes"},
     "sandbox": {"errors", "files", "processes", "git"},
-    "lanes": {"errors", "files", "processes", "git", "sandbox"},
     "config": {"errors", "files", "git"},
     "detect": {"errors", "files", "config"},
     "checks": {"files"},
     "testguard": {"checks"},
+    "lanes": {"errors", "files", "processes", "git", "sandbox", "config", "testguard"},
     "agents": {"text", "files", "processes", "sandbox", "config"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
@@ -45,7 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",
-        "detect", "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge", "engine", "demo",
+        "lanes", "detect", "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge", "engine", "demo",
     },
     "__main__": {"processes", "cli"},
 }  # fmt: skip

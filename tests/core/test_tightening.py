@@ -14,3 +14,11 @@ from ralphy.config.values import Verify
 def test_a_finding_that_rejects_is_not_loosened_to_a_flag(finding: str) -> None:
     assert is_looser(f"verify.{finding}", "flag", "reject")
     assert not is_looser(f"verify.{finding}", "reject", "flag")
+
+
+def test_what_came_from_elsewhere_brings_no_more_into_lanes_and_moves_them_nowhere() -> None:
+    assert is_looser("lanes.bring", ("auto", "notes/**"), ("auto",))
+    assert not is_looser("lanes.bring", (), ("auto",))
+    assert is_looser("lanes.keep", ("target",), ())
+    assert is_looser("lanes.dir", "/tmp/mine", "")
+    assert not is_looser("lanes.dir", "", "/home/me/lanes")

@@ -1,0 +1,78 @@
+"""lanes: the working trees of Ralphy's own, what each is used for, and letting go of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.lanes.pool import LaneFacts
+
+_MB = 1 << 20
+
+
+@click.command("lanes")
+@click.option("--rm", "removed", multiple=True, metavar="NAME", help="Let go of this lane; can be repeated.")
+@click.option("--all", "is_all", is_flag=True, help="Let go of all lanes that nobody uses.")
+@with_options
+def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
+    """List the lanes of this repository: what each is used for, its size, and who uses it now.
+
+    A lane is a working tree of Ralphy's own, outside of the checkout. Nothing is lost with one: what it needs next, it
+    gets again. Lanes in use stay.
+    """
+    from ralphy.lanes.lanes_folder import lanes_folder
+    from ralphy.lanes.pool import Pool
+
+    if removed and is_all:
+        raise InvalidInput("--rm and --all exclude each other", hint="--all lets go of every lane that nobody uses")
+    repository = call.repository()
+    folder = lanes_folder(repository, call.settings(repository).config.lanes, os.environ)
+    pool = Pool(repository, folder, None, "moderate")
+    try:
+        found = pool.listed()
+        names = [lane.name for lane in found if not lane.pid] if is_all else _free(found, removed)
+        freed = pool.let_go(names)
+        left = pool.listed() if names else found
+    finally:
+        pool.close()
+    rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
+             "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
+    value = {"schema": "ralphy/lanes@1", "ok": True, "folder": str(pool.folder), "lanes": rows, "freed_bytes": freed}
+    gone = {lane.name for lane in found} - {lane.name for lane in left}
+    call.output.data(_said(left, gone, freed, time.time(), is_asked=bool(removed or is_all)), value)
+    return ExitCode.DONE
+
+
+def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
+    """The lanes that are to go. NotFound for a name that none has, Conflict for one that somebody uses."""
+    known = {lane.name: lane for lane in found}
+    for name in wanted:
+        if name not in known:
+            raise NotFound(f"there is no lane {name}", hint="ralphy lanes")
+        if known[name].pid:
+            raise Conflict(f"the lane {name} is in use: pid {known[name].pid}", hint="wait for it, or end that run")
+    return list(wanted)
+
+
+def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
+    lines = [f"let go of {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB are free"] if is_asked else []
+    width = max((len(lane.name) for lane in left), default=0)
+    lines += [f"{lane.name:<{width}}  {_row(lane, now)}" for lane in left]
+    return lines or ["there are no lanes"]
+
+
+def _row(lane: LaneFacts, now: float) -> str:
+    from ralphy.text.durations import span
+
+    work = f"{lane.feature}/{lane.story}".rstrip("/") or "no work yet"
+    parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
+    parts += [f"kept: {lane.kept}"] if lane.kept else []
+    return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

@@ -1,0 +1,64 @@
+"""The variables of programs in a lane: paths that lead into the lane, and a number and ports of the lane's own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ralphy.config.values import Lanes
+
+PORTS_PER_LANE = 100
+CLEAN_SLOTS_FROM = 64  # clean lanes have ports of their own: the next story's agent works while checks run
+# Variables that may name the checkout by another path: through a link.
+_LISTS = ("PATH", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "PWD", "OLDPWD")
+# A path begins after nothing that belongs to a longer one; -I, -L and -B are compilers' options.
+_BEFORE = r"(?:(?<![\w.~+%@/-])|(?<=(?<!\w)-[ILB])|(?<=:/)|(?<=://)|(?<=:///))"
+_AFTER = r"(?![\w.~+%@-])"
+
+
+def rewritten(env: Mapping[str, str], checkout_root: Path, lane_tree: Path) -> dict[str, str]:
+    """The environment for a lane that lies at a path of its own: whatever leads into the checkout leads into the lane.
+
+    What shall go on to name the checkout (an outbox) is set afterwards.
+    """
+    pattern = re.compile(_BEFORE + re.escape(str(checkout_root)) + _AFTER)
+    there = str(lane_tree)
+    moved = {name: pattern.sub(lambda _: there, value) for name, value in env.items()}
+    named = {name: _moved_list(moved[name], checkout_root, lane_tree) for name in _LISTS if name in moved}
+    return {**moved, **named}
+
+
+def _moved_list(value: str, root: Path, tree: Path) -> str:
+    return os.pathsep.join(_moved(part, root, tree) for part in value.split(os.pathsep))
+
+
+def _moved(part: str, root: Path, tree: Path) -> str:
+    """A path that leads into the checkout by another name for it, as the path in the lane."""
+    path = Path(part)
+    if not path.is_absolute() or path.is_relative_to(tree):
+        return part
+    for folder in (path, *path.parents):
+        try:
+            if folder.samefile(root):
+                return str(tree / path.relative_to(folder))
+        except OSError:
+            continue
+    return part
+
+
+def lane_variables(lanes: Lanes, slot: int, *, is_clean: bool = False) -> dict[str, str]:
+    """`slot_variables` with the settings in force."""
+    return slot_variables(slot, lanes.port_base, is_clean=is_clean)
+
+
+def slot_variables(slot: int, base_port: int = 20000, *, is_clean: bool = False) -> dict[str, str]:
+    """What tells an agent, checks and `setup` which lane they are in, and where its hundred ports begin.
+
+    Tests that need a port, a database or a `docker compose` project of their own take them from here.
+    """
+    number = slot + CLEAN_SLOTS_FROM if is_clean else slot
+    return {"RALPHY_LANE": str(number), "RALPHY_PORT_BASE": str(base_port + PORTS_PER_LANE * number)}

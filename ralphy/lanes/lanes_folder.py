@@ -1,0 +1,37 @@
+"""Where the lanes lie: `lanes.dir`, by default below the user's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralphy.errors import EnvironmentProblem, InvalidInput
+
+if TYPE_CHECKING:
+    from ralphy.config.values import Lanes
+    from ralphy.git.commands import Repository
+
+
+def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -> Path:
+    """The folder of the lanes of all repositories; it need not be there yet.
+
+    Raises InvalidInput for one in the checkout or in its Git folder, where the lanes would be part of what they hold.
+    """
+    folder = _named(lanes.dir, env).resolve()
+    for place in (repository.root, repository.common_dir):
+        if folder.is_relative_to(place.resolve()):
+            hint = "name a folder outside of it, or leave it empty: ~/.cache/ralphy/lanes"
+            raise InvalidInput(f"lanes.dir: {folder} lies in the repository", where=str(place), hint=hint)
+    return folder
+
+
+def _named(text: str, env: Mapping[str, str]) -> Path:
+    cache, home = env.get("XDG_CACHE_HOME", ""), env.get("HOME", "")
+    if text.startswith("/"):
+        return Path(text)
+    if not text and Path(cache).is_absolute():  # a relative one is void, says the XDG specification
+        return Path(cache, "ralphy", "lanes")
+    if not home:
+        raise EnvironmentProblem("there is no place for lanes: HOME is not set", hint="set lanes.dir to a folder")
+    return Path(home, text.removeprefix("~/")) if text else Path(home, ".cache", "ralphy", "lanes")
