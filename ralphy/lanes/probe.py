@@ -1,0 +1,236 @@
+"""Do the checks look at the lane? Its sources are spoiled on purpose; checks that pass all the same look elsewhere.
+
+A lane beside the checkout, with an editable install or an absolute path in between, tests the checkout's code: the
+verdict is green whatever an agent wrote. The same probe finds checks that check nothing. What is spoiled is the code
+alone: tests, configuration and what the checks call by name stay as they are, or red would say nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git.objects import TREE, Entry
+from ralphy.testguard.substance import is_test
+
+if TYPE_CHECKING:
+    from ralphy.git.objects import Objects
+
+_VERSION = 1
+_MOST_REMEMBERED = 50
+_LINE = b") this line is not code: a probe put it here\n"
+_IN_SCRIPT = b"<script>\n" + _LINE + b"</script>\n"
+_BYTES = hashlib.sha512(b"random enough to be no language").digest()
+_CODE = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm cs fs
+    vb swift dart rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads"""
+_SHELL = "sh bash zsh fish ps1 bat cmd awk"
+# Text that is no code: where no language is known, all but this is spoiled.
+_NO_CODE = """md rst txt adoc json jsonc json5 yaml yml toml ini cfg conf properties lock sum mod xml html htm css scss
+    less svg csv tsv sql png jpg jpeg gif webp ico pdf woff woff2 ttf otf mp3 mp4 zip gz tar env example sample template
+    tmpl j2 po pot mo snap map mk cmake in gradle sbt nix tf tfvars proto graphql"""
+_SCRIPTS = frozenset(_SHELL.split())
+_SPOILED: Mapping[str, bytes] = {
+    **dict.fromkeys((*_CODE.split(), *_SCRIPTS), _LINE),
+    "php": b"<?php\n" + _LINE,
+    **dict.fromkeys(("vue", "svelte", "astro"), _IN_SCRIPT),
+}
+_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:conftest|setup|noxfile|tasks|fabfile|manage|conf|wscript|sitecustomize|usercustomize)\.py$"
+    r"|(?:^|/)(?:[^/]*\.)?(?:config|conf|setup)\.[^/]+$|(?:^|/)\.[^/]*$|(?:^|/)(?:gulpfile|gruntfile|jakefile)\.[^/]+$"
+    r"|(?:^|/)(?:build\.(?:rs|zig|sc|mill)|mix\.exs|package\.swift|directory\.build\.[^/]+|[^/]*\.gradle\.kts)$",
+    re.I,
+)
+# Folders beside the product's code: spoiled only where there is no other.
+_ASIDE = re.compile(
+    r"(?:^|/)(?:docs?|examples?|\.[^/]+|config|scripts?|tools|bin|ci|vendor|third_party|node_modules|migrations|fixtures"
+    r"|testdata|bench(?:marks?)?)/",
+    re.I,
+)
+_MANIFESTS = re.compile(
+    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|requirements[^/]*\.(?:txt|in)|Pipfile|tox\.ini|pytest\.ini|conftest\.py"
+    r"|package\.json|tsconfig[^/]*\.json|(?:jest|vitest|vite|babel)\.config\.[^/]+|Cargo\.toml|go\.(?:mod|sum|work)"
+    r"|pom\.xml|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|Gemfile|composer\.json|mix\.exs|Package\.swift"
+    r"|(?:GNU)?[Mm]akefile|CMakeLists\.txt|justfile|Taskfile\.ya?ml|[^/]*\.(?:lock|csproj|sln)|package-lock\.json"
+    r"|pnpm-lock\.yaml|npm-shrinkwrap\.json|bun\.lockb|\.python-version|\.nvmrc|\.tool-versions)$"
+)
+
+
+class Result(Protocol):
+    """What the probe asks of a check's result."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def passed(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`problem` stops the run before any money is spent, with what helps; `notes` are said and stop nothing."""
+
+    problem: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def probed(
+    objects: Objects, tree: str, commands: Mapping[str, str], before: Iterable[Result],
+    run: Callable[[str], Iterable[Result]], *, is_mounted: bool, excluded: Sequence[str] = (),
+) -> Verdict:  # fmt: skip
+    """Spoil a tree, have its checks run (`run` is given the id of the spoiled tree), and judge.
+
+    `commands` are the checks by name; `before` is what they said of the tree as it is: what was red then, proves
+    nothing. `excluded` are folders of documents (the features').
+    """
+    green = [result.name for result in before if result.passed]
+    if not green:
+        return Verdict(notes=("no check passes on the code as it is: whether they look at it cannot be tried",))
+    spoils = spoiled_files([path for path, _ in _files(objects, tree)], commands.values(), excluded)
+    if not spoils:
+        return Verdict(notes=("no source of a known language to try the checks on: whether they look at the code is "
+                              "not known",))  # fmt: skip
+    still = {result.name for result in run(spoiled_tree(objects, tree, spoils)) if result.passed}
+    return judged(green, [name for name in green if name in still], commands, is_mounted=is_mounted)
+
+
+def spoiled_files(paths: Sequence[str], commands: Iterable[str], excluded: Sequence[str] = ()) -> dict[str, bytes]:
+    """What each source file is replaced by: a line that its language cannot parse.
+
+    Scripts of a shell only where there is nothing else: most often they start the checks. Where no language is known,
+    bytes that are none.
+    """
+    words = {word.removeprefix("./") for command in commands for word in re.split(r"[\s=:'\"]+", command)}
+    own = tuple(f"{folder.rstrip('/')}/" for folder in excluded)
+    code = [path for path in paths if _is_code(path) and path not in words and not path.startswith(own)]
+    main = [path for path in code if not _ASIDE.search(path)]
+    no_code = {*_NO_CODE.split(), *_SCRIPTS}
+    unknown = {path: _BYTES for path in main if _ending(path) and _ending(path) not in no_code}
+    return _known(main) or unknown or _known(code) or _known(code, with_scripts=True)
+
+
+def _known(paths: Iterable[str], *, with_scripts: bool = False) -> dict[str, bytes]:
+    """Those of the paths whose language is known, with what spoils them."""
+    endings = ((path, _ending(path)) for path in paths)
+    return {path: _SPOILED[ending] for path, ending in endings
+            if ending in _SPOILED and (with_scripts or ending not in _SCRIPTS)}  # fmt: skip
+
+
+def _is_code(path: str) -> bool:
+    return not is_test(path) and not _CONFIGURATION.search(path)
+
+
+def _ending(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+def spoiled_tree(objects: Objects, tree: str, spoils: Mapping[str, bytes]) -> str:
+    """The id of a tree with these files replaced; it and what it needs are written."""
+    blobs = {data: objects.write("blob", data) for data in set(spoils.values())}
+    modes = {path: entry.mode for path, entry in _files(objects, tree) if path in spoils}
+    spoiled = objects.graft(tree, {path: Entry(mode, blobs[spoils[path]]) for path, mode in modes.items()})
+    objects.persist(spoiled)
+    return spoiled
+
+
+def _files(objects: Objects, tree: str) -> Iterator[tuple[str, Entry]]:
+    """The regular files of a tree, with their paths."""
+    folders = [("", tree)]
+    for prefix, oid in folders:
+        for name, entry in objects.entries(oid).items():
+            if entry.mode == TREE:
+                folders.append((f"{prefix}{name}/", entry.oid))
+            elif entry.mode.startswith("100"):
+                yield f"{prefix}{name}", entry
+
+
+def judged(green: Sequence[str], still: Sequence[str], commands: Mapping[str, str], *, is_mounted: bool) -> Verdict:
+    """What it means that, of the checks that were `green`, these are `still` green on code that cannot work.
+
+    At least one must turn red. Without a mount, so must each that runs tests: a linter that turned red says nothing of
+    where the tests import from.
+    """
+    if not still:
+        return Verdict()
+    blind = [name for name in still if runs_tests(name, commands.get(name, ""))]
+    is_none_red = len(still) == len(green)
+    if is_mounted:
+        notes = tuple(f"the check {name} passes on code that cannot work: it checks nothing" for name in still)
+        if not is_none_red:
+            return Verdict(notes=notes)
+        problem = f"the checks check nothing: {_listed(still)} pass on code that cannot work"
+        return Verdict(problem if len(still) > 1 else notes[0], "name a check that runs the project's tests in checks:")
+    if is_none_red or blind:
+        names = blind or list(still)
+        verb = "pass" if len(names) > 1 else "passes"
+        problem = f"checks do not look at the lane: {_listed(names)} {verb} although its code cannot work"
+        return Verdict(problem, "install bubblewrap, so that the lane is seen at the checkout's path; or have `setup:` "
+                                "install the dependencies in the lane, and this project with them")  # fmt: skip
+    return Verdict(notes=tuple(f"the check {name} does not look at the code: it passes although that cannot work"
+                               for name in still))  # fmt: skip
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+_RUNS_TESTS = re.compile(
+    r"\b(?:py\.?tests?|tests?|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|karma|cypress|playwright|rspec|minitest"
+    r"|phpunit|pest|ctest|gtest|e2e|(?:make|rake) (?:check|spec))\b"
+)
+
+
+def runs_tests(name: str, command: str) -> bool:
+    """Does a check run tests, by its name or its command?"""
+    return bool(_RUNS_TESTS.search(name.lower().replace("_", " ")) or _RUNS_TESTS.search(command.lower()))
+
+
+def cache_key(
+    files: Mapping[str, str], checks: Mapping[str, str], *, setup: str, is_mounted: bool, brought: Iterable[str] = ()
+) -> str:
+    """What a verdict holds for: the checks, `setup`, what is brought, and the ids of lock files and manifests.
+
+    `files` are the paths of the tree with the ids of what they hold.
+    """
+    steering = {path: oid for path, oid in files.items() if _MANIFESTS.search(path)}
+    endings = sorted({_ending(path) for path in files} & _SPOILED.keys())
+    parts = [_VERSION, sorted(steering.items()), sorted(checks.items()), setup, is_mounted, sorted(brought), endings]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def files_of(objects: Objects, tree: str) -> dict[str, str]:
+    """The paths of a tree's files, with the ids of what they hold: for `cache_key`."""
+    return {path: entry.oid for path, entry in _files(objects, tree)}
+
+
+def remembered(store: Path, key: str) -> Verdict | None:
+    """The verdict that was noted for a key; None if there is none."""
+    row = _rows(store).get(key)
+    if not isinstance(row, list) or not all(isinstance(note, str) for note in row):
+        return None
+    return Verdict(notes=tuple(row))
+
+
+def remember(store: Path, key: str, verdict: Verdict) -> None:
+    """Note a verdict. One that stops the run is not noted: what helps may lie outside of what the key knows."""
+    if verdict.problem:
+        return
+    rows = {name: row for name, row in _rows(store).items() if name != key}
+    kept = dict([*rows.items(), (key, list(verdict.notes))][-_MOST_REMEMBERED:])
+    store.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(store, json.dumps(kept).encode(), durable=False)
+
+
+def _rows(store: Path) -> dict[str, object]:
+    with suppress(ValueError):
+        found = json.loads(read_regular(store) or b"{}")
+        return found if isinstance(found, dict) else {}
+    return {}
