@@ -106,10 +106,12 @@ def write_own(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
 
 
 def write_git(
-    folder: Path, person: PersonGit, seen_at: Path | None, refs: Sequence[tuple[str, str]], branch: str, commit: str,
-    index: bytes,
-) -> None:  # fmt: skip
-    """The Git folder that agents and checks see: written from nothing. `refs` are (full name, id) of the person's."""
+    folder: Path, person: PersonGit, seen_at: Path | None, refs: Sequence[tuple[str, str]], branch: str, commit: str
+) -> None:
+    """The Git folder that agents and checks see, written from nothing, but for its index.
+
+    `refs` are (full name, id) of the person's.
+    """
     if not remove(folder):
         raise EnvironmentProblem("cannot be removed", where=str(folder))
     _write_common(folder, person, is_bound=seen_at is not None)
@@ -119,7 +121,6 @@ def write_git(
     (folder / "packed-refs").write_bytes(os.fsencode(packed))
     both = re.compile(f"{_COPIED.pattern}|{_PERSON.pattern}")
     (folder / "config").write_bytes(_config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}))
-    (folder / "index").write_bytes(index)
 
 
 def _write_common(folder: Path, person: PersonGit, *, is_bound: bool) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ralphy.lanes.keeper_tree import Found, Rows
 
 TREE_DEPTH = 200
+SECOND = 1_000_000_000
 FULL = ("No space left", "Disk quota exceeded", "File too large", "Read-only file system")
 NOTHING: dict[str, Any] = {"tree": "", "rows": {}}
 
@@ -73,6 +74,7 @@ def main(request: dict[str, Any]) -> None:
     write_all(1, b"%016x\n" % len(line) + line)
     if pack:
         send(git, pack)
+    os._exit(0)  # what it knows of thousands of files need not be taken apart
 
 
 def lay_out(git: Git, request: dict[str, Any]) -> dict[str, Any]:
@@ -196,6 +198,11 @@ class Take:
                 os.chmod(path, found.st_mode | stat.S_IRUSR)  # noqa: PTH101 - pathlib costs a start more than it helps
             into.append(path)
 
+    def hides(self, path: str) -> bool:
+        """Could Git take a touched file for an untouched one? It looks at whole seconds."""
+        was, now = self.rows[path][2], print_of(os.lstat(path))
+        return [*was[:3], *(time // SECOND for time in was[3:])] == [*now[:3], *(time // SECOND for time in now[3:])]
+
     def paths(self) -> list[str]:
         return [*self.gone, *self.tracked, *self.added]
 
@@ -205,10 +212,11 @@ def write_tree(git: Git, take: Take) -> str:
     index = git.path("taken")
     with open(git.path("index"), "rb") as source, open(index, "wb") as target:  # noqa: PTH123
         target.write(source.read())
-    # Ids without any note of times: Git looks into each of them, whatever its times say.
-    forced = [f"{take.rows[path][0]} {take.rows[path][1]}\t{path}\0" for path in take.tracked]
+    # Ids without any note of times: Git looks into those whose times would say that they are as before.
+    forced = [f"{take.rows[path][0]} {take.rows[path][1]}\t{path}\0" for path in take.tracked if take.hides(path)]
     removed = [f"0 {'0' * len(take.base)}\t{path}\0" for path in take.gone if path in take.rows]
-    git("update-index", "-z", "--index-info", data=as_bytes(removed + forced), index=index)
+    if removed or forced:
+        git("update-index", "-z", "--index-info", data=as_bytes(removed + forced), index=index)
     refused = added(git, index, [*take.tracked, *take.added])
     take.special.update(refused)
     return git("write-tree", index=index).decode().strip()

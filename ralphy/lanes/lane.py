@@ -23,7 +23,7 @@ from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
-from ralphy.git.commands import Repository, finish
+from ralphy.git.commands import Repository
 from ralphy.git.objects import TREE, Objects
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
@@ -80,6 +80,7 @@ class Lane:
         self._person = person
         self._objects = objects
         self._sandbox = keeper
+        self._has_own = False
         self._keeper = Keeper(repository, home, self.at, keeper)
 
     def lay_out(self, tree: str, commit: str, branch: str) -> int:
@@ -87,15 +88,21 @@ class Lane:
 
         Programs in it see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
         """
-        asked = self._repository.start("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
-        try:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as beside:
+            git_folder = beside.submit(self._write_git, commit, branch)
             written = self._written(tree)
-        finally:
-            rows = finish(asked)
-        refs = [(name, oid) for oid, _, name in (row.partition(" ") for row in os.fsdecode(rows).splitlines())]
+            git_folder.result()
         index = read_safely(self.home / "own" / "index", _MOST_INDEX)
-        write_git(self.home / "git", self._person, self._seen_git, refs, branch, commit, index)
+        (self.home / "git" / "index").write_bytes(index)
         return written
+
+    def _write_git(self, commit: str, branch: str) -> None:
+        words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+        rows = os.fsdecode(self._repository.run(*words)).splitlines()
+        refs = [(name, oid) for oid, _, name in (row.partition(" ") for row in rows)]
+        write_git(self.home / "git", self._person, self._seen_git, refs, branch, commit)
 
     def _written(self, tree: str) -> int:
         request = {"do": "lay-out", "tree": tree, "keep": names_in(self.keep)}
@@ -157,15 +164,17 @@ class Lane:
     def _ready(self) -> None:
         """What the keeper needs, made where it is not there."""
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
-        write_own(self.home / "own", self._person, self._seen_git)
-        (self.home / "git").mkdir(exist_ok=True)
+        if not self._has_own:
+            write_own(self.home / "own", self._person, self._seen_git)
+            self._has_own = True
         if self._sandbox is None and not _is_gitfile(self.tree / ".git"):
             remove(self.tree / ".git")
             (self.tree / ".git").write_text("gitdir: ../git\n")
 
     def _replace(self) -> None:
         """Begin with an empty lane; what cannot be removed is moved out of the way."""
-        for name in ("tree", "git", "own"):
+        self._has_own = False
+        for name in ("tree", "own"):
             if not remove(self.home / name, self.home):
                 (self.home / name).rename(self.home / f"{name}.damaged-{time.time_ns()}")
 
