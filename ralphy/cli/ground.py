@@ -132,16 +132,13 @@ def _file_system(g: Ground) -> Finding:
 
 def kind_of_mount(path: Path) -> str:
     """The type of the file system that holds `path`; "" where it cannot be known."""
+    import psutil
+
     best, kind = "", ""
-    try:
-        rows = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    for row in rows:
-        _, place, found, *_ = row.split(" ")
-        place = place.replace("\\040", " ")
-        if len(place) >= len(best) and (place == "/" or path == Path(place) or Path(place) in path.parents):
-            best, kind = place, found
+    for found in psutil.disk_partitions(all=True):
+        place = Path(found.mountpoint)
+        if len(found.mountpoint) >= len(best) and (path == place or place in path.parents):
+            best, kind = found.mountpoint, found.fstype
     return kind
 
 

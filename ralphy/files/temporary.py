@@ -32,9 +32,19 @@ def sweep(owner: str) -> int:
 
 def _is_left(path: Path, digest: str) -> bool:
     found = _NAME.fullmatch(path.name)
-    if found is None or found["owner"] != digest or Path("/proc", found["pid"]).exists():
+    if found is None or found["owner"] != digest or _exists(int(found["pid"])):
         return False
     return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == os.getuid()
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
 
 
 def _digest(owner: str) -> str:

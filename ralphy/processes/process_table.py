@@ -1,36 +1,27 @@
-"""The table of processes: who is alive, and ending those that carry a marker in their environment.
+"""The table of processes: ending those that carry a marker in their environment.
 
-A pid alone names nobody, since pids are used again: a process is its pid together with its start time.
+A pid alone names nobody, since pids are used again: psutil knows a process by its pid together with its start time.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import signal
 import time
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import psutil
 
 RUN_MARKER = "RALPHY_RUN_ID"  # the run a process belongs to
 REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
 
-PROC = Path("/proc")
 SWEEPS = 20
 DEATH_S = 1.0
 ORPHANS_S = 3.0
-
-
-def start_time(pid: int) -> float | None:
-    """When it was started, in seconds since the machine was; None if there is no such process."""
-    fields = _stat(pid)
-    return int(fields[19]) / os.sysconf("SC_CLK_TCK") if fields else None
-
-
-def is_alive(pid: int, started: float) -> bool:
-    """Whether that very process still runs. A zombie does not."""
-    fields = _stat(pid)
-    return bool(fields) and fields[0] != b"Z" and start_time(pid) == started
+LOOK_S = 0.005
 
 
 def sweep(variable: str, value: str) -> int:
@@ -38,114 +29,101 @@ def sweep(variable: str, value: str) -> int:
 
     Never kills this process or an ancestor of it. An empty value matches nothing.
     """
+    import psutil
+
     if not value:
         return 0
-    marker = os.fsencode(f"{variable}={value}")
-    spared = _lineage(os.getpid())
-    killed: set[int] = set()
+    spared = {one.pid for one in _lineage()}
+    killed: set[psutil.Process] = set()
     for _ in range(SWEEPS):  # those killed may have forked in between
-        doomed = [pid for pid in _pids() if pid not in spared and _carries(pid, marker)]
+        table = [one for one in psutil.process_iter() if one.pid not in spared]
+        doomed = [one for one in table if _carries(one, variable, value) and _is_ours(one)]
         if not doomed:
             break
-        killed |= _kill(doomed, marker)
+        killed |= _kill(doomed)
     return len(killed)
 
 
 def await_orphans(scripts: Collection[str], within_s: float = ORPHANS_S) -> None:
     """Wait until no script of these ends its work for a Ralphy that is dead: what it notes last is read next.
 
-    Each is a file, called as `python -I -S SCRIPT …`; a supervisor names the pid of its Ralphy last.
+    Each is a file, called as `python -I -S SCRIPT …`; a supervisor names the pid of its Ralphy behind its link.
     """
-    held = [fd for pid in _pids() if _is_orphan(pid, scripts) and (fd := _hold(pid)) is not None]
-    _await_ends(held, within_s)
-    for fd in held:
-        os.close(fd)
+    import psutil
 
-
-def _is_orphan(pid: int, scripts: Collection[str]) -> bool:
-    try:
-        words = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
-    except OSError:
-        return False
-    if len(words) < 6 or words[3] not in scripts:
-        return False
-    state = _stat(int(words[5])) if words[5].isdecimal() else []
-    return not state or state[0] == b"Z"
+    _await_ends([one for one in psutil.process_iter() if _is_orphan(one, scripts)], within_s)
 
 
 def descends_from(variable: str, value: str) -> bool:
     """Was this process, or one that it descends from, started with `variable` set to `value`?"""
-    marker = os.fsencode(f"{variable}={value}")
-    return any(_carries(pid, marker) for pid in _lineage(os.getpid()))
+    return any(_carries(one, variable, value) for one in _lineage())
 
 
-def _kill(pids: list[int], marker: bytes) -> set[int]:
-    """Stop all, kill all, wait for their ends for a second at most; those that were there to be killed.
+def _is_orphan(one: psutil.Process, scripts: Collection[str]) -> bool:
+    import psutil
 
-    A pidfd stays with its process: the marker is looked at once more behind it, so that a pid that was
-    taken over by a stranger in between is left alone.
-    """
-    held = {fd: pid for pid in pids if (fd := _hold(pid)) is not None}
-    ours = {fd: pid for fd, pid in held.items() if _carries(pid, marker)}
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for fd in ours:
-            _send(fd, number)
-    _await_ends(list(ours))
-    for fd in held:
-        os.close(fd)
-    return set(ours.values())
-
-
-def _await_ends(pidfds: list[int], within_s: float = DEATH_S) -> None:
-    poll = select.poll()
-    for fd in pidfds:
-        poll.register(fd, select.POLLIN)
-    end, left = time.monotonic() + within_s, len(pidfds)
-    while left and (remaining := end - time.monotonic()) > 0:
-        for fd, _ in poll.poll(remaining * 1000):
-            poll.unregister(fd)
-            left -= 1
-
-
-def _hold(pid: int) -> int | None:
     try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return None
-
-
-def _send(pidfd: int, number: int) -> None:
-    try:
-        signal.pidfd_send_signal(pidfd, number)
-    except OSError:
-        return
-
-
-def _carries(pid: int, marker: bytes) -> bool:
-    folder = PROC / str(pid)
-    try:
-        return folder.stat().st_uid == os.getuid() and marker in (folder / "environ").read_bytes().split(b"\0")
-    except OSError:
+        words = one.cmdline()
+        if len(words) < 6 or words[3] not in scripts:
+            return False
+        return not words[5].isdecimal() or not _lives(psutil.Process(int(words[5])))
+    except psutil.NoSuchProcess as gone:  # the script, or the Ralphy that it names
+        return gone.pid != one.pid
+    except (psutil.Error, OSError):
         return False
 
 
-def _lineage(pid: int) -> set[int]:
-    """The process and all its ancestors."""
-    lineage: set[int] = set()
-    while pid > 0 and pid not in lineage:
-        lineage.add(pid)
-        fields = _stat(pid)
-        pid = int(fields[1]) if fields else 0
-    return lineage
+def _kill(doomed: Sequence[psutil.Process]) -> set[psutil.Process]:
+    """Stop all, kill all, wait for their ends for a second at most; those that were there to be killed."""
+    import psutil
+
+    there = set()
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # none forks while others are killed
+        for one in doomed:
+            with suppress(psutil.Error):  # gone; psutil signals nobody who was given the pid since
+                one.send_signal(number)
+                there.add(one)
+    _await_ends(doomed, DEATH_S)
+    return there
 
 
-def _pids() -> list[int]:
-    return [int(folder.name) for folder in PROC.iterdir() if folder.name.isdecimal()]
+def _await_ends(processes: Sequence[psutil.Process], within_s: float) -> None:
+    end = time.monotonic() + within_s
+    while (processes := [one for one in processes if _lives(one)]) and time.monotonic() < end:
+        time.sleep(LOOK_S)
 
 
-def _stat(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat from the state on; empty if there is no such process."""
+def _lives(one: psutil.Process) -> bool:
+    """A zombie does not."""
+    import psutil
+
     try:
-        return (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return []
+        return bool(one.is_running() and one.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def _carries(one: psutil.Process, variable: str, value: str) -> bool:
+    import psutil
+
+    try:
+        return one.environ().get(variable) == value
+    except (psutil.Error, OSError):
+        return False
+
+
+def _is_ours(one: psutil.Process) -> bool:
+    import psutil
+
+    try:
+        return one.uids().effective == os.geteuid()
+    except (psutil.Error, OSError):
+        return False
+
+
+def _lineage() -> list[psutil.Process]:
+    """This process and all its ancestors."""
+    import psutil
+
+    me = psutil.Process()
+    return [me, *me.parents()]

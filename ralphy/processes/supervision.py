@@ -14,7 +14,7 @@ from typing import Self
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import PATIENT, Command, Exit, NotStarted, StopGrace
 from ralphy.processes.excerpt import Excerpt
-from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER, is_alive, start_time, sweep
+from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER, sweep
 from ralphy.processes.program_run import Question, Run, Sink
 from ralphy.processes.supervisor_link import Link, LinkError
 
@@ -28,8 +28,6 @@ __all__ = [
     "StopGrace",
     "Supervisor",
     "capture",
-    "is_alive",
-    "start_time",
     "sweep",
 ]
 
