@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from bench.floor import rewrite, run
-from ralphy.files.inotify import Inotify
+from ralphy.system.linux import Inotify
 
 
 def main(*agent: str) -> None:

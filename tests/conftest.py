@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import hypothesis
+import psutil
 import pytest
+
+from ralphy.system import VARIABLE
 
 # `make fast` shows each property a quarter of its examples; `make test`, and so CI, all of them.
 hypothesis.settings.register_profile("fast", max_examples=25)
@@ -71,7 +74,7 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     """
     home = tmp_path_factory.mktemp("home")
     for name in os.environ:
-        if name.startswith(FOREIGN):
+        if name.startswith(FOREIGN) and name != VARIABLE:
             monkeypatch.delenv(name)
     (home / "gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
@@ -133,12 +136,19 @@ def git(git_repo: Path) -> RunGit:
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, or ends within five seconds."""
+    end = time.monotonic() + 5
+    while _lives(pid):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _lives(pid: int) -> bool:
     try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    with os.fdopen(process):
-        return bool(select.select([process], [], [], 5)[0])
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _git(*args: str, cwd: Path) -> str:

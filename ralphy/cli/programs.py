@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ralphy.cli.ground import Finding, Ground, fail, ok, warn
 from ralphy.errors import RalphyError
 from ralphy.files.safe_open import read_safely
-from ralphy.processes.program_paths import BWRAP, GIT, find, lies_in
+from ralphy.processes.program_paths import GIT, find, lies_in
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
@@ -152,7 +152,8 @@ def _variables(g: Ground) -> Finding:
 
 def _sandbox(g: Ground) -> Finding:
     """What stands around the agent; its absence is a fault only where it is asked for."""
-    from ralphy.sandbox.bubblewrap import INSTALL, bare_sandbox, why_not
+    from ralphy.sandbox.bubblewrap import bare_sandbox, why_not, why_not_found
+    from ralphy.sandbox.bubblewrap import find as find_bwrap
 
     if g.config is None:
         return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
@@ -163,8 +164,8 @@ def _sandbox(g: Ground) -> Finding:
         return warn("sandbox", "safety.level is minimal: no guard and no sandbox", "set safety.level: moderate")
     if safety.sandbox == "none":
         return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
-    program = find(BWRAP, g.env, str(g.repository.root))
-    why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
+    program = find_bwrap(g.env, g.repository.root)
+    why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
     if not why:
         return ok("sandbox", f"{safety.level}: {program}{_unfiltered()}")
     if safety.sandbox == "bwrap":

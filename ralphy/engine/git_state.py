@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from ralphy.git.modules import steering_paths
 from ralphy.git.ref_files import can_be_head
 from ralphy.git.run_lock import holder
 from ralphy.git.steering_files import OPEN, GitFiles
+from ralphy.system.door import here
 
 
 @dataclass(slots=True)
@@ -292,7 +292,7 @@ def moved_later(w: Workspace, branch: str, since: float) -> bool:
     files = branch_files(w.repository, branch)
     if {str(path) for path in files} <= left_alone(w):
         return True
-    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    booted = here.booted_at()
     times = [found[4] / 1e9 for path in files if (found := signature(path))]
     return since < booted and bool(times) and max(times) > booted
 

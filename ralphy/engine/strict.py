@@ -19,7 +19,6 @@ from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import (
     FORWARD,
-    INSTALL,
     Place,
     Sandbox,
     View,
@@ -30,6 +29,7 @@ from ralphy.sandbox.bubblewrap import (
     program_at,
     run_inside,
     why_not,
+    why_not_found,
 )
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
@@ -41,7 +41,7 @@ def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox
     """(the sandbox of agents, that of checks). EnvironmentProblem names all that is missing."""
     program = find(w.env, w.repository.root)
     if program is None:
-        raise _missing([("bubblewrap is not installed", INSTALL), *_no_key(w), *_switched_off(w)])
+        raise _missing([why_not_found(), *_no_key(w), *_switched_off(w)])
     agent = closed_sandbox(program, place, _view(w, settings, networked=True))
     checks = agent if w.config.safety.checks_network else \
         closed_sandbox(program, place, _view(w, settings, networked=False))  # fmt: skip
@@ -64,7 +64,7 @@ def require_closed(w: Workspace) -> str:
     """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
     program = find(w.env, w.repository.root)
     if program is None:
-        raise _missing([("bubblewrap is not installed", INSTALL), *_no_key(w), *_switched_off(w)])
+        raise _missing([why_not_found(), *_no_key(w), *_switched_off(w)])
     lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
     why, fix = why_not(bare_sandbox(program))
     lacking += [(why, fix)] if why else [*_out_of_sight(w)]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from ralphy.files.inotify import Inotify
+from ralphy.system.door import here
 
 STEP_MS = 50
 RESYNC_S = 5.0
@@ -30,8 +30,10 @@ class Wakeups:
         self._resync_s = resync_s
         self._settle = list(_SETTLE_S)
         self._stop = threading.Event()
-        self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._direct = Inotify()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        self._direct = here.folder_events()
         self._changed: set[str] = set()
         self._guard = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)

@@ -17,7 +17,7 @@ from ralphy.engine.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import Command
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import HOME, INSTALL, Place, Sandbox, bare_sandbox, find, open_sandbox, why_not
+from ralphy.sandbox.bubblewrap import HOME, Place, Sandbox, bare_sandbox, find, open_sandbox, why_not, why_not_found
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
 CONTROL_NAMES = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
@@ -97,7 +97,7 @@ def _sandbox(w: Workspace) -> tuple[Sandbox | None, str]:
     if safety.sandbox == "none":
         return None, "safety.sandbox is none"
     sandbox = open_sandbox(program, place(w)) if program else None
-    why, fix = why_not(sandbox) if sandbox else ("bubblewrap is not installed", INSTALL)
+    why, fix = why_not(sandbox) if sandbox else why_not_found()
     if not why:
         return sandbox, ""
     if safety.sandbox == "bwrap":
@@ -110,7 +110,7 @@ def open_program(w: Workspace) -> tuple[str | None, str]:
     safety, program = w.config.safety, find(w.env, w.repository.root)
     if safety.sandbox == "none":
         return None, "safety.sandbox is none"
-    why, fix = why_not(bare_sandbox(program)) if program else ("bubblewrap is not installed", INSTALL)
+    why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
     if not why:
         return program, ""
     if safety.sandbox == "bwrap":

@@ -36,6 +36,7 @@ from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Session
 from ralphy.secrets.known_values import values_of
 from ralphy.state.journal import Journal
+from ralphy.system.door import here
 
 if TYPE_CHECKING:
     from ralphy.engine.walls import Walls
@@ -66,7 +67,7 @@ def _uncounted(_: Wait, __: float) -> float:
 
 def _steady() -> float:
     """Seconds on a clock that nobody sets, and that goes on while the machine is suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return here.steady()
 
 
 @dataclass(slots=True)

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.system.door import here
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _Identity = tuple[int, int]
 
@@ -166,7 +168,7 @@ def _remove(parent: int, name: str) -> None:
             if left:
                 inner = left.pop()
                 with suppress(OSError):
-                    _open_up(fd, inner)
+                    here.make_accessible(fd, inner)
                     fd = _exchanged(fd, inner)
                     identities.append(_identity(os.fstat(fd)))
                     way.append((inner, _without_files(fd)))
@@ -206,14 +208,3 @@ def _is_folder(parent: int, name: str) -> bool:
         return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def _open_up(parent: int, name: str) -> None:
-    """Give a folder a mode in which it can be read and emptied, if it has none; by its descriptor alone."""
-    with suppress(OSError):
-        held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-        try:
-            if os.fstat(held).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU)
-        finally:
-            os.close(held)

@@ -5,12 +5,10 @@ Several are handed to the disk together, as in git's batch mode: while one is on
 
 from __future__ import annotations
 
-import ctypes
 import os
-from collections.abc import Callable
 from contextlib import suppress
 
-_START, _START_AND_WAIT = 2, 7  # flags of sync_file_range
+from ralphy.system.door import here
 
 
 class Batch:
@@ -31,16 +29,14 @@ class Batch:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-        if _sync_file_range:
-            _sync_file_range(descriptor, 0, 0, _START)
+        here.begin_write(descriptor)
 
     def finish(self) -> None:
         """Wait for the disk, and name them. What the disk's own cache holds is flushed by whoever needs that."""
         while self._open:
             path = next(iter(self._open))
             temporary, descriptor = self._open[path]
-            if _sync_file_range is None or _sync_file_range(descriptor, 0, 0, _START_AND_WAIT) != 0:
-                os.fsync(descriptor)
+            here.finish_write(descriptor)
             os.replace(temporary, path)
             os.close(descriptor)
             del self._open[path]
@@ -62,15 +58,3 @@ def _create(path: str) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return os.open(path, flags, 0o444)
-
-
-def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    try:
-        found = ctypes.CDLL(None).sync_file_range
-    except (OSError, AttributeError):
-        return None
-    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return found
-
-
-_sync_file_range = _find_sync_file_range()

@@ -9,7 +9,7 @@ class Latch:
     """A pipe; `fd` is the end to wait at. It is open for writing too: its reader never sees an end, only the word."""
 
     def __init__(self) -> None:
-        reader, self._writer = os.pipe2(os.O_CLOEXEC)
+        reader, self._writer = os.pipe()
         try:
             self.fd = os.open(f"/proc/self/fd/{reader}", os.O_RDWR | os.O_CLOEXEC)
         finally:

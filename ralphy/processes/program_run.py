@@ -8,16 +8,15 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from fcntl import fcntl
 from typing import Any
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import HURRIED, Command, Exit, NotStarted, StopGrace
 from ralphy.processes.latch import Latch
 from ralphy.processes.supervisor_link import Link, LinkError
+from ralphy.system.door import here
 
 READ_BYTES = 1 << 20
-F_SETPIPE_SZ = 1031
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
@@ -123,11 +122,10 @@ class Run:
 
     def _pipe(self, sink: int) -> int:
         """A pipe whose output goes to that sink; returns the end to write to."""
-        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        ours, theirs = os.pipe()
         self.pipes.add(ours)
         os.set_blocking(ours, False)
-        with suppress(OSError):  # a user's pipes are limited in sum
-            fcntl(ours, F_SETPIPE_SZ, READ_BYTES)
+        here.widen_pipe(ours, READ_BYTES)
         self.selector.register(ours, selectors.EVENT_READ, lambda: self._read(ours, sink))
         return theirs
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.shared_memory import shared_of_machine
-from ralphy.processes.tree_usage import MEGABYTE, exact_memory, threads_of_machine, tree_use
+from ralphy.processes.tree_usage import MEGABYTE, exact_memory, tree_use
+from ralphy.system.processes import processes
 
 TREE_EVERY_S = 2.0
 HASTE_S = 0.2  # how soon again, when there are thousands of new processes
@@ -33,8 +33,8 @@ class Bounds:
         self.root = root
         self._disk_at = NEVER
         self._tree_at: float | None = None
-        self._threads = threads_of_machine()
-        self._shared = shared_of_machine() if room.max_memory_mb else 0
+        self._threads = processes.threads_of_machine()
+        self._shared = processes.shared_of_machine() if room.max_memory_mb else 0
 
     def why_over(self, now: float) -> tuple[str, str] | None:
         """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
@@ -52,7 +52,7 @@ class Bounds:
     def _is_multiplying(self) -> bool:
         """Are there thousands of threads more than at the start, whosever they are?"""
         most = self.room.max_processes
-        return most > 0 and threads_of_machine() - self._threads > most
+        return most > 0 and processes.threads_of_machine() - self._threads > most
 
     def lack_of_room(self) -> tuple[str, str] | None:
         """Why there is too little room on the disk now; None if there is enough."""
@@ -70,7 +70,7 @@ class Bounds:
         if room.max_processes and use.processes > room.max_processes:
             return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
         most = room.max_memory_mb * MEGABYTE
-        if not most or use.memory + max(0, shared_of_machine() - self._shared) <= most:
+        if not most or use.memory + max(0, processes.shared_of_machine() - self._shared) <= most:
             return None
         if (exact := exact_memory(self.root)) <= most:
             return None

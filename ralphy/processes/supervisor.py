@@ -1,7 +1,8 @@
 """The warm supervisor: starts one program at a time and ends whatever that program leaves behind.
 
-A script of its own, run once per worker as `python -I -S supervisor.py LINK PARENT`: LINK is the number of
-an inherited Unix socket, PARENT the pid it must have been started by. Orders and events are lines of JSON:
+A script of its own, run once per worker as `python -I -S supervisor.py LINK PARENT FOLDER...`: LINK is the number of
+an inherited Unix socket, PARENT the pid it must have been started by, the FOLDERs have the packages that it imports.
+Orders and events are lines of JSON:
 
     in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
          {"do": "signal", "signal": 2, "tree": false}
@@ -10,17 +11,17 @@ an inherited Unix socket, PARENT the pid it must have been started by. Orders an
          {"event": "failed", "errno": 2, "message": "...", "what": "program"}
          {"event": "exited", "returncode": -9, "killed": 3}
 
-It is a subreaper, so nothing escapes by forking twice or by starting a session: every descendant stays below
-it in the process tree. When the link closes (the parent died) or SIGTERM comes, it kills the tree and ends.
+`ralphy/system` says how it knows all descendants. When the link closes (the parent died) or SIGTERM comes, it kills
+them and ends.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
-import ctypes
 import fcntl
 import json
+import math
 import os
 import resource
 import select
@@ -29,47 +30,46 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+if TYPE_CHECKING:
+    from ralphy.system.processes import Descendants
+
 LINGER_S, GRACE_S = 0.01, 0.2  # what ends with the program needs no signal; what does not gets this after TERM
 KILL_ROUNDS, ROUND_S = 200, 0.005
 MOST_DESCRIPTORS, OUT_OF_THE_WAY = 5, 16  # of a child: stdin, stdout, stderr, its filter, what a held one waits at
-KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
     """Serve the link until it closes; 1 when the parent was gone already."""
     link, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
-    libc = ctypes.CDLL(None)
-    prctl = libc.prctl
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # The kernel sends this when the *thread* that started us ends, so HUP asks "is the parent gone?" while
-    # TERM is an order. Until the handler stands, HUP's default ends us, which is right as well.
-    prctl(PR_SET_PDEATHSIG, int(signal.SIGHUP), 0, 0, 0)
+    sys.path += arguments[2:]
+    from ralphy.system.processes import processes
+
+    descendants = processes.hold_descendants()
     if os.getppid() != parent:
         return 1
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    keep_descriptors_private()
-    Supervisor(link, parent, libc).serve()
+    keep_descriptors_private(processes.OPEN_FILES)
+    Supervisor(link, parent, descendants).serve()
     return 0
 
 
-def keep_descriptors_private() -> None:
+def keep_descriptors_private(open_files: str) -> None:
     """Whatever this process holds beyond stdin, stdout and stderr closes itself when a child is executed."""
-    for entry in os.scandir("/proc/self/fd"):
+    for entry in os.scandir(open_files):
         if int(entry.name) > 2:
-            os.set_inheritable(int(entry.name), False)
+            with contextlib.suppress(OSError):  # that of the look itself
+                os.set_inheritable(int(entry.name), False)
 
 
 class Supervisor:
-    """One child and its descendants, driven by the link and by SIGCHLD; nothing here polls while idle."""
+    """One child and its descendants, driven by the link and by SIGCHLD; on Linux, nothing here polls while idle."""
 
-    def __init__(self, link: socket.socket, parent: int, libc: Any) -> None:
-        self.link, self.parent, self.libc = link, parent, libc
-        self.keyctl = KEYCTL.get(os.uname().machine)
-        self.me, self.main = os.getpid(), 0
+    def __init__(self, link: socket.socket, parent: int, descendants: Descendants) -> None:
+        self.link, self.parent, self.descendants = link, parent, descendants
+        self.main = 0
         self.becomes: list[str] = []
         self.status: int | None = None
         self.killed: set[int] = set()
@@ -85,7 +85,8 @@ class Supervisor:
     def serve(self) -> None:
         try:
             while not self.over:
-                ready = {fd for fd, _ in self.everything.poll()}
+                ready = {fd for fd, _ in self.everything.poll(self.patience_ms())}
+                self.descendants.look()
                 if self.wake in ready:
                     self.heed_signals()
                 if self.link.fileno() in ready:
@@ -98,15 +99,22 @@ class Supervisor:
                 signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's death may be told only now
                 os.execv(argv[0], argv)  # noqa: S606 - without a shell, on purpose
 
+    def patience_ms(self) -> float | None:
+        watch_s = self.descendants.watch_s
+        return watch_s * 1000 if self.main and watch_s < math.inf else None
+
     def orders(self) -> Iterator[dict[str, Any]]:
         """The whole orders that have arrived; the end of the link sets `over`."""
         room = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
         try:
-            data, ancillary, _, _ = self.link.recvmsg(1 << 16, room, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = self.link.recvmsg(1 << 16, room)
         except OSError:
             data, ancillary = b"", []
         for _, _, raw in ancillary:
-            self.descriptors += array.array("i", raw[: len(raw) - len(raw) % array.array("i").itemsize])
+            received = array.array("i", raw[: len(raw) - len(raw) % array.array("i").itemsize])
+            for fd in received:
+                os.set_inheritable(fd, False)
+            self.descriptors += received
         self.over = self.over or not data
         *lines, self.received = (self.received + data).split(b"\n") if b"\n" in data else [self.received + data]
         return (json.loads(line) for line in lines)
@@ -122,19 +130,13 @@ class Supervisor:
         elif order["tree"]:
             self.signal_tree(order["signal"], signal.SIGCONT)  # a stopped process hears only CONT and KILL
         elif self.main:
-            signal_quietly(self.program(), order["signal"], signal.SIGCONT)
-
-    def program(self) -> int:
-        """The main child, or what runs inside if that is a sandbox: bubblewrap hands no signals on, it dies of them."""
-        pid = self.main
-        while read_proc(f"{pid}/comm") == b"bwrap\n" and (inside := next(descendants(pid), None)):
-            pid = inside[0]
-        return pid
+            signal_quietly(self.descendants.inside(self.main), order["signal"], signal.SIGCONT)
 
     def start(self, order: dict[str, Any]) -> None:
         """Fork and execute; answers only when the program runs or could not be executed."""
         given, self.descriptors = self.descriptors, []
-        trouble_in, trouble_out = os.pipe2(os.O_CLOEXEC)
+        trouble_in, trouble_out = os.pipe()
+        order["env"] |= self.descendants.marks()
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKING)
         try:
             pid = os.fork()
@@ -151,17 +153,15 @@ class Supervisor:
         if trouble and pid:
             os.waitpid(pid, 0)
         self.main, self.killed = (0 if trouble else pid), set()
+        if self.main:
+            self.descendants.began(pid)
         self.tell({"event": "failed", **json.loads(trouble)} if trouble else {"event": "started", "pid": pid})
 
     def become(self, order: dict[str, Any], given: list[int], trouble: int) -> NoReturn:
         """In the forked child: turn into the program, or write why not to `trouble` and end."""
         what = "process"
         try:
-            self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            if self.keyctl:  # an empty keyring in the place of the one of the shell that Ralphy was started from
-                self.libc.syscall(self.keyctl, JOIN_SESSION_KEYRING, None)
-            if os.getppid() != self.me:
-                os._exit(127)
+            self.descendants.become_program()
             os.setsid()
             for number in self.changed:
                 signal.signal(number, signal.SIG_DFL)
@@ -202,6 +202,10 @@ class Supervisor:
             if pid == self.main:
                 self.main, self.status = 0, status
 
+    def are_left(self) -> bool:
+        """Is anything left of the program?"""
+        return self.descendants.are_left(has_children=self.reap())
+
     def report_exit(self) -> None:
         """Say that the main child has ended, once nothing of it is left."""
         if self.status is None:
@@ -220,21 +224,22 @@ class Supervisor:
             self.killed |= self.signal_tree(signal.SIGTERM, signal.SIGCONT) - main
             self.outlives(grace_s)
         for _ in range(KILL_ROUNDS):
-            if not self.reap():
+            if not self.are_left():
                 break
             self.killed |= self.signal_tree(signal.SIGSTOP, signal.SIGKILL) - main
             self.rest(ROUND_S)
+        self.descendants.ended()
 
     def outlives(self, seconds: float) -> bool:
         """Is any child left after that time? Comes back as soon as there is none."""
         end = time.monotonic() + seconds
-        while (is_left := self.reap()) and time.monotonic() < end:
-            self.rest(end - time.monotonic())
+        while (is_left := self.are_left()) and time.monotonic() < end:
+            self.rest(min(end - time.monotonic(), self.descendants.look_again_s))
         return is_left
 
     def signal_tree(self, *numbers: int) -> set[int]:
         """Send each signal to all descendants, one after the other; the pids that were not dead yet."""
-        family = list(descendants(self.me))
+        family = self.descendants.alive()
         for number in numbers:
             for pid, _ in family:
                 signal_quietly(pid, number)
@@ -260,7 +265,9 @@ def describe(error: BaseException, what: str) -> bytes:
 
 def listen_to_signals() -> int:
     """A descriptor that becomes readable, with their numbers, when signals come."""
-    wake, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    wake, write_end = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(write_end, False)
     for number in WAKING:
         signal.signal(number, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -272,33 +279,6 @@ def signal_quietly(pid: int, *numbers: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         for number in numbers:
             os.kill(pid, number)
-
-
-def descendants(root: int) -> Iterator[tuple[int, bytes]]:
-    """Every process below `root` with its state, zombies included (their threads may live on)."""
-    children: dict[int, list[tuple[int, bytes]]] = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal():
-            state, parent = look_up(entry.name)
-            children.setdefault(parent, []).append((int(entry.name), state))
-    parents = [root]
-    while parents:
-        family = children.get(parents.pop(), [])
-        parents += [pid for pid, _ in family]
-        yield from family
-
-
-def look_up(pid: str) -> tuple[bytes, int]:
-    """State and parent of a process; (b"", -1) when it has gone."""
-    fields = read_proc(f"{pid}/stat").rpartition(b")")[2].split(maxsplit=2)  # the name before may hold anything
-    return (fields[0], int(fields[1])) if fields else (b"", -1)
-
-
-def read_proc(name: str) -> bytes:
-    """The beginning of a file below /proc; b"" when its process has gone."""
-    with contextlib.suppress(OSError), open(f"/proc/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - no pathlib
-        return file.read(1024) or b""
-    return b""
 
 
 if __name__ == "__main__":

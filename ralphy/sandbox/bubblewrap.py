@@ -25,6 +25,7 @@ from ralphy.processes import program_paths
 from ralphy.processes.command import FILTER_AT, HELD_AT, NotStarted
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.syscall_filter import syscall_filter
+from ralphy.system import IS_PORTABLE, VARIABLE
 
 FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
@@ -185,8 +186,17 @@ def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
 
 
 def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
-    """Where bubblewrap is; not in the checkout at `root`."""
-    return program_paths.find(program_paths.BWRAP, env, str(root or ""))
+    """Where bubblewrap is; not in the checkout at `root`. It exists for Linux alone."""
+    return None if IS_PORTABLE else program_paths.find(program_paths.BWRAP, env, str(root or ""))
+
+
+def why_not_found() -> tuple[str, str]:
+    """(why there is no bubblewrap, what to do about it), where `find` finds none."""
+    if not IS_PORTABLE:
+        return "bubblewrap is not installed", INSTALL
+    if os.uname().sysname == "Linux":
+        return f"{VARIABLE} is set, so bubblewrap is not used", f"unset {VARIABLE}"
+    return "there is no bubblewrap for this system", "run Ralphy on Linux (in a virtual machine, for example)"
 
 
 def bare_sandbox(program: str) -> Sandbox:

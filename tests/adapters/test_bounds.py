@@ -12,7 +12,8 @@ import pytest
 
 from ralphy.files.disk_space import free_bytes
 from ralphy.processes.resource_limits import Bounds, Room
-from ralphy.processes.tree_usage import MEGABYTE, below, exact_memory, threads_of_machine, tree_use
+from ralphy.processes.tree_usage import MEGABYTE, below, exact_memory, tree_use
+from ralphy.system.processes import processes
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """
@@ -113,4 +114,5 @@ def test_processes_that_have_gone_count_nothing() -> None:
         pass
     assert below(gone.pid) == []
     assert exact_memory(gone.pid) == 0
-    assert threads_of_machine() > 0
+    assert processes.private_bytes(gone.pid) == 0
+    assert processes.threads_of_machine() > 0

@@ -136,14 +136,15 @@ def test_without_any_watcher_the_tick_finds_what_changed(tmp_path: Path, monkeyp
     import watchfiles
 
     from ralphy.engine import wakeups
-    from ralphy.files.inotify import Inotify
+    from ralphy.system.door import here
+    from ralphy.system.portable import NoEvents
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "OS file watch limit reached")
 
     monkeypatch.setattr(watchfiles, "watch", refuse)
     monkeypatch.setattr(wakeups, "RESYNC_S", 0.1)
-    monkeypatch.setattr(Inotify, "add", lambda *_: None)
+    monkeypatch.setattr(here, "folder_events", NoEvents)
 
     with wakeups.Wakeups([tmp_path], resync_s=30.0) as waiting:
         waits = [waiting.wait(30.0) for _ in range(5)]

@@ -24,10 +24,10 @@ from ralphy.agents.claude.watchdog import Thresholds, Watchdog
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
-from ralphy.files.memory_file import MemoryFile
 from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.supervision import Command, Exit, NotStarted, Run, Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.system.door import here
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
@@ -174,7 +174,7 @@ class _Conversation:
         self.request = request
         self.on_activity = on_activity
         self.prompt_file = folder / "prompt.md"
-        self.input = MemoryFile("prompt")
+        self.input = here.input_file("prompt")
         self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
         self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
         self.lines = Lines()
@@ -202,7 +202,7 @@ class _Conversation:
         """From now on the run is looked after."""
         self.bounds = bounds
         if thresholds:
-            self.watchdog = Watchdog(thresholds, time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+            self.watchdog = Watchdog(thresholds, time.monotonic(), here.steady())
 
     def starts_late(self, now: float, most_s: float) -> bool:
         """Whether the program has had that long to begin its work, and has not; `why` then has the sentence."""
@@ -221,7 +221,7 @@ class _Conversation:
         if over:
             reason, self.why = over
             return reason
-        boottime, printed = time.clock_gettime(time.CLOCK_BOOTTIME), self.printed + self.lines.lost
+        boottime, printed = here.steady(), self.printed + self.lines.lost
         warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
         if warned is None:
             return None

@@ -198,12 +198,10 @@ class Judge:
     def is_own(self, pid: int) -> bool:
         mark = f"RALPHY_RUN_ID={os.environ.get('RALPHY_RUN_ID', '')}".encode()
         try:
-            with open(f"/proc/{abs(pid)}/environ", "rb") as file:  # noqa: PTH123
-                return abs(pid) > 1 and mark in file.read().split(b"\0")
-        except FileNotFoundError:
-            return abs(pid) > 1
+            found = environment_of(abs(pid))
         except OSError:
             return False
+        return abs(pid) > 1 and (found is None or mark in found)
 
     def files(self, program: str, words: Sequence[str]) -> str:
         """Commands that change files, by the paths they name; reading a credential is refused to all."""
@@ -226,6 +224,20 @@ class Judge:
         inside = any(is_in(path, place) for place in (self.root, "/tmp", "/var/tmp", *self.policy["free"]))  # noqa: S108
         is_whole = is_in(self.root, path) and not word.startswith("./")
         return f"rm -r {word}: remove only what you have made, below {self.root}" if is_whole or not inside else ""
+
+
+def environment_of(pid: int) -> list[bytes] | None:
+    """The variables that a process was started with; None if there is no such process."""
+    if sys.platform == "linux" and os.environ.get("RALPHY_PORTABLE") != "1":
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+                return file.read().split(b"\0")
+        except FileNotFoundError:
+            return None
+    import subprocess
+
+    listed = subprocess.run(["ps", "eww", "-o", "command=", "-p", str(pid)], capture_output=True, check=False)
+    return None if listed.returncode else listed.stdout.split()
 
 
 def first(reasons: Iterator[str]) -> str:
