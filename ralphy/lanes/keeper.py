@@ -14,6 +14,7 @@ from __future__ import annotations
 import marshal
 import os
 import stat
+import sys
 from _json import encode_basestring_ascii as quoted
 
 from ralphy.lanes.keeper_tree import GITLINK, Refused, is_folder, is_odd, look, print_of, remove, within
@@ -37,10 +38,11 @@ class Git:
     def __init__(self, request: dict[str, Any]) -> None:
         self.words = (request["program"], *request["options"])
         self.folder = os.environ["GIT_DIR"]
+        self.is_portable = request["portable"]
 
     def __call__(self, *args: str, data: bytes = b"", index: str = "") -> bytes:
         env = {**os.environ, "GIT_INDEX_FILE": index} if index else os.environ
-        files = [os.memfd_create(name) for name in ("in", "out", "err")]
+        files = [self.scratch(name) for name in ("in", "out", "err")]
         try:
             write_all(files[0], data)
             os.lseek(files[0], 0, os.SEEK_SET)
@@ -54,6 +56,15 @@ class Git:
         finally:
             for fd in files:
                 os.close(fd)
+
+    def scratch(self, name: str) -> int:
+        """A file without a name; `ralphy/system` is not there to be imported."""
+        if sys.platform == "linux" and not self.is_portable:
+            return os.memfd_create(name)
+        path = self.path(f"{name}.scratch")
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.unlink(path)  # noqa: PTH108
+        return fd
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -268,7 +279,7 @@ def new_objects(git: Git) -> list[str]:
 
 def send(git: Git, pack: list[str]) -> None:
     """The pack, straight to where the answer goes."""
-    source = os.memfd_create("objects")
+    source = git.scratch("objects")
     write_all(source, as_bytes(f"{oid}\n" for oid in pack))
     os.lseek(source, 0, os.SEEK_SET)
     words = (*git.words, "pack-objects", "--stdout", "-q", "--threads=1", "--window=0")

@@ -22,6 +22,7 @@ from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.lanes.lane_sandbox import OWN, LaneSandbox
 from ralphy.sandbox.bubblewrap import interpreter
+from ralphy.system import IS_PORTABLE
 
 _MODULES = ("keeper_tree", "keeper")  # sent as compiled code, the one that is started last
 _BOOT = """
@@ -95,7 +96,7 @@ class Keeper:
     def _started(self, request: Mapping[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
         env, words = self._env(), (interpreter(), "-I", "-S", "-X", "utf8", "-c", _BOOT)
         box = self.sandbox.around(self.home, OWN) if self.sandbox else None
-        asked = {"program": self.repository.program, "options": SAFE, "keep": (), **request}
+        asked = {"program": self.repository.program, "options": SAFE, "keep": (), "portable": IS_PORTABLE, **request}
         with sealed(marshal.dumps((_code(), asked))) as stdin, sealed(box.filter if box else b"") as filtered:
             process = subprocess.Popen(
                 box.enclosed(words, filter_at=filtered) if box else words, cwd="/" if box else self.home / "tree",

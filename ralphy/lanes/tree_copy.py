@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.files.tree_walk import remove
+from ralphy.system.door import here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ class TreeCopy:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     files: int = 0
     bytes: int = 0
-    _is_plain: bool = not hasattr(os, "copy_file_range")
+    _is_plain: bool = False
 
     def bring(self, path: str) -> None:
         """Make `path` in the lane what it is in the checkout; a relative path with slashes."""
@@ -116,7 +117,7 @@ class TreeCopy:
         left = size
         while left and not self._is_plain:
             try:
-                done = os.copy_file_range(reader, writer, left)
+                done = here.copy_range(reader, writer, left)
             except OSError as error:
                 if error.errno not in _NOT_BY_THE_SYSTEM:
                     raise

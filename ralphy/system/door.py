@@ -60,6 +60,9 @@ class Here(Protocol):
     def finish_write(self, descriptor: int) -> None:
         """Wait until the disk has what was written."""
 
+    def copy_range(self, reader: int, writer: int, size: int) -> int:
+        """Have the system copy at most so many bytes, sharing blocks where it can; OSError (ENOSYS) where it cannot."""
+
     def sync_data(self, descriptor: int) -> None:
         """Wait until the disk has the content of a file; its times may come later."""
 

@@ -130,6 +130,10 @@ def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
     return found
 
 
+def copy_range(reader: int, writer: int, size: int) -> int:
+    return os.copy_file_range(reader, writer, size)
+
+
 def sync_data(descriptor: int) -> None:
     os.fdatasync(descriptor)
 

@@ -30,7 +30,7 @@ PACKAGES: dict[str, set[str]] = {
     "detect": {"errors", "files", "config"},
     "checks": {"files"},
     "testguard": {"checks"},
-    "lanes": {"errors", "files", "processes", "git", "sandbox", "config", "testguard"},
+    "lanes": {"errors", "system", "files", "processes", "git", "sandbox", "config", "testguard"},
     "agents": {"text", "system", "files", "processes", "sandbox", "config"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
