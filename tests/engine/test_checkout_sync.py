@@ -1,0 +1,345 @@
+"""A checkout on the feature's branch follows what lands there, and loses nothing of what its person has in it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.engine.checkout_sync import (
+    Behind,
+    How,
+    Moved,
+    catch_up,
+    expect,
+    follow,
+    moved_by_person,
+    note_tip,
+    why_hold,
+)
+from ralphy.engine.live_documents import edited, exclude, lay_out
+from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
+from tests.engine.building import Project
+
+CODE: dict[str, str | None] = {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n", "check.py": None}
+DONE: dict[str, str | None] = {"prd.json": plan(completed(), pending("US-002")), "progress.txt": "# Progress\nUS-001\n"}
+
+
+class KilledError(BaseException):
+    """As by kill -9: nothing is unwound that lasts."""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """The feature's branch is checked out, and Ralphy knows where it stands."""
+    made = begun(tmp_path)
+    with opened(made) as w:
+        exclude(w)
+        note_tip(w, tip_of(made))
+        made.git("switch", "--quiet", made.branch)
+        lay_out(w, tip_of(made))
+    return made
+
+
+def land(
+    project: Project, code: dict[str, str | None] | None = None, die: str = "", **more: Any
+) -> tuple[tuple[Behind, ...], list[str]]:
+    """Documents and code land on the branch as the engine does it: (checkouts that are behind, what was said)."""
+    said: list[str] = []
+    with opened(project) as w:
+        w.say, w.milestone = said.append, dies_at(die)
+        old = tip_of(project)
+        new = advance(project, more.get("documents", DONE), CODE if code is None else code)
+        lay_out(w, new)
+        return follow(w, old, new), said
+
+
+def dies_at(name: str) -> Any:
+    def milestone(now: str) -> None:
+        if now == name:
+            raise KilledError
+
+    return milestone
+
+
+def again(project: Project) -> tuple[tuple[Behind, ...], list[str]]:
+    said: list[str] = []
+    with opened(project) as w:
+        w.say = said.append
+        return catch_up(w), said
+
+
+def moved(project: Project) -> Moved | None:
+    with opened(project) as w:
+        return moved_by_person(w)
+
+
+def text(project: Project, path: str) -> str:
+    return (project.repo / path).read_text()
+
+
+def put(project: Project, path: str, content: str) -> None:
+    (project.repo / path).parent.mkdir(parents=True, exist_ok=True)
+    (project.repo / path).write_text(content)
+
+
+def test_a_clean_checkout_follows(project: Project) -> None:
+    assert land(project) == ((), [])
+    assert status(project) == ""
+    assert (text(project, "src/base.py"), text(project, "src/new.py")) == ("BASE = 2\n", "NEW = 1\n")
+    assert not (project.repo / "check.py").exists()
+    assert project.read("prd.json") == DONE["prd.json"]
+    assert moved(project) is None
+
+
+def test_a_checkout_on_another_branch_is_not_touched(project: Project) -> None:
+    project.git("switch", "--quiet", "main")
+    assert land(project) == ((), [])
+    assert text(project, "src/base.py") == "BASE = 1\n"
+    assert status(project) == ""
+
+
+def test_everything_else_that_a_person_has_there_survives(project: Project) -> None:
+    for path, content in {"src/kept.py": "1", "src/odd.py": "1"}.items():
+        put(project, path, content)
+    project.git("add", "src/kept.py", "src/odd.py")
+    project.git("commit", "--quiet", "-m", "mine")
+    with opened(project) as w:
+        note_tip(w, tip_of(project))
+    put(project, "src/kept.py", "changed")
+    put(project, "src/staged.py", "staged")
+    project.git("add", "src/staged.py")
+    put(project, "src/staged.py", "and changed")
+    put(project, "src/intended.py", "intended")
+    project.git("add", "--intent-to-add", "src/intended.py")
+    put(project, "src/untracked.py", "untracked")
+    put(project, "ignored.log", "ignored")
+    project.git("update-index", "--assume-unchanged", "src/odd.py")
+    put(project, "src/odd.py", "odd")
+    before = status(project)
+    assert land(project) == ((), [])
+    assert status(project) == before
+    assert project.git("show", ":src/staged.py") == "staged"
+    assert project.git("ls-files", "-v", "src/odd.py") == "h src/odd.py"
+    found = {name: text(project, f"src/{name}.py") for name in ("kept", "staged", "intended", "untracked", "odd")}
+    assert found == {"kept": "changed", "staged": "and changed", "intended": "intended", "untracked": "untracked",
+                     "odd": "odd"}  # fmt: skip
+    assert text(project, "ignored.log") == "ignored"
+    assert text(project, "src/base.py") == "BASE = 2\n"
+
+
+@pytest.mark.parametrize("how", ["changed", "staged", "hidden", "untracked", "ignored", "beneath"])
+def test_nothing_is_touched_where_something_would_be_overwritten(project: Project, how: str) -> None:
+    path, code = "src/base.py", dict(CODE)
+    if how in ("untracked", "ignored", "beneath"):
+        path = {"untracked": "src/new.py", "ignored": "new.log", "beneath": "deep"}[how]
+        code |= {"new.log": "theirs", "deep/er.py": "theirs"}
+    if how == "hidden":
+        project.git("update-index", "--assume-unchanged", path)
+    put(project, path, "MINE = 1\n")
+    if how == "staged":
+        project.git("add", path)
+    behind, said = land(project, code)
+    assert [one.root for one in behind] == [project.repo]
+    assert path in said[0]
+    assert text(project, path) == "MINE = 1\n"
+    assert (project.repo / "check.py").exists()
+    assert text(project, "src/base.py") in ("BASE = 1\n", "MINE = 1\n")
+    assert again(project)[1] == []  # it is said once
+    if how == "staged":
+        project.git("restore", "--staged", "--worktree", f"--source={project.branch}~1", path)
+    elif how in ("changed", "hidden"):
+        put(project, path, "BASE = 1\n")
+        project.git("update-index", "--no-assume-unchanged", path)
+    else:
+        (project.repo / path).unlink()
+    assert again(project) == ((), [])
+    assert status(project) == ""
+
+
+def test_what_is_said_can_be_typed_and_keeps_the_changes(project: Project) -> None:
+    wide = "".join(f"LINE_{n} = {n}\n" for n in range(20))
+    land(project, {"src/base.py": wide})
+    put(project, "src/base.py", f"{wide}# mine\n")
+    behind, _ = land(project, {"src/base.py": f"# theirs\n{wide}"}, documents={})
+    command = behind[0].why.partition("along: ")[2]
+    subprocess.run(["sh", "-c", command], cwd=project.repo, env=project.env, check=True, capture_output=True)
+    assert text(project, "src/base.py") == f"# theirs\n{wide}# mine\n"
+    assert again(project) == ((), [])
+
+
+def test_an_index_that_is_locked_is_left_and_tried_again(project: Project) -> None:
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+    behind, said = land(project)
+    assert behind[0].why == f"{lock} is held: remove it if Git does not run there any more"
+    assert len(said) == 1
+    assert text(project, "src/base.py") == "BASE = 1\n"
+    lock.unlink()
+    assert again(project) == ((), [])
+    with opened(project) as w:
+        lay_out(w, tip_of(project))
+    assert status(project) == ""
+
+
+def test_what_lands_while_it_is_behind_is_brought_up_with_the_rest(project: Project) -> None:
+    put(project, "src/base.py", "MINE = 1\n")
+    land(project)
+    land(project, {"src/new.py": "NEW = 2\n", "src/third.py": "THIRD = 1\n"}, documents={"progress.txt": "more\n"})
+    put(project, "src/base.py", "BASE = 1\n")
+    assert again(project) == ((), [])
+    assert status(project) == ""
+    assert text(project, "src/new.py") == "NEW = 2\n"
+
+
+def test_a_reset_of_a_checkout_that_is_behind_ends_it(project: Project) -> None:
+    put(project, "src/base.py", "MINE = 1\n")
+    land(project)
+    project.git("reset", "--quiet", "--hard")
+    land(project, {"src/base.py": "BASE = 3\n"}, documents={})
+    assert (status(project), text(project, "src/base.py")) == ("", "BASE = 3\n")
+
+
+def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None:
+    project.git("switch", "--quiet", "-c", "other", "main")
+    put(project, "src/base.py", "OTHER = 1\n")
+    project.git("commit", "--quiet", "--all", "-m", "other")
+    project.git("switch", "--quiet", project.branch)
+    with opened(project) as w:
+        assert why_hold(w) == ""
+    project.git("merge", "--quiet", "--no-commit", "--no-ff", "other")
+    with opened(project) as w:
+        assert why_hold(w).startswith("a merge is in progress on ralph/login")
+    behind, _ = land(project)
+    assert behind[0].why == "a merge is in progress: finish or abort it"
+    assert text(project, "src/base.py") == "OTHER = 1\n"
+
+
+@pytest.mark.parametrize("milestone", ["index_recorded", "checkout_followed"])
+def test_a_kill_in_the_middle_is_completed_by_the_next_call(project: Project, milestone: str) -> None:
+    with pytest.raises(KilledError):
+        land(project, die=milestone)
+    assert again(project) == ((), [])
+    assert status(project) == ""
+    assert moved(project) is None
+
+
+def test_a_kill_before_the_files_is_completed_from_what_was_expected(project: Project) -> None:
+    old = tip_of(project)
+    with opened(project) as w:
+        new = advance(project, DONE, CODE)
+        project.git("update-ref", f"refs/heads/{project.branch}", old)
+        expect(w, old, new)
+        project.git("update-ref", f"refs/heads/{project.branch}", new, old)
+    assert moved(project) is None
+    with opened(project) as w:
+        assert not edited(w, new)
+        lay_out(w, new)
+    assert again(project) == ((), [])
+    assert status(project) == ""
+
+
+def test_files_that_a_killed_git_had_written_already_are_no_obstacle(project: Project) -> None:
+    put(project, "src/base.py", "BASE = 2\n")
+    put(project, "src/new.py", "NEW = 1\n")
+    (project.repo / "check.py").unlink()
+    assert land(project) == ((), [])
+    assert status(project) == ""
+
+
+def test_an_edit_of_a_document_stays_and_holds_up_nothing(project: Project) -> None:
+    project.write("progress.txt", "# Progress\nmine\n")
+    assert land(project) == ((), [])
+    assert project.read("progress.txt") == "# Progress\nmine\n"
+    assert status(project) == " M docs/features/login/progress.txt".strip("\n")
+    with opened(project) as w:
+        assert list(edited(w, tip_of(project)).files) == ["progress.txt"]
+
+
+def test_a_linked_worktree_follows_too(project: Project, tmp_path: Path) -> None:
+    project.git("switch", "--quiet", "main")
+    project.git("worktree", "add", "--quiet", str(tmp_path / "linked"), project.branch)
+    linked = Project(tmp_path / "linked", project.path, project.scenario, project.env)
+    assert land(project) == ((), [])
+    assert status(linked) == ""
+    assert linked.read("prd.json") == DONE["prd.json"]
+    put(linked, "src/base.py", "MINE = 1\n")
+    behind, _ = land(project, {"src/base.py": "BASE = 3\n"}, documents={})
+    assert [one.root for one in behind] == [linked.repo]
+    put(linked, "src/base.py", "BASE = 2\n")
+    assert again(project) == ((), [])
+    assert (status(linked), status(project)) == ("", "")
+
+
+def test_a_commit_by_hand_is_seen_and_gone_on_from(project: Project) -> None:
+    before = tip_of(project)
+    put(project, "src/mine.py", "MINE = 1\n")
+    project.git("add", "src/mine.py")
+    project.git("commit", "--quiet", "-m", "mine")
+    found = moved(project)
+    assert found == Moved(tip_of(project), before, How.COMMITTED)
+    with opened(project) as w:
+        note_tip(w, found.tip)
+    assert moved(project) is None
+    land(project)
+    assert status(project) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        (["commit", "--quiet", "--amend", "-m", "other words"], How.REWRITTEN),
+        (["reset", "--quiet", "--hard", "HEAD~1"], How.REWOUND),
+        (["rebase", "--quiet", "ahead"], How.REWRITTEN),
+        (["pull", "--quiet", "--no-rebase", "--no-edit", ".", "ahead"], How.COMMITTED),
+    ],
+)
+def test_what_a_person_did_to_the_branch_has_a_name(project: Project, words: list[str], how: How) -> None:
+    project.git("branch", "ahead", "main")
+    other = project.git("commit-tree", "main^{tree}", "-p", "main", "-m", "ahead")
+    project.git("update-ref", "refs/heads/ahead", other)
+    land(project)
+    before = tip_of(project)
+    project.git(*words)
+    found = moved(project)
+    assert found
+    assert (found.tip, found.before, found.how, found.undone) == (tip_of(project), before, how, {})
+    with opened(project) as w:
+        assert catch_up(w) == ()  # nothing is touched before it is known
+        note_tip(w, found.tip)
+        lay_out(w, found.tip)
+    assert land(project, {"src/fourth.py": "1"}, documents={}) == ((), [])
+    assert status(project) == ""
+
+
+def test_a_branch_that_is_gone_is_said_to_be(project: Project) -> None:
+    project.git("switch", "--quiet", "main")
+    project.git("branch", "--quiet", "-D", project.branch)
+    found = moved(project)
+    assert found
+    assert (found.tip, found.how) == ("", How.DELETED)
+
+
+def test_a_commit_from_behind_that_undoes_what_landed_is_found_out(project: Project) -> None:
+    put(project, "src/base.py", "MINE = 1\n")
+    land(project)
+    project.git("commit", "--quiet", "--all", "-m", "mine, and Ralphy's work undone")
+    found = moved(project)
+    assert found
+    assert found.how is How.COMMITTED
+    assert {"src/new.py", "check.py"} <= found.undone.keys()
+    with opened(project) as w:
+        tree = w.objects.graft(w.objects.tree_of(found.tip), found.undone)
+        assert w.objects.at(tree, "src/new.py")
+        assert not w.objects.at(tree, "check.py")
+
+
+def test_a_detached_head_at_the_tip_does_not_follow(project: Project) -> None:
+    project.git("checkout", "--quiet", "--detach")
+    assert land(project) == ((), [])
+    assert status(project) == ""
+    assert text(project, "src/base.py") == "BASE = 1\n"
+    project.git("switch", "--quiet", project.branch)
+    assert (status(project), text(project, "src/base.py")) == ("", "BASE = 2\n")

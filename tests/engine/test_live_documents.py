@@ -1,0 +1,447 @@
+"""The documents of a feature stand in the checkout's folder on every branch, and a person's edits are never lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.engine.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.live_documents import Edits, Laid, edited, exclude, lay_out, note_adopted, replace_if, unexclude
+from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
+from tests.engine.building import Project
+
+DONE = plan(completed(), pending("US-002"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """The documents are laid out beside main, which is checked out."""
+    made = begun(tmp_path)
+    laid(made)
+    return made
+
+
+def laid(project: Project) -> Laid:
+    with opened(project) as w:
+        exclude(w)
+        return lay_out(w, tip_of(project))
+
+
+def edits(project: Project) -> Edits:
+    with opened(project) as w:
+        return edited(w, tip_of(project))
+
+
+def adopted(project: Project) -> TakenIn:
+    """What the engine does: the edits become a commit, then the folder is brought up."""
+    with opened(project) as w:
+        found = edited(w, tip_of(project))
+        taken = take_in(w, tip_of(project), found, {})
+        if taken.adoption:
+            advance(project, {name: data.decode() for name, data in taken.adoption.items()})
+        note_adopted(w, found, taken.waits)
+        lay_out(w, tip_of(project))
+    return taken
+
+
+def folder(project: Project) -> dict[str, str]:
+    """The documents in the folder."""
+    paths = (path for path in project.folder.rglob("*") if path.is_file())
+    return {
+        name: path.read_text()
+        for path in paths
+        if not (name := str(path.relative_to(project.folder))).startswith(".ralphy")
+    }
+
+
+def edit(project: Project, **changes: Any) -> None:
+    """Change the second story in the prd.json that is in the folder."""
+    found = project.prd()
+    found["userStories"][1].update(changes)
+    project.write("prd.json", json.dumps(found, indent=4))
+
+
+def test_they_stand_beside_another_branch_and_git_stays_clean(project: Project) -> None:
+    assert folder(project) == DOCUMENTS
+    assert status(project) == ""
+    assert not edits(project)
+
+
+def test_what_landed_replaces_what_ralphy_wrote_before(project: Project) -> None:
+    advance(project, {"prd.json": DONE, "SPEC.md": None, "stories/US-002.md": "# Two\n"})
+    assert set(laid(project).written) == {"prd.json", "SPEC.md", "stories/US-002.md"}
+    assert project.read("prd.json") == DONE
+    assert not (project.folder / "SPEC.md").exists()
+    assert not edits(project)
+
+
+def test_nothing_is_read_while_nothing_differs(project: Project) -> None:
+    with opened(project) as w:
+        os.utime(w.repository.root)  # as long as a tick of the file system's clock
+        for _ in range(3):
+            lay_out(w, tip_of(project))
+    with opened(project) as w:
+        tip = tip_of(project)
+        assert lay_out(w, tip) == Laid()
+        assert w.objects._reader is None  # Git was not asked for anything
+
+
+def test_a_switch_to_the_branch_and_back_is_no_edit(project: Project) -> None:
+    for _ in range(2):
+        project.git("switch", "--quiet", project.branch)
+        assert status(project) == ""
+        assert not edits(project)
+        laid(project)
+        project.git("switch", "--quiet", "main")
+        assert not edits(project)
+        found = laid(project)
+        assert set(found.written) == set(DOCUMENTS)
+        assert found.missing == ()  # the switch took them
+    assert folder(project) == DOCUMENTS
+
+
+def test_a_switch_overwrites_an_older_version_without_complaint(project: Project) -> None:
+    advance(project, {"prd.json": DONE})
+    project.git("switch", "--quiet", project.branch)
+    assert project.read("prd.json") == DONE
+    assert not edits(project)
+
+
+def test_a_merge_into_main_takes_the_branch_s_version(project: Project) -> None:
+    advance(project, {"prd.json": DONE})
+    project.git("commit", "--quiet", "--allow-empty", "-m", "ahead")
+    project.git("merge", "--quiet", "--no-edit", project.branch)
+    assert project.read("prd.json") == DONE
+    assert status(project) == ""
+    assert not edits(project)
+
+
+def test_an_edit_is_found_on_every_branch(project: Project) -> None:
+    project.write("SPEC.md", "# Mine\n")
+    assert edits(project).files == {"SPEC.md": b"# Mine\n"}
+    assert laid(project).written == ()
+    assert project.read("SPEC.md") == "# Mine\n"
+    project.write("SPEC.md", DOCUMENTS["SPEC.md"] or "")
+    project.git("switch", "--quiet", project.branch)
+    project.write("SPEC.md", "# Mine\n")
+    assert edits(project).files == {"SPEC.md": b"# Mine\n"}
+
+
+def test_an_edit_outlives_what_lands_and_is_merged_by_stories(project: Project) -> None:
+    edit(project, title="Mine")
+    advance(project, {"prd.json": DONE})
+    assert laid(project).written == ()
+    taken = adopted(project)
+    assert list(taken.adoption) == ["prd.json"]
+    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"))
+    assert not edits(project)
+
+
+def test_an_edit_that_is_adopted_is_not_adopted_again_after_a_kill(project: Project) -> None:
+    edit(project, title="Mine")
+    with opened(project) as w:
+        taken = take_in(w, tip_of(project), edited(w, tip_of(project)), {})
+    advance(project, {"prd.json": taken.adoption["prd.json"].decode()})  # killed before it was noted
+    advance(project, {"prd.json": plan(completed(), pending("US-002", title="Mine"))})
+    assert adopted(project).adoption == {}
+    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"))
+
+
+def test_an_edit_goes_below_what_is_landed_at_the_same_time(project: Project) -> None:
+    edit(project, title="Mine")
+    project.write("progress.txt", "# Progress\nmine\n")
+    project.write("PRD.md", "# Login\nmine\n")
+    with opened(project) as w:
+        tip = tip_of(project)
+        landing = {"prd.json": DONE.encode(), "progress.txt": b"# Progress\nUS-001\n", "PR.md": b"# PR\n"}
+        taken = take_in(w, tip, edited(w, tip), landing)
+    assert json.loads(taken.adoption["prd.json"]) == json.loads(plan(pending(), pending("US-002", title="Mine")))
+    assert json.loads(taken.files["prd.json"] or b"") == json.loads(plan(completed(), pending("US-002", title="Mine")))
+    assert taken.adoption["PRD.md"] == b"# Login\nmine\n"
+    assert set((taken.files["progress.txt"] or b"").splitlines()) == {b"# Progress", b"mine", b"US-001"}
+    assert taken.files["PR.md"] == b"# PR\n"
+
+
+def test_a_text_that_both_changed_is_set_aside_and_said(project: Project) -> None:
+    project.write("SPEC.md", "# Mine\n")
+    with opened(project) as w:
+        tip = tip_of(project)
+        taken = take_in(w, tip, edited(w, tip), {"SPEC.md": b"# New\n"})
+        keep_aside(w, taken)
+    assert taken.adoption == {"SPEC.md": b"# Mine\n"}
+    assert taken.files == {"SPEC.md": b"# New\n"}
+    assert taken.said == ("SPEC.md: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside",)
+    assert project.set_aside() == ["SPEC.md"]
+
+
+def test_an_editor_that_was_open_does_not_undo_what_landed(project: Project) -> None:
+    old = project.read("prd.json")
+    advance(project, {"prd.json": plan(completed(), pending("US-002"), pending("FIX-1-1"))})
+    laid(project)
+    project.write("prd.json", old.replace("Story US-002", "Mine"))
+    adopted(project)
+    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"), pending("FIX-1-1"))
+
+
+def test_new_documents_are_edits_and_what_git_ignores_is_none(project: Project) -> None:
+    project.write("stories/US-002.md", "# Two\n")
+    for name in ("TASKS.md", "APPROVED", ".ralphy/runs/1/prompt.md", "SPEC.md~", "build.log"):
+        project.write(name, "x")
+    assert edits(project).files == {"stories/US-002.md": b"# Two\n"}
+
+
+def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Project) -> None:
+    (project.folder / "prd.json").unlink()
+    age(project)
+    assert not edits(project)
+    found = laid(project)
+    assert found.missing == found.written == ("prd.json",)
+    assert laid(project).missing == ()
+
+
+def test_git_clean_takes_nothing_for_good(project: Project) -> None:
+    project.git("clean", "-fdxq")
+    age(project)
+    assert set(laid(project).missing) == set(DOCUMENTS)
+    assert folder(project) == DOCUMENTS
+
+
+def test_a_removed_folder_comes_back(project: Project) -> None:
+    shutil.rmtree(project.folder)
+    laid(project)
+    assert folder(project) == DOCUMENTS
+
+
+@pytest.mark.parametrize("emptied", ["", '{"userStories": []}'])
+def test_an_emptied_plan_is_a_question_and_no_edit(project: Project, emptied: str) -> None:
+    project.write("prd.json", emptied)
+    age(project)
+    taken = adopted(project)
+    assert taken.adoption == {}
+    assert taken.lost == ("US-001", "US-002")
+    assert project.read("prd.json") == emptied
+
+
+def test_a_completed_story_that_is_gone_is_a_question(project: Project) -> None:
+    advance(project, {"prd.json": DONE})
+    laid(project)
+    project.write("prd.json", plan(pending("US-002")))
+    taken = adopted(project)
+    assert (taken.adoption, taken.lost) == ({}, ("US-001",))
+
+
+def test_a_plan_that_cannot_be_read_waits_and_stays(project: Project) -> None:
+    project.write("prd.json", "{")
+    taken = adopted(project)
+    assert taken.adoption == {}
+    assert "docs/features/login/prd.json:1" in taken.waits["prd.json"]
+    advance(project, {"prd.json": DONE})
+    laid(project)
+    assert project.read("prd.json") == "{"
+
+
+def test_the_marks_of_a_conflict_are_not_adopted(project: Project) -> None:
+    project.git("switch", "--quiet", project.branch)
+    project.write("SPEC.md", "# Mine\n")
+    project.git("stash", "--quiet")
+    assert not edits(project)
+    advance(project, {"SPEC.md": "# New\n"})
+    laid(project)
+    project.git("reset", "--quiet", "--hard")
+    with pytest.raises(AssertionError, match="stash pop"):
+        project.git("stash", "pop", "--quiet")
+    assert edits(project).broken == {"SPEC.md": "holds the marks of a merge conflict"}
+
+
+def test_a_stash_on_the_branch_is_no_edit_and_its_return_is_one(project: Project) -> None:
+    project.git("switch", "--quiet", project.branch)
+    project.write("SPEC.md", "# Mine\n")
+    project.git("stash", "--quiet")
+    assert not edits(project)
+    project.git("stash", "pop", "--quiet")
+    assert edits(project).files == {"SPEC.md": b"# Mine\n"}
+
+
+def test_an_old_commit_of_the_branch_is_looked_at_in_peace(project: Project) -> None:
+    old = tip_of(project)
+    advance(project, {"prd.json": DONE, "QA_REPORT.md": "# QA\n"})
+    laid(project)
+    project.git("checkout", "--quiet", "--detach", old)
+    assert not edits(project)
+    found = laid(project)
+    assert found.left == ("prd.json",)
+    assert project.read("QA_REPORT.md") == "# QA\n"  # of which the old commit knows nothing
+    assert status(project) == ""
+    project.git("switch", "--quiet", project.branch)
+    assert project.read("prd.json") == DONE
+    assert not edits(project)
+
+
+def test_an_edit_at_an_old_commit_is_merged_with_what_came_since(project: Project) -> None:
+    old = tip_of(project)
+    advance(project, {"prd.json": DONE})
+    laid(project)
+    project.git("checkout", "--quiet", "--detach", old)
+    edit(project, title="Mine")
+    adopted(project)
+    tip = project.git("show", f"{project.branch}:{project.path}/prd.json")
+    assert tip + "\n" == plan(completed(), pending("US-002", title="Mine"))
+    assert not edits(project)
+
+
+@pytest.mark.parametrize("back", ["HEAD~1", "HEAD~2"])
+def test_a_reset_of_the_branch_is_no_edit(project: Project, back: str) -> None:
+    advance(project, {"prd.json": DONE})
+    advance(project, {"SPEC.md": "# Newer\n"})
+    laid(project)
+    project.git("switch", "--quiet", project.branch)
+    project.git("reset", "--quiet", "--hard", back)
+    assert not edits(project)
+    laid(project)
+    assert status(project) == ""
+
+
+def test_amending_and_rebasing_are_no_edits(project: Project) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "-m", "ahead")
+    project.git("switch", "--quiet", project.branch)
+    project.write("SPEC.md", "# Mine\n")
+    project.git("commit", "--quiet", "--amend", "--all", "--no-edit")
+    assert not edits(project)
+    project.git("rebase", "--quiet", "main")
+    assert not edits(project)
+    assert laid(project).written == ()
+
+
+def test_a_commit_by_hand_is_where_the_next_edit_begins(project: Project) -> None:
+    project.git("switch", "--quiet", project.branch)
+    edit(project, title="Committed")
+    project.git("commit", "--quiet", "--all", "-m", "mine")
+    laid(project)
+    project.git("switch", "--quiet", "main")
+    laid(project)
+    assert project.story("US-002")["title"] == "Committed"
+    edit(project, priority=7)
+    adopted(project)
+    assert (project.story("US-002")["title"], project.story("US-002")["priority"]) == ("Committed", 7)
+
+
+def test_a_rebase_that_has_stopped_is_left_alone(project: Project) -> None:
+    advance(project, {}, {"src/base.py": "BASE = 2\n"})
+    (project.repo / "src" / "base.py").write_text("BASE = 3\n")
+    project.git("commit", "--quiet", "--all", "-m", "ahead")
+    project.git("switch", "--quiet", project.branch)
+    with pytest.raises(AssertionError, match="rebase"):
+        project.git("rebase", "--quiet", "main")
+    project.write("SPEC.md", "# In between\n")
+    assert not edits(project)
+    assert laid(project) == Laid(busy="a rebase")
+
+
+def test_a_switch_that_goes_on_is_waited_for(project: Project) -> None:
+    (project.repo / ".git" / "index.lock").touch()
+    project.write("prd.json", plan(pending("US-009")))  # Git has written the files, and not yet HEAD
+    assert not edits(project)
+    assert laid(project) == Laid(busy="index.lock is held")
+
+
+def test_files_that_git_writes_with_cr_are_as_the_branch_has_them(project: Project) -> None:
+    project.git("config", "core.autocrlf", "true")
+    project.git("switch", "--quiet", project.branch)
+    assert b"\r\n" in (project.folder / "SPEC.md").read_bytes()
+    assert not edits(project)
+    project.git("switch", "--quiet", "main")
+    assert laid(project).missing == ()
+
+
+def test_what_main_tracks_is_left_as_main_has_it(tmp_path: Path) -> None:
+    project = begun(tmp_path)
+    project.write("PRD.md", "# Of main\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "documents on main")
+    found = laid(project)
+    assert found.left == ("PRD.md",)
+    assert (project.read("PRD.md"), status(project)) == ("# Of main\n", "")
+    project.git("switch", "--quiet", project.branch)
+    assert project.read("PRD.md") == DOCUMENTS["PRD.md"]
+
+
+def test_a_link_in_the_place_of_a_document_is_not_written_through(project: Project) -> None:
+    outside = project.repo.parent / "outside"
+    outside.write_text("mine")
+    (project.folder / "SPEC.md").unlink()
+    (project.folder / "SPEC.md").symlink_to(outside)
+    advance(project, {"SPEC.md": "# New\n"})
+    laid(project)
+    assert outside.read_text() == "mine"
+    assert edits(project).broken == {"SPEC.md": "is not a plain file"}
+
+
+def test_markers_that_a_branch_holds_are_not_laid_out(project: Project) -> None:
+    advance(project, {"APPROVED": "", "STOP": ""})
+    laid(project)
+    assert not (project.folder / "APPROVED").exists()
+    assert not (project.folder / "STOP").exists()
+
+
+@pytest.mark.parametrize("milestone", ["documents_noted", "documents_laid_out"])
+def test_a_kill_leaves_nothing_that_looks_like_an_edit(project: Project, milestone: str) -> None:
+    advance(project, {"prd.json": DONE})
+
+    class KilledError(BaseException):
+        pass
+
+    def die(name: str) -> None:
+        if name == milestone:
+            raise KilledError
+
+    with pytest.raises(KilledError), opened(project) as w:
+        w.milestone = die
+        lay_out(w, tip_of(project))
+    advance(project, {"prd.json": plan(completed(), completed("US-002"))})
+    assert not edits(project)
+    assert laid(project).written == ("prd.json",)
+
+
+def test_an_edit_of_the_last_moment_is_put_back(tmp_path: Path) -> None:
+    path, seen = tmp_path / "SPEC.md", []
+    path.write_text("old")
+
+    def is_expected(found: bytes | None) -> bool:
+        seen.append(found)
+        if len(seen) == 1:
+            path.write_text("mine")  # in place, straight after the look
+            return True
+        return found == b"old"
+
+    assert not replace_if(path, b"new", is_expected)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("SPEC.md", "mine")]
+
+
+def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
+    file = project.repo / ".git" / "info" / "exclude"
+    file.write_text("*.mine")
+    for _ in range(2):
+        with opened(project) as w:
+            exclude(w)
+    assert file.read_text() == "*.mine\n/docs/features/login/\n"
+    with opened(project) as w:
+        unexclude(w)
+    assert file.read_text() == "*.mine\n"
+
+
+def test_what_a_pattern_could_mean_is_escaped(tmp_path: Path) -> None:
+    odd = "docs/feat [x]*"
+    project = begun(tmp_path)
+    (project.repo / odd / "login").mkdir(parents=True)
+    (project.repo / odd / "login" / "PRD.md").write_text("x")
+    (project.repo / "docs" / "feat x").mkdir()
+    (project.repo / "docs" / "feat x" / "seen.md").write_text("x")
+    moved = Project(project.repo, f"{odd}/login", project.scenario, project.env)
+    with opened(moved) as w:
+        exclude(w)
+    assert status(project) == '?? "docs/feat x/seen.md"'
