@@ -42,7 +42,10 @@ class TakenIn:
 
 
 def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | None]) -> TakenIn:
-    """Merge a person's edits with the tip, and with the documents that are to be landed on it; writes nothing."""
+    """Merge a person's edits with the tip, and with the documents that are to be landed on it; writes nothing.
+
+    Before there is a branch `tip` is "": the edits are all that the folder holds, and become the branch's first commit.
+    """
     adoption = {name: data for name, data in edits.files.items() if name != _PRD}
     waits = dict(edits.broken)
     lost: tuple[str, ...] = ()
@@ -88,6 +91,8 @@ def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tupl
         person = check_prd(edits.files[_PRD], where)
     except InvalidInput as error:
         return b"", str(error), (), ()
+    if _at(w, tip, _PRD) is None and not edits.bases.get(_PRD):  # the first one, as the person has written it
+        return dump(canonical(Prd.of(person)).raw), "", (), ()
     ralphy = _document(w, tip)
     base = _base(w, tip, edits, person)
     if gone := stories_gone(base, ralphy, person):
@@ -137,7 +142,7 @@ def _merged_text(w: Workspace, base: bytes, new: bytes, adopted: bytes, *, is_lo
 
 
 def _at(w: Workspace, commit: str, name: str) -> bytes | None:
-    entry = w.objects.at(w.objects.tree_of(commit), w.feature.in_repository(name))
+    entry = w.objects.at(w.objects.tree_of(commit), w.feature.in_repository(name)) if commit else None
     return w.objects.read(entry.oid) if entry else None
 
 

@@ -132,6 +132,18 @@ def test_an_edit_is_found_on_every_branch(project: Project) -> None:
     assert edits(project).files == {"SPEC.md": b"# Mine\n"}
 
 
+def test_before_there_is_a_branch_all_that_the_folder_holds_is_an_edit(project: Project) -> None:
+    project.git("branch", "--quiet", "-D", project.branch)
+    project.write("prd.json", plan(completed()))
+    with opened(project) as w:
+        unexclude(w)
+        (w.repository.checkout_dir / "documents-login.json").unlink()
+        found = edited(w, "")
+        taken = take_in(w, "", found, {})
+    assert taken.adoption.keys() == DOCUMENTS.keys()
+    assert taken.adoption["prd.json"].decode() == plan(completed())
+
+
 def test_an_edit_outlives_what_lands_and_is_merged_by_stories(project: Project) -> None:
     edit(project, title="Mine")
     advance(project, {"prd.json": DONE})
