@@ -231,12 +231,14 @@ class _View:
             if in_index == now:
                 continue
             if _is_live(w, repository, path, now or was):
-                is_known = path not in staged or (in_index and is_known_version(w, path, in_index.oid))
-                view.note(path, now, view.staged if not is_known else None)
+                if path not in staged or (in_index and is_known_version(w, path, in_index.oid)):
+                    view.recorded[path] = now
+                else:
+                    view.staged.append(path)
             elif path in staged:
                 view.staged.append(path)
             elif _holds(repository, path, now):
-                view.note(path, now, None)
+                view.recorded[path] = now
             elif path in dirty or (was and not _holds(repository, path, was) and _is_hidden(repository, path, was)):
                 view.dirty.append(path)
             elif was is None and (blocker := _in_the_way(repository.root, path, gone)):
@@ -244,12 +246,6 @@ class _View:
             else:
                 view.left += 1
         return view
-
-    def note(self, path: str, now: Entry | None, instead: list[str] | None) -> None:
-        if instead is None:
-            self.recorded[path] = now
-        else:
-            instead.append(path)
 
     def why_blocked(self, old: str) -> str:
         """What would be overwritten, and what to type; "" if nothing would be."""

@@ -44,8 +44,8 @@ class Record:
     def note(self, name: str, oid: str, seen: Signature) -> None:
         """The file holds this version now."""
         last, _ = self.files.get(name, ("", ()))
-        if last and last != oid:
-            self.earlier[name] = [last, *(old for old in self.earlier.get(name, ()) if old != last)][:_KEPT]
+        former = dict.fromkeys((last, *self.also.pop(name, ()), *self.earlier.get(name, ())))
+        self.earlier[name] = [old for old in former if old and old != oid][:_KEPT]
         self.files[name] = (oid, seen)
 
     def accept(self, name: str, oid: str) -> None:

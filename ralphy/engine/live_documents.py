@@ -214,7 +214,6 @@ def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence
             found = signature(w.feature.file(one.name)) if one.name in written else one.stat
             is_old = found is not None and bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
             record.note(one.name, one.want, found if found and is_old else ())
-            record.also.pop(one.name, None)
 
 
 def _is_untouched(w: Workspace, record: Record) -> bool:

@@ -19,7 +19,7 @@ from ralphy.engine.checkout_sync import (
     note_tip,
     why_hold,
 )
-from ralphy.engine.live_documents import edited, exclude, lay_out
+from ralphy.engine.live_documents import edited, exclude, lay_out, note_adopted
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
 
@@ -256,6 +256,18 @@ def test_an_edit_of_a_document_stays_and_holds_up_nothing(project: Project) -> N
     assert status(project) == " M docs/features/login/progress.txt".strip("\n")
     with opened(project) as w:
         assert list(edited(w, tip_of(project)).files) == ["progress.txt"]
+
+
+def test_a_document_that_is_staged_is_adopted_before_it_follows(project: Project) -> None:
+    project.write("progress.txt", "# Progress\nmine\n")
+    project.git("add", "--all")
+    behind, _ = land(project)
+    assert "docs/features/login/progress.txt" in behind[0].why
+    assert project.git("show", ":docs/features/login/progress.txt") == "# Progress\nmine"
+    with opened(project) as w:
+        note_adopted(w, edited(w, tip_of(project)))
+    assert land(project, {}, documents={"progress.txt": "# Progress\nmine\nUS-001\n"}) == ((), [])
+    assert status(project) == ""
 
 
 def test_a_linked_worktree_follows_too(project: Project, tmp_path: Path) -> None:
