@@ -185,14 +185,33 @@ class Project:
         form = "--format=%(trailers:key=Ralphy-Story,valueonly)"
         return self.git("log", "--reverse", form, f"main..{self.branch}").split()
 
-    def trailer(self, name: str, commit: str = "HEAD") -> str:
-        return self.git("log", "-1", f"--format=%(trailers:key={name},valueonly)", commit).strip()
+    @property
+    def tip(self) -> str:
+        """The commit that the feature's branch is at."""
+        return self.git("rev-parse", "--verify", f"refs/heads/{self.branch}")
+
+    def code(self, path: str, commit: str = "") -> str:
+        """A file's text as a commit has it: the last one of the feature's branch, if none is named."""
+        return self.git("show", f"{commit or self.branch}:{path}") + "\n"
+
+    def code_files(self, commit: str = "") -> list[str]:
+        """The files of a commit outside of `docs/`, the last one of the feature's branch if none is named."""
+        names = self.git("ls-tree", "-r", "-z", "--name-only", commit or self.branch).split("\0")
+        return [name for name in names if name and not name.startswith("docs/")]
+
+    def switch(self, branch: str = "") -> None:
+        """Stand on a branch as a person does, the feature's if none is named."""
+        self.git("switch", "--quiet", branch or self.branch)
+
+    def trailer(self, name: str, commit: str = "") -> str:
+        return self.git("log", "-1", f"--format=%(trailers:key={name},valueonly)", commit or self.branch).strip()
 
     def files_of(self, commit: str) -> list[str]:
         return self.git("show", "--format=", "--name-only", commit).split()
 
     def commit_of(self, story_id: str) -> str:
-        return self.git("log", "-1", "--format=%H", f"--grep=^Ralphy-Story: {self.name}/{story_id}$")
+        grep = f"--grep=^Ralphy-Story: {self.name}/{story_id}$"
+        return self.git("log", "-1", "--format=%H", grep, self.branch)
 
     def refs(self, under: str = "refs/ralphy") -> list[str]:
         return self.git("for-each-ref", "--format=%(refname)", under).split()
@@ -227,7 +246,7 @@ def build(
     """
     repo, scenario = tmp_path / "repo", tmp_path / "scenario.json"
     (repo / "src").mkdir(parents=True)
-    env = {**os.environ, "RALPHY_REHEARSAL": str(scenario)}
+    env = {**os.environ, "RALPHY_REHEARSAL": str(scenario), "RALPHY_REHEARSAL_STATE": str(tmp_path / "rehearsal.json")}
     shutil.copy(env["GIT_CONFIG_GLOBAL"], Path(env["HOME"]) / ".gitconfig")  # agents get no GIT_ variables
     project = Project(repo, path, scenario, env)
     (repo / "src" / "base.py").write_text("BASE = 1\n", encoding="utf-8")
@@ -306,13 +325,25 @@ def run_loop(project: Project, session: Session, clock: Callable[[], float] | No
 
 
 def assert_clean(project: Project) -> None:
-    """Nothing is dirty, the index is HEAD's, the objects are sound, nothing is half done."""
+    """Nothing in the checkout is dirty but the live documents, and these are the branch's; the index is HEAD's, the
+    objects are sound, nothing is half done, no lane is held."""
     from ralphy.engine.recover import is_unfinished
 
-    assert project.git("status", "--porcelain", "--untracked-files=all") == ""
+    elsewhere = f":(top,exclude,literal){project.path}"
+    assert project.git("status", "--porcelain", "--untracked-files=all", "--", ".", elsewhere) == ""
     assert project.git("write-tree") == project.git("rev-parse", "HEAD^{tree}")
     assert project.git("fsck", "--strict", "--no-dangling") == ""
+    assert strayed_documents(project) == []
     with open_feature(project.repo, project.path, project.env) as workspace:
         assert not is_unfinished(workspace)
-    locks = [path.name for path in (project.repo / ".git").rglob("*.lock")]
-    assert [name for name in locks if name != "rehearsal.json.lock"] == []
+    assert [path.name for path in (project.repo / ".git").rglob("*.lock")] == []
+
+
+def strayed_documents(project: Project) -> list[str]:
+    """The documents on the feature's branch that the checkout has not, or has otherwise."""
+    rows = project.git("ls-tree", "-r", "-z", project.branch, "--", project.path).split("\0")
+    found = {row.partition("\t")[2]: row.split()[2] for row in rows if row}
+    there = [path for path in found if (project.repo / path).is_file()]
+    hashes = project.git("hash-object", "--no-filters", "--", *there).split() if there else []
+    now = dict(zip(there, hashes, strict=True))
+    return [path for path, oid in found.items() if now.get(path) != oid]
