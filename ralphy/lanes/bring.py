@@ -238,6 +238,11 @@ def binds(brought: Iterable[Brought], root: Path) -> list[tuple[Path, Path]]:
     ]
 
 
+def unbound(brought: Iterable[Brought]) -> list[Brought]:
+    """What comes along and is not among `binds`: what has to be copied all the same."""
+    return [one for one in coming(brought) if one.kind is not Kind.DEPENDENCY or not one.is_folder]
+
+
 def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
     """Folders in bound dependencies that tools write to (`node_modules/.cache`), where there are any.
 
@@ -247,20 +252,34 @@ def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
             for name in _SCRATCH if (source / name).is_dir() and not (source / name).is_symlink()]  # fmt: skip
 
 
-def bring(brought: Iterable[Brought], source_root: Path, lane_tree: Path, *, at: Path | None = None) -> Copied:
+def bring(
+    brought: Iterable[Brought],
+    source_root: Path,
+    lane_tree: Path,
+    *,
+    at: Path | None = None,
+    keeps_changes: bool = False,
+) -> Copied:
     """Copy what comes along into a lane; what was brought before and has not changed on either side stays.
 
     `at` is where programs in the lane see its tree (`lane_tree` unless it is said): absolute links into the checkout
-    lead there. Lies the manifest beside the tree, then only what it knows can stay. Raises DiskFull and the like.
+    lead there. With `keeps_changes`, what differs in the lane alone stays: where `setup` installs dependencies. What
+    was copied is noted in `brought.json` beside the tree. Raises DiskFull and the like.
     """
     from ralphy.files.disk_space import named_trouble
 
-    manifest = lane_tree.parent / _MANIFEST
-    copy = TreeCopy(source_root, lane_tree, at or lane_tree, _known(manifest))
+    manifest, chosen = lane_tree.parent / _MANIFEST, coming(brought)
+    known = _known(manifest)
+    gone = tuple(f"{one.path}/" for one in chosen if not os.path.lexists(lane_tree / one.path))
+    lost = {path for path in known if f"{path.rstrip('/')}/".startswith(gone)} if gone else set()
+    copy = TreeCopy(
+        source_root, lane_tree, at or lane_tree, {path: row for path, row in known.items() if path not in lost}
+    )
+    copy.keeps_changes = keeps_changes
     with named_trouble():
-        for one in coming(brought):
+        for one in chosen:
             copy.bring(one.path)
-    if copy.rows != copy.known:
+    if copy.rows != known:
         replace_file(manifest, json.dumps(copy.rows, separators=(",", ":")).encode(), durable=False)
     return Copied(copy.files, copy.bytes, tuple(copy.left_out))
 

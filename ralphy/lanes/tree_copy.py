@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,19 +43,20 @@ class TreeCopy:
     """One copying of paths from `source`, the checkout, to `target`, the lane's tree.
 
     `at` is where programs in the lane see the tree. `known` are the rows of the copying before, `rows` those of this
-    one. `left_out` are the paths that cannot come along, each with the reason.
+    one. `left_out` are the paths that cannot come along, each with the reason. With `keeps_changes`, what `setup` did
+    to the copies stays as long as the originals are the same.
     """
 
     source: Path
     target: Path
     at: Path
     known: Mapping[str, Row] = field(default_factory=dict)
-    skipped: Collection[str] = ()
+    keeps_changes: bool = False
     rows: dict[str, Row] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     files: int = 0
     bytes: int = 0
-    _is_plain: bool = False
+    _is_plain: bool = not hasattr(os, "copy_file_range")
 
     def bring(self, path: str) -> None:
         """Make `path` in the lane what it is in the checkout; a relative path with slashes."""
@@ -98,7 +99,8 @@ class TreeCopy:
 
     def _file(self, source: int, target: int, name: str, path: str, found: os.stat_result) -> None:
         old = self.known.get(path)
-        if old and old[:3] == (found.st_mode, found.st_size, found.st_mtime_ns) and _stands(target, name, old):
+        is_same = old is not None and old[:3] == (found.st_mode, found.st_size, found.st_mtime_ns)
+        if old and is_same and (self.keeps_changes or _stands(target, name, old)):
             self.rows[path] = old
             return
         self._clear(target, name, path)
@@ -133,10 +135,15 @@ class TreeCopy:
                 rest = rest[os.write(writer, rest) :]
 
     def _folder(self, source: int, target: int, name: str, path: str, depth: int) -> None:
+        note = f"{path}/"
+        if self.keeps_changes and note in self.known and not _is_folder(target, name):
+            self.rows |= {inner: row for inner, row in self.known.items() if inner.startswith(note)}
+            return
+        self.rows[note] = (0, 0, 0, 0, 0)
         with _opened(name, _FOLDER, source) as inside, self._own_folder(target, name, path) as own:
             with os.scandir(inside) as entries:
-                names = [one.name for one in entries if one.name != ".git" and f"{path}/{one.name}" not in self.skipped]
-            for other in {*_names(own)} - {*names}:
+                names = [one.name for one in entries if one.name != ".git"]
+            for other in () if self.keeps_changes else {*_names(own)} - {*names}:
                 self._clear(own, other, f"{path}/{other}")
             for one in names:
                 try:
@@ -169,7 +176,8 @@ class TreeCopy:
     def _link(self, source: int, target: int, name: str, path: str) -> None:
         wanted = self._leads(path, os.readlink(name, dir_fd=source))
         with suppress(OSError):
-            if wanted and os.readlink(name, dir_fd=target) == wanted:
+            if wanted and (self.keeps_changes or os.readlink(name, dir_fd=target) == wanted):
+                os.stat(name, dir_fd=target, follow_symlinks=False)
                 return
         self._clear(target, name, path)
         if wanted:
@@ -203,6 +211,13 @@ def _stands(target: int, name: str, row: Row) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and (found.st_ino, found.st_ctime_ns) == row[3:]
+
+
+def _is_folder(parent: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def _names(folder: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from ralphy.lanes.bring import (
     found,
     left_behind,
     scratch,
+    unbound,
 )
 from ralphy.lanes.ignored import AUTO, Kind, matcher
 from tests.conftest import RunGit
@@ -198,6 +200,29 @@ def test_only_what_changed_on_either_side_is_copied_again(checkout: Path, tmp_pa
     assert not (dep.parents[1] / "planted.pth").exists()
 
 
+def test_what_setup_did_to_the_copies_stays_until_the_originals_change(checkout: Path, tmp_path: Path) -> None:
+    tree = a_lane(tmp_path)
+
+    def again() -> int:
+        return bring(looked(checkout), checkout, tree, keeps_changes=True).files
+
+    assert again() == 10
+    packages = tree / ".venv" / "lib" / "site-packages"
+    write(packages / "installed.py", "mine\n")
+    write(packages / "dep" / "__init__.py", "VALUE = 2, by setup\n")
+    shutil.rmtree(tree / "web" / "node_modules" / "left-pad")
+    assert again() == again() == 0
+    assert (packages / "installed.py").exists()
+    assert (packages / "dep" / "__init__.py").read_text(encoding="utf-8") == "VALUE = 2, by setup\n"
+    assert not (tree / "web" / "node_modules" / "left-pad").exists()
+    write(checkout / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py", "VALUE = 3\n")
+    assert again() == 1
+    assert (packages / "dep" / "__init__.py").read_text(encoding="utf-8") == "VALUE = 3\n"
+    shutil.rmtree(tree / ".venv")
+    assert again() == 3
+    assert copied(checkout, tree).files == 1, "left-pad, which setup had removed"
+
+
 def test_nothing_is_written_through_what_an_agent_put_in_the_way(checkout: Path, tmp_path: Path) -> None:
     tree, outside = a_lane(tmp_path), tmp_path / "outside"
     write(outside / "left-pad" / "index.js", "mine\n")
@@ -304,4 +329,5 @@ def test_dependencies_can_be_bound_with_room_for_what_tools_write_there(checkout
     bound = binds(looked(checkout), checkout)
     names = [".venv", "repo.egg-info", "web/node_modules"]
     assert bound == [(checkout / name, checkout / name) for name in names]
+    assert [one.path for one in unbound(looked(checkout))] == [one for one in DEFAULT if one not in names]
     assert scratch(bound) == [checkout / "web" / "node_modules" / ".cache"]
