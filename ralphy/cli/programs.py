@@ -175,11 +175,11 @@ def _sandbox(g: Ground) -> Finding:
 
 def _closed_walls(g: Ground) -> Finding:
     """The level strict, tried as a loop would put it up."""
-    from ralphy.engine.startable import require_closed_walls
+    from ralphy.engine.strict import require_agent_starts
 
     try:
-        with _workspace(g) as (w, folder):
-            require_closed_walls(w, folder)
+        with _workspace(g) as (w, _):
+            require_agent_starts(w)
     except (RalphyError, OSError) as error:
         return fail("sandbox", str(error), getattr(error, "hint", "") or "set safety.level: moderate")
     return ok("sandbox", f"strict: a closed bubblewrap sandbox, in which the agent starts{_unfiltered()}")

@@ -216,10 +216,12 @@ def _clock_time(text: str | None, now: float) -> float | None:
 
 def _need_walls(workspace: Workspace) -> None:
     """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
-    from ralphy.engine.walls import walls
+    if workspace.config.safety.level == "strict":
+        from ralphy.engine.strict import require_agent_starts
 
-    if workspace.config.safety.level == "strict" or workspace.config.safety.sandbox == "bwrap":
-        walls(workspace)
+        require_agent_starts(workspace)
+    elif workspace.config.safety.sandbox == "bwrap":
+        workspace.lanes  # noqa: B018  # opening them puts up the walls
 
 
 def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:

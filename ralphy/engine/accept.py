@@ -1,6 +1,6 @@
 """accept: a person says that a story is done. It counts as an agent's word does: only with green checks.
 
-What is tested is what is committed, so nothing may be uncommitted; the evidence says who accepted it.
+What is tested is the feature's branch as it is committed; the evidence says who accepted it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.documents.questions import without
-from ralphy.engine.baseline import record_baseline, written_by_checks
-from ralphy.engine.candidate import prepare_index
+from ralphy.engine.baseline import record_baseline
 from ralphy.engine.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.observe import observe
-from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import read_text
@@ -45,28 +43,20 @@ def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
 def _require_ground(s: Snapshot) -> None:
     if not s.tree.is_on_branch:
         raise Conflict(f"{s.feature} has no branch yet", hint=f"ralphy why {s.feature}")
-    if s.tree.dirty:
-        raise Conflict(f"uncommitted changes: {', '.join(s.tree.dirty[:5])}", hint="commit them, then say it again")
 
 
 def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
-    written, tree = written_by_checks(w, s.tree.code), w.objects.tree_of(s.tree.head)
-    if w.lanes:
-        lay_out_clean(w, tree, s.tree.head)
-    else:
-        prepare_index(w, s.tree.head)
+    lay_out_clean(w, w.objects.tree_of(s.tree.head), s.tree.head)
     results = run_checks(w, "accept", until_red=True)
-    if not w.lanes:
-        undo(w, written, tree, tree)
     red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
         said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
-        raise Conflict(f"the checks are red: {said}", hint="mend and commit, then say it again")
-    w.checkout.look_anew()
-    after = observe(w).tree
-    if after.head != s.tree.head or after.dirty:
-        raise Conflict(f"the checks changed {', '.join(after.dirty[:5]) or 'HEAD'}", hint="git status")
-    record_baseline(w, s.tree.code, results, written)
+        raise Conflict(
+            f"the checks are red: {said}", hint="fix them, commit to the feature's branch, then say it again"
+        )
+    if observe(w).tree.head != s.tree.head:
+        raise Conflict(f"{s.tree.feature_branch} was moved while the checks ran", hint="say it again")
+    record_baseline(w, s.tree.code, results)
     return results
 
 

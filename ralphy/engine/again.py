@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.documents.questions import step_key
-from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import is_unfinished, recover
+from ralphy.engine.set_aside import set_aside
 from ralphy.engine.story_changes import unasked
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict

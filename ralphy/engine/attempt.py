@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
 from ralphy.documents.questions import asked
-from ralphy.engine import forgery
-from ralphy.engine.candidate import Candidate, prepare_index, write_candidate
-from ralphy.engine.changes import is_control, note_ignored, shown
+from ralphy.engine.candidate import Candidate
+from ralphy.engine.changes import is_control, shown
 from ralphy.engine.checks import CheckResult, checked
 from ralphy.engine.ending import end_line
+from ralphy.engine.kept_attempts import kept_commit, next_number
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
 from ralphy.engine.lane_pool import lay_out_lane, with_documents
 from ralphy.engine.lane_tree import put_prd_back
-from ralphy.engine.restore import clear_away, kept_commit, lay_out, next_number
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 from ralphy.files.atomic import read_text
-from ralphy.git import commands as git
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -40,7 +38,7 @@ from ralphy.text.strict_json import dump
 from ralphy.text.tone import BAD, GOOD, WAITING, Toned
 
 if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
+    pass
 
 _ERROR_BYTES = 2000
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -60,42 +58,13 @@ class Attempt:
     ran: Ran
     candidate: Candidate
     verdict: Verdict
-    agent_tip: str
     was_cut_off: bool = False
     kept: str = ""
 
 
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
-    """Make one attempt at the decision's story; afterwards the tree is at the last green commit, old or new."""
-    if w.lanes:
-        _run_in_lane(w, w.lanes.agent(), decision, snapshot)
-        return
-    prd, head = snapshot.prd, snapshot.tree.head
-    story = prd.story(decision.story or "")
-    prepare_index(w, head)
-    note_ignored(w)
-    green = w.objects.tree_of(head)
-    past = snapshot.history.of("story", story.id)
-    begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
-
-    def get_ready() -> None:
-        if decision.mode != "fresh":
-            lay_out(w, begun, green)
-        w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
-
-    with agent_run(w, decision, snapshot, past.feedback, get_ready) as ran:
-        tip, forged = forgery.repair_head(w, head)
-        candidate = _candidate(w, green, ran)
-        verdict = judge(w, story, ran.result, ran.claim, candidate, forged)
-        forgery.require_branch(w, w.feature_branch, head)
-        w.milestone("judged")
-        judged = verdict.candidate or candidate
-        _ask_whose(w, ran, judged, begun)
-        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, tip))
-
-
-def _run_in_lane(w: Workspace, lane: Lane, decision: RunAgent, snapshot: Snapshot) -> None:
-    """The same in a lane: what the agent does there is thrown away, but for the code that is taken over."""
+    """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
+    lane = w.lanes.agent()
     prd, head = snapshot.prd, snapshot.tree.head
     story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
     past = snapshot.history.of("story", story.id)
@@ -107,33 +76,12 @@ def _run_in_lane(w: Workspace, lane: Lane, decision: RunAgent, snapshot: Snapsho
         w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
-        candidate = candidate_from(w, lane, green, laid_out)
+        candidate = replace(candidate_from(w, lane, green, laid_out), stands=ran.stands)
         w.milestone("candidate_written")
-        verdict = judge(w, story, ran.result, ran.claim, candidate, "")
+        verdict = judge(w, story, ran.result, ran.claim, candidate)
         w.milestone("judged")
         judged = verdict.candidate or candidate
-        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict, head))
-
-
-def _ask_whose(w: Workspace, ran: Ran, candidate: Candidate, begun: str) -> None:
-    """A person's edit cannot be told from the agent's work: at least it is not taken without a word.
-
-    What the run found in the tree `begun`, as an earlier attempt left it, is nobody's edit in this run.
-    """
-    changed = {path for path, _, _ in w.objects.changes(begun, candidate.tree)}
-    found = [shown(path) for path in ran.touched.unexplained(path for path in candidate.files if path in changed)]
-    if found:
-        names = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-        w.say(Toned(f"changed without an edit by the agent: {names}; by a command that it ran, or by you. "
-                    "What is saved here during a run is part of the attempt", WAITING))  # fmt: skip
-
-
-def _candidate(w: Workspace, green: str, ran: Ran) -> Candidate:
-    candidate = write_candidate(w, green)
-    w.milestone("candidate_written")
-    if candidate.tampered:
-        w.say(f"changed during the run and put back: {', '.join(candidate.tampered)}")
-    return replace(candidate, tampered=(*ran.tampered, *candidate.tampered), stands=ran.stands)
+        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict))
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:
@@ -189,8 +137,8 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")
     commit = land(w, Landing(
-        subject, trailers, a.candidate.tree, a.head, a.agent_tip, files, _agent_refs(w, a), end, body,
-        code=a.candidate.files, prd=prd, takes_all=True,
+        subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
+        prd=prd,
     ))  # fmt: skip
     said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
     w.say(Toned(f"{said}: {commit[:10]} {a.story.title}", WAITING if body else GOOD))
@@ -202,22 +150,18 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
     kept = a.kept or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
-    refs, where = [*_agent_refs(w, a)], ""
+    where = ""
     if kept and not a.kept:
         number = next_number(w, a.story.id, a.number)
-        refs.append((_ref(w, a, f"attempt-{number}"), kept, ""))
+        w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), kept, "")])
+        w.milestone("attempt_kept")
         where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
     goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
     end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
     if a.was_cut_off:
         end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
-    if refs:
-        w.checkout.refs.move(refs)
-        w.milestone("attempt_kept")
     if kept:
         w.record("kept", run=a.ran.run, commit=kept)
-    is_clear = bool(w.lanes) or clear_away(w, a.candidate)
-    w.milestone("rolled_back")
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
         return
@@ -232,8 +176,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
-        subject, trailers, a.candidate.green, a.head, a.agent_tip, files, (), end, why, prd=prd,
-        takes_all=is_clear and not v.drifted,
+        subject, trailers, a.candidate.green, a.head, a.head, files, (), end, why, prd=prd,
     ))  # fmt: skip
     w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
 
@@ -245,14 +188,7 @@ def _is_green(verdict: Verdict) -> bool:
 
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
-    if a.agent_tip != a.head:
-        w.checkout.refs.move([(f"refs/heads/{w.feature_branch}", a.head, a.agent_tip)])
-        w.milestone("branch_put_back")
-    if not w.lanes:
-        w.install_index()
-        w.checkout.clean_at = ""
-    else:
-        put_prd_back(w, a.head)
+    put_prd_back(w, a.head)
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 
@@ -263,14 +199,6 @@ def _kept_commit(w: Workspace, a: Attempt) -> str:
 
 def _ref(w: Workspace, a: Attempt, name: str) -> str:
     return f"refs/ralphy/{w.feature.name}/{a.story.id}/{name}"
-
-
-def _agent_refs(w: Workspace, a: Attempt) -> list[tuple[str, str, str]]:
-    """The agent's own commits stay reachable; after a kill they may be kept already."""
-    ref = _ref(w, a, f"agent-{a.ran.run}")
-    if not a.agent_tip or a.agent_tip == a.head or git.resolve(w.repository, ref):
-        return []
-    return [(ref, a.agent_tip, "")]
 
 
 def _end(a: Attempt) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The steps whose agents write a document: spec, qa and pr. They hand it in through their outbox.
 
 A killed agent's half file is never an artifact: Ralphy validates what was handed in and moves it in. What
-does not validate goes back to the agent with the messages. Code that such a step changed is put back.
+does not validate goes back to the agent with the messages. Code that such a step changed is not taken.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from ralphy.documents.feature_folder import Digests
 from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.asking import ask
-from ralphy.engine.candidate import prepare_index
-from ralphy.engine.changes import changed_paths, note_ignored, shown
+from ralphy.engine.changes import shown
 from ralphy.engine.ending import end_line
+from ralphy.engine.kept_attempts import kept_commit
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
 from ralphy.engine.lane_pool import lay_out_lane, with_documents
-from ralphy.engine.restore import kept_commit, put_set_up_back, restore_control, undo_code, written_code
-from ralphy.engine.running import Ran, agent_run
+from ralphy.engine.running import Ran, agent_run, no_more
 from ralphy.engine.scan import redacted, secrets_in_document
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
@@ -58,18 +57,11 @@ class Artifacts:
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Run the step's agent once and move in what it made, or note why not."""
-    lane = w.lanes.agent() if w.lanes else None
-    if lane:
-        laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
-        lay_out_lane(w, lane, laid_out, snapshot.tree.head)
-    else:
-        prepare_index(w, snapshot.tree.head)
-        note_ignored(w)
-    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), lane=lane) as ran:
-        if lane:
-            keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
-        else:
-            put_back(w, decision.step, ran.run, snapshot.tree.branch, snapshot.tree.head)
+    lane = w.lanes.agent()
+    laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
+    lay_out_lane(w, lane, laid_out, snapshot.tree.head)
+    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane) as ran:
+        keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
         end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
         if ran.claim.asks and ran.result.outcome.costs_an_attempt:
             ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
@@ -125,31 +117,6 @@ def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dic
     w.say(f"the {d.step} step did not succeed: {why}")
 
 
-def put_back(w: Workspace, step: str, run: str, branch: str, head: str) -> None:
-    """These steps write documents only; what they did besides is kept under refs and undone.
-
-    `branch` ("" when detached) and `head` are where the run began. Control files are put back on the feature's
-    branch, where all of them are committed.
-    """
-    if git.head_of(w.repository) != (branch, head):
-        _put_branch_back(w, run, branch, head)
-    green = w.objects.tree_of(head)
-    if branch == w.feature_branch:
-        tampered = restore_control(w, green, changed_paths(w))
-        if tampered:
-            w.say(f"changed during the run and put back: {', '.join(tampered)}")
-    tree, paths = written_code(w, green)
-    ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
-    if tree and not git.resolve(w.repository, ref):
-        w.checkout.refs.move([(ref, kept_commit(w, tree, head, f"code changed by the {step} step"), "")])
-        w.milestone("code_kept")
-    undo_code(w, green, paths)
-    paths = tuple(dict.fromkeys((*paths, *put_set_up_back(w))))
-    if paths:
-        kept = f" (kept: git show {ref})" if tree else ""
-        w.say(f"the {step} agent changed code, which was put back: {shown(', '.join(paths))}{kept}")
-
-
 def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:
     """These steps write documents only: code that one changed in its lane is kept under a ref, and goes nowhere."""
     candidate = candidate_from(w, lane, w.objects.tree_of(head), laid_out)
@@ -161,21 +128,6 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
         w.milestone("code_kept")
     names = shown(", ".join(candidate.files))
     w.say(f"the {step} agent changed code, which is not taken: {names} (kept: git show {ref})")
-
-
-def _put_branch_back(w: Workspace, run: str, branch: str, head: str) -> None:
-    """An author's agent commits nothing: HEAD and its branch go back, the commits stay reachable."""
-    now, at = git.head_of(w.repository)
-    if branch and now != branch:
-        w.repository.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    tip, ref = git.resolve(w.repository, f"refs/heads/{branch}"), f"refs/ralphy/{w.feature.name}/agents/{run}"
-    moves = [(ref, at, "")] if at and at != head and not git.resolve(w.repository, ref) else []
-    if branch and tip != head:
-        moves.append((f"refs/heads/{branch}", head, tip))
-    if moves:
-        w.checkout.refs.move(moves)
-        w.milestone("branch_put_back")
-    w.say("the agent committed or left the branch; both were put back")
 
 
 def _read_spec(w: Workspace, _: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:

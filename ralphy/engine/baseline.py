@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from ralphy.checks.listing import Listing
 from ralphy.checks.listings_store import Listings
 from ralphy.config.values import Check
-from ralphy.engine.candidate import prepare_index
-from ralphy.engine.changes import changed_paths, note_ignored, set_made_aside, shown
-from ralphy.engine.checks import CheckResult, run_checks, set_up
+from ralphy.engine.checks import CheckResult, run_checks
 from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.lane_pool import lay_out_clean
-from ralphy.engine.side_effects import undo_first
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.model import Baseline, Snapshot
@@ -50,35 +47,23 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
-    results, written = (_asked_in_lane if w.lanes else _asked)(w, snapshot.tree.head)
+    results = _asked(w, snapshot.tree.head)
     _require_ends(results)
     for result in results:
         if not result.is_green and not result.is_empty:
             w.say("\n".join([f"  the end of what {result.name} printed:",
                              *result.output.strip().splitlines()[-_LAST_LINES:]]))  # fmt: skip
-    record_baseline(w, snapshot.tree.code, results, written)
+    record_baseline(w, snapshot.tree.code, results)
 
 
-def _asked(w: Workspace, head: str) -> tuple[list[CheckResult], tuple[str, ...]]:
-    """What hook and checks say in the checkout, and the tracked files that they wrote to."""
-    prepare_index(w, head)
-    set_up(w)
-    w.say("the checks are run on the code as it is")
-    note_ignored(w)
-    before = set(changed_paths(w))
-    results = [*ask_before_work(w, head), *run_checks(w, "baseline", until_red=False)]
-    set_made_aside(w, before)
-    return results, undo_first(w, w.objects.tree_of(head), before)
-
-
-def _asked_in_lane(w: Workspace, head: str) -> tuple[list[CheckResult], tuple[str, ...]]:
-    """The same in the clean lane; what is written there goes with the next tree that is laid out."""
+def _asked(w: Workspace, head: str) -> list[CheckResult]:
+    """What hook and checks say of a commit in the clean lane; what is written there goes with the next tree."""
     lay_out_clean(w, w.objects.tree_of(head), head)
     w.say("the checks are run on the code as it is")
     hooked = ask_before_work(w, head)
     if hooked:
         lay_out_clean(w, w.objects.tree_of(head), head)
-    return [*hooked, *run_checks(w, "baseline", until_red=False)], ()
+    return [*hooked, *run_checks(w, "baseline", until_red=False)]
 
 
 def _require_ends(results: Sequence[CheckResult]) -> None:
@@ -91,8 +76,8 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
             )
 
 
-def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult], written: Sequence[str]) -> None:
-    """Remember what the checks said about a tree; `written` are those of its files that they wrote to."""
+def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
+    """Remember what the checks said about a tree."""
     failing = [r for r in results if not r.is_green and not r.is_empty]
     red = [name for r in failing for name in r.names]
     unnamed = [r.name for r in failing if not r.failing]
@@ -103,8 +88,7 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult], wri
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
     w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
-             unnamed=unnamed if red else None, hook=hook_digest(w) or None,
-             written=[shown(path) for path in written] or None)  # fmt: skip
+             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
@@ -124,12 +108,6 @@ def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
 
 def _listings(w: Workspace) -> Listings:
     return Listings(w.repository.state_dir)
-
-
-def written_by_checks(w: Workspace, code: str) -> tuple[str, ...]:
-    """The tracked files that the checks wrote to in that tree, as Git names them."""
-    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
-    return tuple(map(str, entry.get("written") or ()))
 
 
 def without_tests(w: Workspace, code: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Checks: the project's own commands, run by Ralphy, on the working tree that holds the candidate."""
+"""Checks: the project's own commands, run by Ralphy, in the lane that holds the candidate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,22 +18,20 @@ from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.environment import SETUP, check_environment
 from ralphy.engine.lane_walls import cwd_of, sandbox_of
-from ralphy.engine.put_back import put_back_after
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
-from ralphy.engine.walls import command_inside, walls
+from ralphy.engine.walls import command_inside
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
-from ralphy.files.atomic import link_on_the_way, read_regular, replace_file
-from ralphy.files.tree_walk import remove
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.supervision import capture
-from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.text.tone import BAD, GOOD, Toned
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
+    from ralphy.sandbox.bubblewrap import Sandbox
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
@@ -142,7 +139,6 @@ def set_up(w: Workspace, lane: Lane | None = None) -> None:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
     replace_file(_setup_done(w, lane), command.encode())
-    w.checkout.look_anew()
 
 
 def is_set_up(w: Workspace, lane: Lane | None = None) -> bool:
@@ -151,28 +147,13 @@ def is_set_up(w: Workspace, lane: Lane | None = None) -> bool:
 
 
 def _setup_done(w: Workspace, lane: Lane | None) -> Path:
-    found = lane or w.clean
-    return (found.home if found else w.repository.checkout_dir) / "setup-done"
-
-
-def drop_bytecode(w: Workspace) -> None:
-    """Forget Python's caches in the repository: an edit of equal size within a second would not be seen, and an agent
-    can write one that says anything. Those of dependencies stay."""
-    if w.lanes:
-        return  # no agent has been in the lane of the checks
-    for path in w.checkout.ignored or ():
-        *way, cache = path.partition("__pycache__")[:2]
-        place = w.repository.root / "".join(way) / "__pycache__"
-        if not cache or _DEPENDENCIES.intersection(path.split("/")) or link_on_the_way(w.repository.root, place):
-            continue
-        remove(place, below=w.repository.root)
+    return (lane or w.clean).home / "setup-done"
 
 
 def place_of(w: Workspace, whose: str, lane: Lane | None = None) -> tuple[Sandbox | None, Path]:
     """(what stands around `checks`, or what an `agent` gets, in a lane; the folder to start it in)."""
-    if found := lane or w.clean:
-        return sandbox_of(w, found, whose), cwd_of(w, found)
-    return (walls(w).checks if whose == "checks" else walls(w).agent), w.repository.root
+    found = lane or w.clean
+    return sandbox_of(w, found, whose), cwd_of(w, found)
 
 
 def _run(
@@ -183,8 +164,7 @@ def _run(
     over: list[str] = []
     try:
         command = command_inside(sandbox, argv(check), root, env, check.timeout_s, shared)
-        with nullcontext() if w.clean else put_back_after(w, f"the check {check.name}"):
-            end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
     text = output.decode("utf-8", "replace")
@@ -195,7 +175,7 @@ def _run(
         return CheckResult(check.name, None, end.duration_s, text, why=why)
     if end.returncode == 0:
         return CheckResult(check.name, 0, end.duration_s, text)
-    first = first_error(text.replace(f"{w.clean.at if w.clean else w.repository.root}/", ""))
+    first = first_error(text.replace(f"{w.clean.at}/", ""))
     line = first.line if first else ""
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing_tests(text), error=line)
 

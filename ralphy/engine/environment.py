@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ralphy.agents.variables import FIXED, is_passed
-from ralphy.engine.forgery import AGENT
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER
 from ralphy.processes.program_paths import find
@@ -75,7 +74,7 @@ def _unable_to_push(w: Workspace, env: Mapping[str, str], run: str) -> dict[str,
     first = int(count) if count.isdecimal() else 0
     pairs = {f"GIT_CONFIG_{kind}_{first + at}": value for at, row in enumerate(settings)
              for kind, value in zip(("KEY", "VALUE"), row, strict=True)}  # fmt: skip
-    return {**locked, **pairs, "GIT_CONFIG_COUNT": str(first + len(settings)), "GIT_REFLOG_ACTION": AGENT}
+    return {**locked, **pairs, "GIT_CONFIG_COUNT": str(first + len(settings))}
 
 
 def agent_command(w: Workspace) -> tuple[str, ...]:

@@ -7,16 +7,12 @@ from typing import Any
 
 from ralphy.documents.questions import asked, without
 from ralphy.engine.authoring import ensure_folder_files
-from ralphy.engine.candidate import prepare_index
-from ralphy.engine.changes import entries_of
-from ralphy.engine.control import drop_leftovers, set_aside
-from ralphy.engine.land import Landing, begin_branch, land, switch
+from ralphy.engine.kept_attempts import kept_numbers
+from ralphy.engine.land import Landing, begin_branch, land
 from ralphy.engine.lane_pool import with_documents
-from ralphy.engine.observe import own_rows
-from ralphy.engine.restore import kept_numbers
+from ralphy.engine.set_aside import drop_leftovers, set_aside
 from ralphy.engine.verify import SATISFIED
-from ralphy.engine.workspace import Workspace, fixed_base, is_private
-from ralphy.errors import Conflict
+from ralphy.engine.workspace import Workspace, fixed_base
 from ralphy.files.atomic import read_regular, read_text, replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
@@ -34,13 +30,10 @@ _PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
 
 def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
     """A bookkeeping commit of control files on the feature's branch."""
-    if not w.lanes:
-        prepare_index(w, s.tree.head)
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
     tree = w.objects.tree_of(s.tree.head)
     subject = f"chore({w.feature.name}): {subject}"
-    all_of_it = not s.tree.dirty and not s.tree.edited
-    return land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, files, takes_all=all_of_it))
+    return land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, files))
 
 
 def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
@@ -138,12 +131,9 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     if not w.store.is_as_read:  # somebody has written it since the look: that is read first
         return
     _save_canonical(w, prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd))
-    tree, paths = _stage(w, s)
+    tree = _stage(w, s)
     subject = f"chore({w.feature.name}): start of {s.tree.feature_branch}"
-    if w.lanes:
-        begin_branch(w, s.tree, subject, tree)
-    else:
-        switch(w, s.tree, subject, tree, paths)
+    begin_branch(w, s.tree, subject, tree)
     w.say(f"the work is on branch {s.tree.feature_branch}")
 
 
@@ -166,38 +156,18 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
     if not w.store.is_as_read:
         return
     _save_canonical(w, stories.canonical(s.prd))
-    tree, paths = _stage(w, s)
+    tree = _stage(w, s)
     if tree == w.objects.tree_of(s.tree.head):
-        w.checkout.clean_at = "" if s.tree.dirty else s.tree.head
         return
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     subject = f"chore({w.feature.name}): changes by hand"
-    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason, code=paths,
-                    takes_all=not s.tree.dirty))  # fmt: skip
+    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason))
 
 
-def _stage(w: Workspace, s: Snapshot) -> tuple[str, tuple[str, ...]]:
-    """(HEAD's tree with the feature folder, `.ralphy/` and set-up files as they are on the disk, their paths)."""
-    if w.lanes:
-        drop_leftovers(w)
-        tree = with_documents(w, w.objects.tree_of(s.tree.head))
-        return tree, tuple(path for path, _, _ in w.objects.changes(w.objects.tree_of(s.tree.head), tree))
-    prepare_index(w, s.tree.head)
+def _stage(w: Workspace, s: Snapshot) -> str:
+    """The tree of the feature's tip with the documents as they stand in the checkout."""
     drop_leftovers(w)
-    rows = own_rows(w)
-    _refuse_ignored(w, [path.rstrip("/") for code, path in rows if code == "!!"])
-    own = (path for code, path in rows if code != "!!" and not is_private(w, path))
-    paths = tuple(sorted({path for path in (*own, *s.tree.edited) if not path.endswith("/")}))
-    green = w.objects.tree_of(s.tree.head)
-    return w.objects.graft(green, entries_of(w, green, paths)), paths
-
-
-def _refuse_ignored(w: Workspace, ignored: list[str]) -> None:
-    """A feature folder that git ignores could not be committed."""
-    prd = w.feature.in_repository("prd.json")
-    if any(prd == path or prd.startswith(f"{path}/") for path in ignored):
-        raise Conflict("is ignored by git, so the feature's state cannot be committed", where=w.feature.path,
-                       hint=f"git check-ignore -v {prd} names the rule to remove")  # fmt: skip
+    return with_documents(w, w.objects.tree_of(s.tree.head))
 
 
 def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:

@@ -14,20 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.config.values import Check
-from ralphy.engine.candidate import Candidate, write_candidate
-from ralphy.engine.changes import changed_paths, is_control
+from ralphy.engine.candidate import Candidate
 from ralphy.engine.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.environment import check_environment
 from ralphy.engine.lane_candidate import taken_from
 from ralphy.engine.lane_pool import lay_out_clean
-from ralphy.engine.restore import check_out
 from ralphy.engine.workspace import Workspace
 from ralphy.files.safe_open import read_safely
-from ralphy.files.tree_walk import remove
 
 NAME = "pre-commit"
 _HOOK = "hook run --ignore-missing pre-commit"
-_RUN = f"git {_HOOK}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +60,23 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
     own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
     warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
     result = _said(w, candidate.tree)
-    after = _after(w, candidate)
+    after = taken_from(w, w.clean, candidate)
     if after.tree != candidate.tree and not after.refused:
         w.say(f"the {NAME} hook changed files: they are part of what is checked")
         result = result if result.is_green else _said(w, after.tree)
-        last = _after(w, after)
+        last = taken_from(w, w.clean, after)
         if last.tree != after.tree:
             result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
         after = last
-    aside = tuple(dict.fromkeys((*candidate.set_aside, *after.set_aside)))
-    tampered = tuple(dict.fromkeys((*candidate.tampered, *after.tampered)))
     w.say(f"  check {result.sentence()}")
-    return Hooked(Candidate(after.tree, after.code, after.green, after.files, tampered, after.refused, aside,
-                            candidate.stands),
-                  (result,), warnings)  # fmt: skip
-
-
-def _after(w: Workspace, candidate: Candidate) -> Candidate:
-    """The candidate as the hook left it."""
-    return taken_from(w, w.clean, candidate) if w.clean else write_candidate(w, candidate.green)
+    return Hooked(after, (result,), warnings)
 
 
 def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
-    """What the hook says of the code as it is, for the baseline; what it changes is put back."""
+    """What the hook says of the code as it is, for the baseline; what it changes goes with the lane's next tree."""
     if hook_of(w) is None:
         return []
-    green, before = w.objects.tree_of(head), set() if w.lanes else set(changed_paths(w))
-    result = _ask(w, green)
-    if not w.lanes:
-        check_out(w, green, [path for path in changed_paths(w) if path not in before and not is_control(w, path)])
+    result = _ask(w, w.objects.tree_of(head))
     w.say(f"  check {result.sentence()}")
     return [result]
 
@@ -102,26 +86,6 @@ def _said(w: Workspace, tree: str) -> CheckResult:
 
 
 def _ask(w: Workspace, tree: str) -> CheckResult:
-    """Run the hook with an index that holds this tree."""
-    if w.lanes:
-        return _ask_in_lane(w, tree)
-    w.objects.persist(tree)
-    w.objects.sync()
-    index = w.repository.git_dir / "ralphy-hook-index"
-    _drop(index)  # of a hook that was killed
-    try:
-        w.repository.run("read-tree", tree, index=index)
-        w.repository.run("update-index", "-q", "--refresh", "--really-refresh", index=index)
-        differs = w.repository.run("diff-files", "--ignore-submodules=all", "--name-only", "-z", index=index)
-        if differs:  # control files: no business of a hook's
-            w.repository.run("update-index", "-z", "--assume-unchanged", "--stdin", stdin=differs, index=index)
-        env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":"}
-        return run_as_agent(w, Check(NAME, _RUN, w.config.git.hook_timeout_s), env)
-    finally:
-        _drop(index)
-
-
-def _ask_in_lane(w: Workspace, tree: str) -> CheckResult:
     """Run the hook in the clean lane, whose index holds what was laid out there."""
     lay_out_clean(w, tree)
     env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_EDITOR": ":"}
@@ -131,12 +95,6 @@ def _ask_in_lane(w: Workspace, tree: str) -> CheckResult:
 def _where(w: Workspace) -> str:
     """The option that tells git in the lane where the person's hooks are: in the tree, or bound to where git looks."""
     folder, lane = w.checkout.hooks_folder, w.clean
-    assert lane
     if folder.is_relative_to(w.repository.root) and not folder.is_relative_to(w.repository.common_dir):
         return f"-c core.hooksPath={shlex.quote(str(folder.relative_to(w.repository.root)))} "
     return f"-c core.hooksPath={shlex.quote(str(folder))} " if lane.at == lane.tree else ""
-
-
-def _drop(index: Path) -> None:
-    for left in (index, index.with_name(f"{index.name}.lock")):
-        remove(left)

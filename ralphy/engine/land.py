@@ -2,13 +2,12 @@
 
 The protocol: write the objects, record the intent, move the refs by compare-and-swap, replace the files,
 note the end. A kill at any point leaves either the old state or the new one; a restart completes an
-intent only if its commit is HEAD, and never reads the log to complete stories.
+intent only if its commit is the branch's tip, and never reads the log to complete stories.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +15,13 @@ from typing import Any
 
 import orjson
 
-from ralphy.engine.candidate import load_index
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict
-from ralphy.files.atomic import link_on_the_way, name_file, read_regular, write_beside
+from ralphy.files.atomic import name_file, read_regular, write_beside
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
-from ralphy.git.tree_programs import require_programs_outside
 from ralphy.pipeline.model import Prd, Tree
 
-_MOST_ARGUMENTS = 64 * 1024
 Refs = Sequence[tuple[str, str, str]]
 
 
@@ -36,8 +32,7 @@ class Landing:
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
     control files in their new form (None removes one), by their name in the feature folder; `tip` is where
     the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal,
-    `code` names the code files that differ from the parent, `prd` is what the new prd.json says;
-    `takes_all` says that nothing else differs from it: then git need not be asked again.
+    `prd` is what the new prd.json says.
     """
 
     subject: str
@@ -49,42 +44,29 @@ class Landing:
     refs: Refs = ()
     end: Mapping[str, Any] = field(default_factory=dict)
     body: str = ""
-    code: Sequence[str] = ()
     prd: Prd | None = None
-    takes_all: bool = False
 
 
 def land(w: Workspace, landing: Landing) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
     paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
-    refresh: subprocess.Popen[bytes] | None = None
-    require_programs_outside(w.repository)
     staged: dict[str, Path] = {}
     try:
         with w.objects.together():
             entries = {path: _blob(w, data) for path, data in paths.items()}
-            refresh = None if w.lanes else _start_index(w, landing.code, entries)
             commit = _write_commit(w, landing, w.objects.graft(landing.tree, entries))
         w.milestone("objects_written")
         _move(w, landing, commit, staged)
     except BaseException as error:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
-        if refresh:
-            _give_up(w, refresh, error)
+        _give_up(w, error)
         raise
     _name_files(w, landing.files, staged)
     if landing.prd and landing.files.get("prd.json"):
         w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
     w.milestone("files_replaced")
-    if refresh is None:
-        finish_intent(w, landing.end)
-        return commit
-    git.finish(refresh)
-    w.install_index()
     finish_intent(w, landing.end)
-    w.checkout.index_at = commit
-    w.checkout.clean_at = commit if w.checkout.clean_at == landing.parent or landing.takes_all else ""
     return commit
 
 
@@ -98,14 +80,8 @@ def _move(w: Workspace, landing: Landing, commit: str, staged: dict[str, Path]) 
     w.milestone("refs_moved")
 
 
-def _give_up(w: Workspace, refresh: subprocess.Popen[bytes], error: BaseException) -> None:
-    """The index that was being brought up beside is worth nothing.
-
-    After a Conflict nothing has moved. After an interruption the refs may have, and the intent stays to tell.
-    """
-    refresh.kill()
-    refresh.communicate()
-    w.checkout.index_at = ""
+def _give_up(w: Workspace, error: BaseException) -> None:
+    """After a Conflict nothing has moved. After an interruption the refs may have, and the intent stays to tell."""
     if isinstance(error, Conflict):
         clear_intent(w)
     else:
@@ -123,32 +99,6 @@ def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
     message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
     header = [f"tree {tree}", f"parent {landing.parent}", f"author {who}", f"committer {who}"]
     return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
-
-
-def _start_index(w: Workspace, code: Sequence[str], entries: Mapping[str, Entry | None]) -> subprocess.Popen[bytes]:
-    """Bring what is new into Ralphy's index, beside the moving of the refs: code with its stat, control files by id."""
-    gone = {path for path in code if not _is_file(w.repository.root, path)}
-    code = [f"./{path}" for path in code if path not in gone]  # a name may begin like an option
-    update = ("update-index", "--add", "--remove", "--replace", "-z")
-    if sum(map(len, code)) > _MOST_ARGUMENTS:
-        names = "\0".join(code).encode("utf-8", "surrogateescape") + b"\0"
-        w.repository.run(*update, "--stdin", stdin=names, index=w.index)
-        code = ()
-    zero = w.repository.null_oid
-    rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in entries.items()]
-    rows += [f"0 {zero}\t{path}" for path in sorted(gone)]
-    process = w.repository.start(*update, *code, "--index-info", index=w.index)
-    assert process.stdin
-    process.stdin.write("\0".join([*rows, ""]).encode("utf-8", "surrogateescape"))
-    process.stdin.close()
-    process.stdin = None  # nothing more comes: it need not wait for `finish` to write the index
-    return process
-
-
-def _is_file(root: Path, name: str) -> bool:
-    """Is there a file or a link? A folder may have taken the place of a file, a link that of a folder."""
-    path = root / name
-    return (path.is_symlink() or path.is_file()) and link_on_the_way(root, path) is None
 
 
 def _stage(w: Workspace, files: Mapping[str, bytes | None], staged: dict[str, Path]) -> None:
@@ -220,66 +170,18 @@ def finish_intent(w: Workspace, end: Mapping[str, Any]) -> None:
 
 
 def complete_intent(w: Workspace) -> bool:
-    """After a crash: finish what had been recorded, if its commit is HEAD; False if it was never reached."""
+    """Finish what had been recorded before a crash, if its commit is the tip; False if it was never reached."""
     intent = read_intent(w)
     head = git.resolve(w.repository, f"refs/heads/{intent.get('branch')}") if intent else ""
     if not intent or intent.get("commit") != head:
         clear_intent(w)
         return False
-    if w.lanes:
-        files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
-        staged: dict[str, Path] = {}
-        _stage(w, files, staged)
-        _name_files(w, files, staged)
-        finish_intent(w, intent["end"])
-        return True
-    at = git.head_of(w.repository)[0]
-    if at == intent.get("came_from", intent["branch"]) or at == intent["branch"]:
-        _bring_up(w, intent, head)
-    finish_intent(w, intent["end"])
-    return True
-
-
-def _bring_up(w: Workspace, intent: Mapping[str, Any], head: str) -> None:
-    """HEAD, the control files and the indexes as the commit has them. The code is there already: it was what was
-    committed, and what a person has done to it since is left alone."""
-    if git.head_of(w.repository)[0] != intent["branch"]:
-        _stand_on(w, intent["branch"])
     files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
     staged: dict[str, Path] = {}
     _stage(w, files, staged)
     _name_files(w, files, staged)
-    load_index(w, head)
-    w.install_index()
-
-
-def switch(w: Workspace, before: Tree, subject: str, tree: str, paths: Sequence[str]) -> str:
-    """Make the feature's branch with a first commit of `tree`, and stand on it instead of on the branch before.
-
-    HEAD moves when the branch is there, beside the reading of the files; the intent knows where it came from.
-    """
-    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, "", {})
-    with w.objects.together():
-        commit = _write_commit(w, landing, tree)
-    intent = {"commit": commit, "branch": w.feature_branch, "came_from": before.branch, "files": [], "end": {}}
-    write_intent(w, intent)
-    w.milestone("branch_intent_recorded")
-    refresh = _start_index(w, paths, {})
-    try:
-        w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
-    except BaseException as error:
-        _give_up(w, refresh, error)
-        raise
-    w.milestone("branch_made")
-    who = f"{w.checkout.identity} {int(w.clock())} +0000"
-    moved = f"{before.head} {commit} {who}\tcheckout: moving from {before.branch} to {w.feature_branch}"
-    git.point_head(w.repository, w.feature_branch, moved)
-    git.finish(refresh)
-    w.milestone("on_the_branch")
-    w.install_index()
-    finish_intent(w, {})
-    w.checkout.index_at, w.checkout.clean_at = commit, "" if before.dirty else commit
-    return commit
+    finish_intent(w, intent["end"])
+    return True
 
 
 def begin_branch(w: Workspace, before: Tree, subject: str, tree: str) -> str:
@@ -291,7 +193,3 @@ def begin_branch(w: Workspace, before: Tree, subject: str, tree: str) -> str:
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
     w.milestone("branch_made")
     return commit
-
-
-def _stand_on(w: Workspace, branch: str) -> None:
-    git.point_head(w.repository, branch)

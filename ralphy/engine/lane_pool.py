@@ -17,7 +17,6 @@ def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
     """Lay a tree out in the lane of the checks, ready for them: set up, with what was brought."""
     from ralphy.engine.lane_tree import tip_of
 
-    assert w.clean
     lay_out_lane(w, w.clean, tree, commit or tip_of(w))
 
 
@@ -45,7 +44,7 @@ def make_lanes(w: Workspace) -> None:
     from ralphy.engine.lane_tree import tip_of
 
     tip = tip_of(w)
-    if w.lanes and tip:
+    if tip:
         for lane in (w.lanes.agent(), w.lanes.clean()):
             lane.lay_out(w.objects.tree_of(tip), tip, w.feature_branch)
 

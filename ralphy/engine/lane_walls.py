@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.guard_settings import write_settings
-from ralphy.engine.control import set_markers_aside
+from ralphy.engine.set_aside import set_markers_aside
 from ralphy.engine.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
 from ralphy.files.atomic import signature
 from ralphy.lanes.lane_sandbox import Bind
@@ -49,7 +49,6 @@ def _say_once(w: Workspace, sentence: str) -> None:
 
 def sandbox_of(w: Workspace, lane: Lane, whose: str) -> Sandbox | None:
     """What stands around `checks` or an `agent` in a lane; None without bubblewrap."""
-    assert w.lanes
     if w.config.safety.level == STRICT:
         from ralphy.engine.strict import view_of
 
@@ -92,22 +91,11 @@ class Outside:
 
     is_closed: bool
     before: Mapping[str, object] = field(default_factory=dict)
-    noted: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def take(cls, w: Workspace, lane: Lane) -> Outside:
-        assert w.lanes
         is_closed = lane.at != lane.tree
         return cls(is_closed, {} if is_closed else _seen(w))
-
-    def begin(self, w: Workspace) -> None:
-        """Nothing of the checkout has to be put back after a death."""
-
-    def remember_control(self, w: Workspace) -> None:
-        """The documents in the checkout are out of reach, or a person's."""
-
-    def note_end(self, w: Workspace) -> None:
-        """What lies in the lane stays there until it is taken over."""
 
     def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(markers that were set aside, what changed outside of the lane during the run)."""

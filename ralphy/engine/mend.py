@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ralphy.engine.control import drop_leftovers
+from ralphy.engine.lane_tree import tip_of
+from ralphy.engine.set_aside import drop_leftovers
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file
-from ralphy.git import commands as git
 
 
 def mend(w: Workspace) -> None:
@@ -25,7 +25,7 @@ def _mend_log(w: Workspace) -> None:
     there = read_regular(path)
     if there is None or there.endswith(b"\n"):
         return
-    head = git.head_of(w.repository)[1]
+    head = tip_of(w)
     whole = w.objects.read(f"{head}:{w.feature.in_repository('progress.txt')}") if head else None
     if whole is not None and len(there) < len(whole) and whole.startswith(there.rstrip(b"\0")):
         replace_file(path, whole)

@@ -94,7 +94,7 @@ def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_S
     edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
     if not edited and not beside:
         return
-    root = w.clean.tree if w.clean else w.repository.root
+    root = w.clean.tree
     words = argv(check) if beside else [*_options(argv(check), root), *map(shown, sorted(edited))]
     told = run_with_old(w, candidate, check, {**beside, **edited}, words, unsilenced)
     after = (told and told[0]) or Listing()

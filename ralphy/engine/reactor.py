@@ -17,12 +17,10 @@ from types import TracebackType
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
-from ralphy.engine.candidate import prepare_index
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane_pool import make_lanes
 from ralphy.engine.mend import mend
-from ralphy.engine.observe import own_rows
 from ralphy.engine.prompt import warm_prompts
 from ralphy.engine.reconcile import Report, reconcile
 from ralphy.engine.waiting import seconds_left
@@ -76,7 +74,6 @@ def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue
         wakeups.directly(made_folder(w.repository.state_dir, w.feature.name))
         while True:
             before = _signature(w.repository, w.feature)  # before the look: what comes after it must end the wait
-            w.checkout.look_anew()
             rest = reconcile(w, report)
             if not _is_waited_for(rest, patience):
                 return rest
@@ -120,15 +117,9 @@ def get_ready(w: Workspace) -> None:
     w.supervisor.warm()
     w.checkout.refs.warm()
     w.checkout.blobs.warm()
-    head = git.head_of(w.repository)[1]
-    if w.lanes:
-        make_lanes(w)
-    elif head and w.checkout.index_at != head and not git.operation_in_progress(w.repository):
-        prepare_index(w, head)
+    make_lanes(w)
     warm_prompts(w)
-    if not w.lanes:
-        own_rows(w)
-    _ = w.checkout.identity, w.checkout.trusts_file_mode
+    _ = w.checkout.identity
 
 
 def _signature(repository: git.Repository, feature: Feature) -> int:
@@ -201,8 +192,7 @@ class Watching:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for workspace, _ in self._open.values():
-            workspace.leave()
+        self._open.clear()
 
     def held(self) -> Iterator[Path]:
         """The folders of the features that wait at a gate."""
@@ -232,7 +222,6 @@ class Watching:
 
     def look(self, names: set[str] | None) -> None:
         """Reconcile what has changed: the named features, or all when nothing is named."""
-        self._checkout.look_anew()
         head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
         self._forget_what_is_gone()
@@ -244,7 +233,7 @@ class Watching:
 
     def _forget_what_is_gone(self) -> None:
         for name in [name for name, (w, _) in self._open.items() if not w.feature.folder.is_dir()]:
-            self._open.pop(name)[0].leave()
+            self._open.pop(name)
             self._seen.pop(name, None)
             self._rests.pop(name, None)
 

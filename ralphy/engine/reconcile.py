@@ -15,7 +15,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import named_trouble
 from ralphy.git.tree_programs import require_programs_outside
 from ralphy.pipeline.decide import decide
-from ralphy.pipeline.decision import AcceptRed, Approve, Decision, OpenGate, Rest, RunAgent, SetAside, TakeBaseline
+from ralphy.pipeline.decision import Decision, Rest, RunAgent
 from ralphy.pipeline.model import Snapshot
 
 Report = Callable[[object, Snapshot], None]
@@ -42,8 +42,6 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
         if rest:
             report(rest, snapshot)
             return rest
-        if not _leaves_code_alone(decision, snapshot):
-            workspace.checkout.rows = None
 
 
 def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:
@@ -67,10 +65,3 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | N
             raise
         return rest
     return None
-
-
-def _leaves_code_alone(decision: Decision, snapshot: Snapshot) -> bool:
-    """Was the act one that cannot have changed what git says of the code?"""
-    if isinstance(decision, Approve):
-        return not snapshot.tree.is_on_branch
-    return isinstance(decision, (OpenGate, SetAside, TakeBaseline, AcceptRed))

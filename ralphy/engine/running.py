@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.watchdog import Thresholds
 from ralphy.agents.outbox import Outbox
@@ -17,18 +17,14 @@ from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, O
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.touched import Touched
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.engine import git_state
-from ralphy.engine.control import set_markers_aside
 from ralphy.engine.environment import agent_command, agent_environment
-from ralphy.engine.forgery import AGENT, require_branch
 from ralphy.engine.housekeeping import old_runs
 from ralphy.engine.lane_walls import Outside, cwd_of, guard_settings, sandbox_of
 from ralphy.engine.prompt import prompt_for
-from ralphy.engine.put_back import Before, tell
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
+from ralphy.engine.set_aside import set_markers_aside
 from ralphy.engine.unfinished_documents import hand_on
-from ralphy.engine.walls import walls
 from ralphy.engine.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import remove
@@ -62,22 +58,19 @@ class Ran:
         return self.outbox.read(name, most)
 
 
-def _no_more() -> None:
-    """The checkout is as the agent is to find it."""
+def no_more() -> None:
+    """The lane is as the agent is to find it."""
 
 
 @contextmanager
 def agent_run(
-    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None] = _no_more,
-    lane: Lane | None = None,
+    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
 ) -> Iterator[Ran]:  # fmt: skip
     """Run the agent once. The control files are put back before the body of the `with` sees anything.
 
     `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
     from there on is a run to be cleared away.
     """
-    if lane is None:
-        walls(w)  # where they cannot stand, nothing is begun
     _set_early_aside(w)
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
@@ -85,25 +78,22 @@ def agent_run(
     touched = Touched()
     with _agent(w, request, lane).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-        before = Outside.take(w, lane) if lane else Before.take(w, snapshot.tree.branch)
-        _note(w, decision, snapshot, run, before.noted, lane)
-        before.begin(w)
+        outside = Outside.take(w, lane)
+        _note(w, decision, snapshot, run, lane)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
         get_ready()
         w.milestone("laid_out")
-        before.remember_control(w)
         result = go(prompt)
-        before.note_end(w)
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     # What was reported before the background work ended is no report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
     result = result if claim.is_complete else _without_blame(w, result)
     _pass_on_warning(w, result)
-    tampered, stands = before.judged(w) if isinstance(before, Outside) else _put_back(w, snapshot, before)
+    tampered, stands = outside.judged(w)
     redact_run(w, Path(request.run_dir))
-    w.milestone("control_put_back")
+    w.milestone("run_redacted")
     yield Ran(run, result, claim, outbox, tampered, stands, touched)
     root = w.repository.root
     for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
@@ -118,21 +108,12 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     return outbox
 
 
-def _note(
-    w: Workspace, d: RunAgent, s: Snapshot, run: str, git: Mapping[str, Any], lane: Lane | None
-) -> None:  # fmt: skip
+def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane) -> None:
     """The journal's line of a run that begins."""
-    name = ("none" if lane.at == lane.tree else "bwrap") if lane else walls(w).name
-    set_up = None if lane else _uncommitted(w, s)
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
-             lane=lane.name if lane else None, sandbox=name,
-             green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name, **git, set_up=set_up,
+             lane=lane.name, sandbox="none" if lane.at == lane.tree else "bwrap", green=s.tree.head,
+             branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
-
-
-def _uncommitted(w: Workspace, s: Snapshot) -> list[str] | None:
-    """What `ralphy init` wrote and is as it wrote it, before a branch holds that."""
-    return None if s.tree.branch == w.feature_branch else sorted(w.set_up_files()) or None
 
 
 def _set_early_aside(w: Workspace) -> None:
@@ -151,15 +132,6 @@ def _without_blame(w: Workspace, result: AgentResult) -> AgentResult:
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
 
-def _put_back(w: Workspace, s: Snapshot, before: Before) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(what the agent changed that is not its to change, refs that it may have moved and that stand)."""
-    steering = before.put_steering_back(w)
-    require_branch(w, s.tree.branch, s.tree.head)
-    changed = git_state.put_back(w, before.state)
-    tampered = [*before.put_control_back(w), *steering, *changed.back]
-    return tuple(tampered), tell(w, "agent", tampered, changed)
-
-
 def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
     """The provider's word that a limit will soon be used up is for people, too: each window by itself."""
     limit, now = result.limit, w.clock()
@@ -170,9 +142,9 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
             w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
 
 
-def _agent(w: Workspace, request: AgentRequest, lane: Lane | None) -> Agent:
+def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
-    sandbox = sandbox_of(w, lane, "agent") if lane else walls(w).agent
+    sandbox = sandbox_of(w, lane, "agent")
     setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
                       _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
@@ -226,8 +198,8 @@ def _room(w: Workspace) -> Room:
     return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
-def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane | None) -> AgentRequest:
-    story, root = d.story or "", lane.at if lane else w.repository.root
+def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane) -> AgentRequest:
+    story, root = d.story or "", lane.at
     more = {
         "RALPHY_STEP": d.step,
         "RALPHY_FEATURE": w.feature.name,
@@ -235,20 +207,19 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         "RALPHY_STORY": story,
         "RALPHY_ATTEMPT": str(d.attempt),
         "RALPHY_OUTBOX": str(outbox),
-        "GIT_REFLOG_ACTION": AGENT,
     }
-    memory = (lane.tree if lane else w.repository.root) / "CLAUDE.md"
+    memory = lane.tree / "CLAUDE.md"
     runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
-        cwd=str(cwd_of(w, lane) if lane else w.repository.root),
+        cwd=str(cwd_of(w, lane)),
         run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
         env=agent_environment(w, run, more),
         tools=TOOLS,
-        settings=guard_settings(w, lane) if lane else walls(w).settings,
+        settings=guard_settings(w, lane),
         outbox=str(outbox),
         max_cost_usd=_allowance(w, d, s),
         system_prompt_file=str(root / "CLAUDE.md") if read_regular(memory, 256 * 1024) else "",

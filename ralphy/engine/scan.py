@@ -1,25 +1,23 @@
-"""What is too big or too secret to be committed, and what must not stand in what Ralphy writes.
+"""What is too secret to be committed, and what must not stand in what Ralphy writes.
 
-Sizes are looked at before git is given a byte of a file; what is too big is set aside. Secrets are looked for in what
+Secrets are looked for in what
 differs from the last green commit, so that a project with a test key of old goes on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from ralphy.engine.control import set_aside
 from ralphy.engine.workspace import Workspace
-from ralphy.files.atomic import link_on_the_way, read_regular, replace_file
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
 from ralphy.secrets.known_values import clear_json, values_of
 from ralphy.secrets.patterns import Secret, find, redact
 from ralphy.secrets.spellings import Values
 
 ALLOWED = ".ralphy/secrets-allow"
-_MOST_FOLDERS = 200  # a tree is written folder by folder, and nobody's code lies deeper
 _MEGABYTE = 1024 * 1024
 _MARK = re.compile(r"^([0-9a-f]{16})\b", re.M)
 _KEPT_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
@@ -106,58 +104,6 @@ def redact_run(w: Workspace, folder: Path) -> None:
 def _redacted_lines(data: bytes, values: Values) -> bytes:
     """Line by line, each JSON as before."""
     return b"\n".join(clear_json(line, lambda text: redact(text, values)) for line in data.split(b"\n"))
-
-
-def set_too_big_aside(w: Workspace, green: str, code: Sequence[str]) -> tuple[str, list[str]]:
-    """(why the changes are too big to commit or "", the paths that are left): by stat, before anything is read."""
-    limits = w.config.limits
-    big = [path for path in code if _size(w, path) > limits.max_file_mb * _MEGABYTE]
-    deep = [path for path in code if path.count("/") > _MOST_FOLDERS]
-    new = [path for path in code if path not in big and path not in deep and w.objects.at(green, path) is None]
-    many = new if len(new) > limits.max_new_files else []
-    why = f"a file lies in more than {_MOST_FOLDERS} nested folders: {_clean(w, deep[0])[:80]} …" if deep else ""
-    if big:
-        size = _size(w, big[0]) / _MEGABYTE
-        why = (f"{_clean(w, big[0])} has {size:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
-               "not committed: leave it out, or have git ignore it")  # fmt: skip
-    elif many:
-        top = sorted(_tops(w, green, many))
-        why = (f"{len(many)} new files ({_clean(w, top[0])} …), more than limits.max_new_files "
-               f"({limits.max_new_files}): does .gitignore miss something?")  # fmt: skip
-    for path in (*big, *_tops(w, green, deep), *_tops(w, green, many)):
-        set_aside(w, w.repository.root / path, _shown(path).replace("/", "__"))
-    gone = {*big, *deep, *many}
-    return why, [path for path in code if path not in gone]
-
-
-def _size(w: Workspace, path: str) -> int:
-    if link_on_the_way(w.repository.root, w.repository.root / path):
-        return 0
-    try:
-        return (w.repository.root / path).lstat().st_size
-    except OSError:
-        return 0
-
-
-def _tops(w: Workspace, green: str, paths: Sequence[str]) -> Iterator[str]:
-    """The outermost folders that are new with these paths, or the paths themselves: each is moved as a whole.
-
-    A folder that holds something else, ignored files or features, stays where it is.
-    """
-    seen: set[str] = set()
-    stays = _with_folders((*(w.checkout.ignored or ()), w.config.project.features_dir, w.feature.path))
-    for path in paths:
-        above = [str(folder) for folder in reversed(PurePosixPath(path).parents) if str(folder) not in stays]
-        top = next((folder for folder in above if folder in seen or w.objects.at(green, folder) is None), path)
-        if top not in seen:
-            seen.add(top)
-            yield top
-
-
-def _with_folders(paths: Iterable[str]) -> frozenset[str]:
-    """These paths and all folders around them, the root (".") too."""
-    places = [PurePosixPath(path) for path in paths]
-    return frozenset(str(at) for place in places for at in (place, *place.parents))
 
 
 def _shown(path: str) -> str:

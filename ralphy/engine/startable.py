@@ -18,12 +18,11 @@ from ralphy.documents.feature_folder import Feature
 from ralphy.engine.checkout import Checkout
 from ralphy.engine.checks import argv, is_set_up
 from ralphy.engine.environment import check_environment
-from ralphy.engine.strict import closed
 from ralphy.engine.workspace import Workspace, open_workspace
 from ralphy.files.atomic import names_in, read_text
 from ralphy.git.commands import Repository
 from ralphy.processes.program_paths import lies_in
-from ralphy.sandbox.bubblewrap import Place, program_at
+from ralphy.sandbox.bubblewrap import program_at
 
 _ANSWER_S = 10.0
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")
@@ -50,19 +49,6 @@ def without_feature(
         feature = Feature("doctor", folder / "feature", "doctor")
         with open_workspace(Checkout.of(repository), feature, config, checks, env) as w:
             yield w, folder
-
-
-def require_closed_walls(w: Workspace, folder: Path) -> None:
-    """The walls of the level `strict`, put up around nobody. EnvironmentProblem names all that is missing."""
-    settings = folder / "settings.json"
-    settings.write_text("{}")
-    repository = w.repository
-    real = (repository.root, repository.git_dir, repository.common_dir)
-    root, git_dir, common_dir = (path.resolve() for path in real)
-    features = root / w.config.project.features_dir
-    agent, checks = closed(w, Place(root, git_dir, common_dir, common_dir / "ralphy", features, features), settings)
-    agent.take_down()
-    checks.take_down()
 
 
 def missing(w: Workspace) -> Iterator[Missing]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from ralphy.documents import request_queue
 from ralphy.documents.prd_reader import check_prd
 from ralphy.documents.questions import without
-from ralphy.engine.control import set_aside
 from ralphy.engine.gate import keep_prd
+from ralphy.engine.set_aside import set_aside
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_text

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from ralphy.config.values import KEYS
@@ -19,11 +20,9 @@ from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import (
     FORWARD,
-    Place,
     Sandbox,
     View,
     bare_sandbox,
-    closed_sandbox,
     find,
     interpreter,
     program_at,
@@ -35,24 +34,6 @@ from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 _SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 _ANSWER_S = 10.0
-
-
-def closed(w: Workspace, place: Place, settings: Path) -> tuple[Sandbox, Sandbox]:
-    """(the sandbox of agents, that of checks). EnvironmentProblem names all that is missing."""
-    program = find(w.env, w.repository.root)
-    if program is None:
-        raise _missing([why_not_found(), *_no_key(w), *_switched_off(w)])
-    agent = closed_sandbox(program, place, _view(w, settings, networked=True))
-    checks = agent if w.config.safety.checks_network else \
-        closed_sandbox(program, place, _view(w, settings, networked=False))  # fmt: skip
-    lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
-    why, fix = why_not(checks)
-    lacking += [(why, fix)] if why else [*_no_start(w, agent), *_out_of_sight(w)]
-    if lacking:
-        for sandbox in (agent, checks):
-            sandbox.take_down()
-        raise _missing(lacking)
-    return agent, checks
 
 
 def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
@@ -71,6 +52,17 @@ def require_closed(w: Workspace) -> str:
     if lacking:
         raise _missing(lacking)
     return program
+
+
+def require_agent_starts(w: Workspace) -> None:
+    """EnvironmentProblem if the agent's program does not start in a closed sandbox around an empty tree."""
+    with TemporaryDirectory(prefix="ralphy-lane-") as name:
+        home = Path(name).resolve()
+        for part in ("tree", "git"):
+            (home / part).mkdir()
+        closed = w.lanes.sandbox(view_of(w, networked=True))
+        if closed and (lacking := list(_no_start(w, closed.around(home)))):
+            raise _missing(lacking)
 
 
 def view_of(w: Workspace, *, networked: bool) -> View:

@@ -8,15 +8,14 @@ from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
-from ralphy.engine.baseline import listed, record_baseline, without_tests, written_by_checks
-from ralphy.engine.candidate import Candidate, drift, file_changes
-from ralphy.engine.checks import CheckResult, drop_bytecode, failed, run_checks, unless_killed
+from ralphy.engine.baseline import listed, record_baseline, without_tests
+from ralphy.engine.candidate import Candidate, file_changes
+from ralphy.engine.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.hooks import Hooked, run_hook
 from ralphy.engine.identity import removes_of, tests_kept, with_old
 from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.old_tests import old_tests_fail
 from ralphy.engine.scan import scan_policy, secrets_in
-from ralphy.engine.side_effects import undo
 from ralphy.engine.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.prompts.budget import digest_failure
@@ -30,8 +29,8 @@ SATISFIED = "the agent says it is already satisfied"
 class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
-    `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `drifted` that somebody
-    wrote into the working tree while the checks ran. `tests` is what the evidence says of the tests.
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place). `tests` is what the evidence says
+    of the tests.
     """
 
     outcome: Outcome
@@ -41,7 +40,6 @@ class Verdict:
     warnings: Sequence[str] = field(default_factory=tuple)
     question: str = ""
     goes_on: bool = False
-    drifted: bool = False
     candidate: Candidate | None = None
     tests: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,14 +48,13 @@ class Verdict:
         return self.outcome is Outcome.SUCCEEDED and not self.failure
 
 
-def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate, forged: str) -> Verdict:
+def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate) -> Verdict:
     """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green,
     are the tests all there?"""
     if not result.outcome.costs_an_attempt:
         return Verdict(result.outcome, result.detail, goes_on=result.over_budget)
-    refused = candidate.refused or forged
-    if refused:
-        return Verdict(Outcome.REJECTED, refused, refused)
+    if candidate.refused:
+        return Verdict(Outcome.REJECTED, candidate.refused, candidate.refused)
     if claim.asks:
         return Verdict(Outcome.NEEDS_INPUT, f"the agent asks: {claim.asks}", question=claim.asks)
     why = _why_nothing(w, story, candidate)
@@ -92,10 +89,6 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     stops = failed(hooked.results, w.history.known_red, frozenset())
     checks = [] if stops else _check(w, candidate)
     results = [*hooked.results, *checks]
-    drifted = drift(w, candidate) if results and not w.lanes else ()
-    if drifted:
-        what = f"{', '.join(drifted[:5])} changed while the checks ran: what was checked is not what would be committed"
-        return Verdict(Outcome.REJECTED, what, what, results, drifted=True)
     red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
     if red:
         said = "; ".join(r.failure() for r in red)
@@ -105,7 +98,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     if kept.rejected:
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
     if results:
-        record_baseline(w, candidate.code, results, written_by_checks(w, w.code_of(candidate.green)))
+        record_baseline(w, candidate.code, results)
     if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
         why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
         return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
@@ -121,7 +114,7 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
 
 def _from_root(w: Workspace, output: str) -> str:
     """What a check printed, with files named from the repository's root."""
-    return output.replace(f"{w.clean.at if w.clean else w.repository.root}/", "")
+    return output.replace(f"{w.clean.at}/", "")
 
 
 def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:
@@ -146,15 +139,15 @@ def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candida
 
 
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
-    drop_bytecode(w)
-    if w.lanes:
-        lay_out_clean(w, candidate.tree)
+    """What the checks say of the candidate, laid out in the lane that no agent has been in."""
     # Behind a check whose failures are known, the others must be run as well.
     run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
-    results = unless_killed(w, lambda: run_checks(w, run, until_red=until_red))
-    if not w.lanes:
-        undo(w, written_by_checks(w, w.code_of(candidate.green)), candidate.green, candidate.tree)
-    return results
+
+    def ask() -> list[CheckResult]:
+        lay_out_clean(w, candidate.tree)
+        return run_checks(w, run, until_red=until_red)
+
+    return unless_killed(w, ask)
 
 
 def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:
@@ -166,13 +159,12 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         ),
         (
             bool(candidate.tampered),
-            f"control files were changed and put back: {', '.join(candidate.tampered[:5])}",
+            f"control files were changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}",
         ),
         (
             bool(candidate.stands),
             f"changed during the run, possibly by the agent, and left as they are: {', '.join(candidate.stands[:5])}",
         ),
-        (bool(candidate.set_aside), f"ignored files were set aside: {', '.join(candidate.set_aside[:5])}"),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (bool(r.unguarded), f"the guard gave no answer to {r.unguarded} tool calls: they were not checked"),
         (any(c.is_empty for c in results), "no tests ran"),

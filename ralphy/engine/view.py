@@ -34,21 +34,15 @@ def render_tasks(w: Workspace, s: Snapshot, working: str = "") -> None:
 
 
 def _ignore(w: Workspace, path: str) -> None:
-    """Have Git ignore the view of a folder of one's own on every branch: its .gitignore goes with the feature's.
-
-    Not while another checkout is at work: what changes in the files that are shared is taken for its agent's then.
-    """
+    """Have Git ignore the view of a folder of one's own on every branch: its .gitignore goes with the feature's."""
     if path.startswith(f"{w.config.project.features_dir}/"):
         return  # what lies there is exempt
     file = w.repository.common_dir / "info" / "exclude"
     known, line = read_regular(file), b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path))
     if line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
         return
-    from ralphy.engine.git_state import at_work
-
-    if not at_work(w):
-        end = b"\n" if known and not known.endswith(b"\n") else b""
-        replace_file(file, (known or b"") + end + line + b"\n", durable=False)
+    end = b"\n" if known and not known.endswith(b"\n") else b""
+    replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
 def tasks_text(prd: Prd, working: str = "") -> str:

@@ -6,7 +6,6 @@ tests end the process there to prove that a kill costs nothing.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
@@ -18,15 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from ralphy.agents.protocol import Activity, Outcome
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NOT_COMMITTED, Digests, Feature
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.prd_store import PrdStore
-from ralphy.engine.checkout import Checkout, Rows
-from ralphy.files.atomic import read_regular
+from ralphy.engine.checkout import Checkout
 from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
@@ -39,7 +35,6 @@ from ralphy.state.journal import Journal
 from ralphy.system.door import here
 
 if TYPE_CHECKING:
-    from ralphy.engine.walls import Walls
     from ralphy.lanes.lane import Lane
     from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
@@ -101,20 +96,12 @@ class Workspace:
     digests: Digests = field(default_factory=Digests)
     branch: str = ""
     codes: dict[str, str] = field(default_factory=dict)
-    own_rows_ahead: tuple[int, Rows] | None = None
-    walls: Walls | None = None
 
     def __enter__(self) -> Workspace:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.checkout.close()
-        self.leave()
-
-    def leave(self) -> None:
-        """Leave nothing of the sandbox behind in the repository; the checkout stays open, for other features."""
-        if self.walls:
-            self.walls.take_down()
 
     @property
     def objects(self) -> Objects:
@@ -137,11 +124,6 @@ class Workspace:
     def clean(self) -> Lane:
         """The lane that checks run in, and that no agent enters."""
         return self.lanes.clean()
-
-    @property
-    def index(self) -> Path:
-        """Ralphy's own index: it holds HEAD's tree between runs and the candidate during one."""
-        return self.repository.checkout_dir / "index"
 
     @property
     def intent(self) -> Path:
@@ -183,20 +165,6 @@ class Workspace:
                 return place
         return ""
 
-    @property
-    def lagging_index(self) -> Path:
-        """There while the checkout's own index is older than the last commit, since somebody held its lock."""
-        return self.repository.checkout_dir / "index-lags"
-
-    def install_index(self) -> None:
-        """Make Ralphy's index the checkout's own; where its lock is held, that is said, and done at the next start."""
-        if git.install_index(self.repository, self.index):
-            self.lagging_index.unlink(missing_ok=True)
-        elif not self.lagging_index.exists():
-            self.lagging_index.touch()
-            lock = self.repository.git_dir / "index.lock"
-            self.say(f"{lock} is held: until it is gone, git status shows Ralphy's last commit as staged changes")
-
     def spend(self, cost_usd: float) -> None:
         self.session = replace(self.session, runs=self.session.runs + 1, cost_usd=self.session.cost_usd + cost_usd)
 
@@ -221,28 +189,6 @@ class Workspace:
             and not path.startswith(f"{self.feature.path}/")
             and path.count("/") > prefix.count("/")
         )
-
-    def set_up_files(self) -> frozenset[str]:
-        """What `ralphy init` wrote and nobody changed since: it travels with the feature's first commit."""
-        root = self.repository.root
-        return frozenset(
-            path for path, digest in self._set_up().items()
-            if hashlib.sha256(read_regular(root / path) or b"").hexdigest() == digest
-        )  # fmt: skip
-
-    def as_set_up(self, path: str) -> bytes | None:
-        """A file as `ralphy init` left it; None if it did not write that one, or the copy is not what it wrote."""
-        digest = self._set_up().get(path, "")
-        data = read_regular(self.repository.state_dir / "setup" / digest) if digest else None
-        return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
-
-    def _set_up(self) -> Mapping[str, str]:
-        """Path -> sha256 of what `ralphy init` wrote; nothing if the note is none."""
-        try:
-            noted = orjson.loads(read_regular(self.repository.state_dir / "setup.json") or b"{}")
-        except orjson.JSONDecodeError:
-            return {}
-        return {path: said for path, said in noted.items() if isinstance(said, str)} if isinstance(noted, dict) else {}
 
     @property
     def iso_now(self) -> str:
