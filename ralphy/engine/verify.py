@@ -29,8 +29,8 @@ SATISFIED = "the agent says it is already satisfied"
 class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
-    `goes_on` says that the tree is worth keeping for the next attempt (heal in place). `tests` is what the evidence says
-    of the tests.
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place). `tests` is what the
+    evidence says of the tests.
     """
 
     outcome: Outcome
