@@ -40,7 +40,7 @@ PACKAGES: dict[str, set[str]] = {
     "forge": {"errors", "processes"},
     "engine": {
         "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks", "testguard",
-        "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
+        "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
     "rehearsal": {"errors"},
     "demo": {"errors", "resources"},
