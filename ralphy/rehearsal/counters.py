@@ -13,9 +13,14 @@ SESSIONS_KEPT = 500
 
 
 def state_path(environ: Mapping[str, str], cwd: str) -> str:
-    """Where the counts are kept: RALPHY_REHEARSAL_STATE, else the repository's git folder, else "" (nowhere)."""
+    """Where the counts are kept: RALPHY_REHEARSAL_STATE, else the repository's git folder, else "" (nowhere).
+
+    Ralphy throws the git folder of a lane away after each run: it is nowhere, too.
+    """
     if named := environ.get("RALPHY_REHEARSAL_STATE"):
         return files.join(cwd, named)
+    if "RALPHY_REPO" in environ:
+        return ""
     common = common_dir(cwd)
     return files.join(common, "rehearsal.json") if common else ""
 

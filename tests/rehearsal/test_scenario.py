@@ -174,6 +174,13 @@ def test_outside_of_a_repository_the_attempt_is_the_count(rehearse: Rehearse, tm
     assert list(rehearse.cwd.iterdir()) == []
 
 
+def test_in_a_lane_of_ralphys_the_attempt_is_the_count(rehearse: Rehearse) -> None:
+    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REPO": "somewhere", "RALPHY_ATTEMPT": "2"}
+    assert rehearse().text.startswith("two")
+    assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
+
+
 def test_a_state_that_cannot_be_written_is_said_and_the_run_goes_on(rehearse: Rehearse) -> None:
     rehearse.env["RALPHY_REHEARSAL_STATE"] = "calc.py/state.json"
     played = rehearse({"say": "x"})
