@@ -47,15 +47,16 @@ def _say_once(w: Workspace, sentence: str) -> None:
         w.say(sentence)
 
 
-def sandbox_of(w: Workspace, lane: Lane, whose: str) -> Sandbox | None:
-    """What stands around `checks` or an `agent` in a lane; None without bubblewrap."""
+def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None) -> Sandbox | None:
+    """What stands around `checks` or an `agent`, which may write its `outbox`, in a lane; None without bubblewrap."""
     if w.config.safety.level == STRICT:
         from ralphy.engine.strict import view_of
 
         box = w.lanes.sandbox(view_of(w, networked=whose == "agent" or w.config.safety.checks_network))
     else:
         box = w.lanes.sandbox()
-    return box.around(lane.home, binds=_binds(w, lane, whose)) if box else None
+    binds = [*_binds(w, lane, whose), *([Bind(outbox, outbox, is_writable=True)] if outbox else [])]
+    return box.around(lane.home, binds=binds) if box else None
 
 
 def cwd_of(w: Workspace, lane: Lane) -> Path:

@@ -144,7 +144,7 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 
 def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
-    sandbox = sandbox_of(w, lane, "agent")
+    sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
     setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
                       _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
