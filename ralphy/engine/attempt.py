@@ -18,7 +18,7 @@ from ralphy.engine.kept_attempts import kept_commit, next_number
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
 from ralphy.engine.lane_pool import lay_out_lane, with_documents
-from ralphy.engine.lane_tree import put_prd_back
+from ralphy.engine.live_documents import lay_out, put
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
@@ -73,7 +73,7 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     lay_out_lane(w, lane, laid_out, head)
 
     def get_ready() -> None:
-        w.store.save(prd.with_story(story.id, status=Status.IN_PROGRESS.value), durable=False)
+        put(w, "prd.json", dump(prd.with_story(story.id, status=Status.IN_PROGRESS.value).raw))
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
         candidate = replace(candidate_from(w, lane, green, laid_out), stands=ran.stands)
@@ -138,7 +138,6 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     files = _files(w, a, prd, "completed")
     commit = land(w, Landing(
         subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
-        prd=prd,
     ))  # fmt: skip
     said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
     w.say(Toned(f"{said}: {commit[:10]} {a.story.title}", WAITING if body else GOOD))
@@ -176,7 +175,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
-        subject, trailers, a.candidate.green, a.head, a.head, files, (), end, why, prd=prd,
+        subject, trailers, a.candidate.green, a.head, a.head, files, (), end, why,
     ))  # fmt: skip
     w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
 
@@ -188,7 +187,7 @@ def _is_green(verdict: Verdict) -> bool:
 
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
-    put_prd_back(w, a.head)
+    lay_out(w, a.head)
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 

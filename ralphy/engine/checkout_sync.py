@@ -111,6 +111,11 @@ def note_tip(w: Workspace, tip: str) -> None:
     _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""})
 
 
+def noted_branch(w: Workspace) -> str:
+    """The branch of the feature as Ralphy left it; "" if it has none yet."""
+    return str(_read(_tip_file(w)).get("branch") or "")
+
+
 def moved_by_person(w: Workspace) -> Moved | None:
     """Where a person has moved the branch; None if it is where Ralphy left it, or Ralphy has not moved it yet."""
     known = _known_tips(w)

@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.documents.questions import asked, without
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.kept_attempts import kept_numbers
-from ralphy.engine.land import Landing, begin_branch, land
+from ralphy.engine.land import Landing, adopt_edits, begin_branch, land
 from ralphy.engine.lane_pool import with_documents
 from ralphy.engine.set_aside import drop_leftovers, set_aside
 from ralphy.engine.verify import SATISFIED
@@ -149,19 +149,8 @@ def _with_branch(w: Workspace, prd: Prd) -> Prd:
 
 
 def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
-    """Commit what a person changed in the feature folder, prd.json in its canonical form.
-
-    Nothing happens if prd.json was written since it was read: the next look sees what stands in it now.
-    """
-    if not w.store.is_as_read:
-        return
-    _save_canonical(w, stories.canonical(s.prd))
-    tree = _stage(w, s)
-    if tree == w.objects.tree_of(s.tree.head):
-        return
-    trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
-    subject = f"chore({w.feature.name}): changes by hand"
-    land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, {}, body=decision.reason))
+    """Commit what a person changed in the feature folder, prd.json in its canonical form."""
+    adopt_edits(w, s.tree.head, decision.reason)
 
 
 def _stage(w: Workspace, s: Snapshot) -> str:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from ralphy.engine.checkout_sync import catch_up, expect, follow, note_tip, why_hold
+from ralphy.engine.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.live_documents import edited, exclude, lay_out, note_adopted
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict
-from ralphy.files.atomic import name_file, read_regular, write_beside
+from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
-from ralphy.pipeline.model import Prd, Tree
+from ralphy.pipeline.model import Tree
 
+_TRIES, _PAUSE_S = 20, 1.0
 Refs = Sequence[tuple[str, str, str]]
 
 
@@ -31,8 +34,7 @@ class Landing:
 
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
     control files in their new form (None removes one), by their name in the feature folder; `tip` is where
-    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal,
-    `prd` is what the new prd.json says.
+    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal.
     """
 
     subject: str
@@ -44,39 +46,93 @@ class Landing:
     refs: Refs = ()
     end: Mapping[str, Any] = field(default_factory=dict)
     body: str = ""
-    prd: Prd | None = None
 
 
 def land(w: Workspace, landing: Landing) -> str:
-    """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile."""
-    paths = {w.feature.in_repository(name): data for name, data in landing.files.items()}
-    staged: dict[str, Path] = {}
+    """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
+
+    What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
+    """
+    _wait_for_git(w)
+    edits = edited(w, landing.parent)
+    taken = take_in(w, landing.parent, edits, landing.files)
     try:
         with w.objects.together():
-            entries = {path: _blob(w, data) for path, data in paths.items()}
-            commit = _write_commit(w, landing, w.objects.graft(landing.tree, entries))
+            parent, tree = _adoption(w, landing, taken)
+            commit = _write_commit(w, replace(landing, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
         w.milestone("objects_written")
-        _move(w, landing, commit, staged)
+        _move(w, landing, commit)
     except BaseException as error:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
         _give_up(w, error)
         raise
-    _name_files(w, landing.files, staged)
-    if landing.prd and landing.files.get("prd.json"):
-        w.store.adopt(landing.prd, landing.files["prd.json"] or b"")
+    note_adopted(w, edits, taken.waits)
+    lay_out(w, commit)
     w.milestone("files_replaced")
+    follow(w, landing.tip, commit)
+    keep_aside(w, taken)
+    for sentence in taken.said:
+        w.say(sentence)
     finish_intent(w, landing.end)
     return commit
 
 
-def _move(w: Workspace, landing: Landing, commit: str, staged: dict[str, Path]) -> None:
-    """Record the intent, move the refs; meanwhile the files are `staged`."""
-    end = dict(landing.end)
-    write_intent(w, {"commit": commit, "branch": w.feature_branch, "files": list(landing.files), "end": end})
+def _wait_for_git(w: Workspace) -> None:
+    """A merge of a person's that goes on on the branch is waited for, for a while."""
+    for _ in range(_TRIES):
+        why = why_hold(w)
+        if not why:
+            return
+        w.pause(_PAUSE_S)
+    raise Conflict(why, hint="then start again: nothing is lost")
+
+
+def _adoption(w: Workspace, landing: Landing, taken: TakenIn) -> tuple[str, str]:
+    """(the parent, the tree) to land on, with a commit of what a person changed meanwhile, if there is any."""
+    if not taken.adoption:
+        return landing.parent, landing.tree
+    tree = w.objects.graft(w.objects.tree_of(landing.parent), _entries(w, taken.adoption))
+    return _write_commit(w, by_hand(w, landing.parent), tree), w.objects.graft(
+        landing.tree, _entries(w, taken.adoption)
+    )
+
+
+def by_hand(w: Workspace, parent: str, body: str = "") -> Landing:
+    """The commit of what a person changed in the documents."""
+    trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
+    tree = w.objects.tree_of(parent)
+    return Landing(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, parent, {}, body=body)
+
+
+def adopt_edits(w: Workspace, tip: str, body: str) -> str:
+    """Commit what a person changed in the documents, if anything can be; gives the branch's tip."""
+    edits = edited(w, tip)
+    taken = take_in(w, tip, edits, {})
+    if not taken.adoption:
+        return tip
+    with w.objects.together():
+        tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
+        commit = _write_commit(w, by_hand(w, tip, body), tree)
+    expect(w, tip, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, tip),))
+    w.milestone("edits_adopted")
+    note_adopted(w, edits, taken.waits)
+    lay_out(w, commit)
+    follow(w, tip, commit)
+    for sentence in taken.said:
+        w.say(sentence)
+    return commit
+
+
+def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry | None]:
+    return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
+
+
+def _move(w: Workspace, landing: Landing, commit: str) -> None:
+    """Record the intent, and move the refs."""
+    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(landing.end)})
     w.milestone("intent_recorded")
-    moves = ((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs)
-    w.checkout.refs.move(moves, meanwhile=lambda: _stage(w, landing.files, staged))
+    expect(w, landing.tip, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
     w.milestone("refs_moved")
 
 
@@ -99,24 +155,6 @@ def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
     message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
     header = [f"tree {tree}", f"parent {landing.parent}", f"author {who}", f"committer {who}"]
     return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
-
-
-def _stage(w: Workspace, files: Mapping[str, bytes | None], staged: dict[str, Path]) -> None:
-    """Write the control files beside their places, where they differ."""
-    for name, data in files.items():
-        path = w.feature.file(name)
-        if data is not None and read_regular(path) != data:
-            staged[name] = write_beside(path, data, durable=name == "prd.json")
-
-
-def _name_files(w: Workspace, files: Mapping[str, bytes | None], staged: Mapping[str, Path]) -> None:
-    """Put what was staged into its place, and take away what is to go."""
-    for name, data in files.items():
-        path = w.feature.file(name)
-        if data is None:
-            path.unlink(missing_ok=True)
-        elif name in staged:
-            name_file(path, staged[name])
 
 
 def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
@@ -176,10 +214,9 @@ def complete_intent(w: Workspace) -> bool:
     if not intent or intent.get("commit") != head:
         clear_intent(w)
         return False
-    files = {name: w.objects.read(f"{head}:{w.feature.in_repository(name)}") for name in intent["files"]}
-    staged: dict[str, Path] = {}
-    _stage(w, files, staged)
-    _name_files(w, files, staged)
+    lay_out(w, head)
+    note_tip(w, head)
+    catch_up(w)
     finish_intent(w, intent["end"])
     return True
 
@@ -190,6 +227,10 @@ def begin_branch(w: Workspace, before: Tree, subject: str, tree: str) -> str:
     with w.objects.together():
         commit = _write_commit(w, landing, tree)
     w.milestone("objects_written")
+    exclude(w)
+    expect(w, before.behind, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
     w.milestone("branch_made")
+    lay_out(w, commit)
+    note_tip(w, commit)
     return commit

@@ -31,12 +31,16 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
 
 
 def with_documents(w: Workspace, tree: str) -> str:
-    """A tree with the feature's documents as they stand in the checkout now: what an agent is to read."""
-    from ralphy.engine.lane_tree import documents
+    """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
+    from ralphy.engine.documents import all_of_the_folder
+    from ralphy.engine.lane_tree import begun_at
 
-    found = documents(w)
+    if begun_at(w):
+        return tree
     with w.objects.together():
-        return w.objects.graft(tree, {path: Entry("100644", w.objects.write("blob", data)) for path, data in found})
+        found = {w.feature.in_repository(name): Entry("100644", w.objects.write("blob", data))
+                 for name, data in all_of_the_folder(w)}  # fmt: skip
+    return w.objects.graft(tree, found)
 
 
 def make_lanes(w: Workspace) -> None:

@@ -143,6 +143,14 @@ def note_adopted(w: Workspace, edits: Edits, waits: Collection[str] = ()) -> Non
     record.save()
 
 
+def put(w: Workspace, name: str, data: bytes) -> None:
+    """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back."""
+    record = read_record(_record_path(w))
+    record.accept(name, blob_id(data, w.repository.object_format))
+    record.save()
+    replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
+
+
 def is_document(w: Workspace, name: str) -> bool:
     """Can a file of the folder, by its name in it, be one that is committed?"""
     parts = name.lower().split("/")

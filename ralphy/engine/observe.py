@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
+import orjson
+
 from ralphy.documents.feature_folder import ARTIFACTS, MARKERS, obstructions, read_marker
-from ralphy.documents.prd_reader import check_prd
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.request_queue import queued
-from ralphy.engine import lane_tree
+from ralphy.engine import documents, lane_tree
 from ralphy.engine.baseline import known_baseline
+from ralphy.engine.checkout_sync import noted_branch
 from ralphy.engine.features import base_of, places_of, prd_at
 from ralphy.engine.kept_refs import note_kept
 from ralphy.engine.land import read_intent
@@ -19,12 +22,11 @@ from ralphy.engine.lost_stories import lost_stories, with_way_back
 from ralphy.engine.room import places
 from ralphy.engine.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import read_text
+from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
 from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
-from ralphy.pipeline.stories import canonical
 
 
 def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
@@ -35,26 +37,28 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     w = workspace
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
-    prd = committed_prd(w) if unfinished else _plan(w)
+    w.branch = branch_of(w)
+    docs = documents.look_at(w)
+    prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
     note_kept(w, prd)
-    artifacts = _artifacts(w)
-    tree = lane_tree.tree_of(w, prd)
-    questions = read_text(w.feature.file("QUESTIONS.md")) if "QUESTIONS.md" in artifacts else ""
+    artifacts = documents.artifacts(w, docs.tip)
+    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited)))
+    questions = documents.text(w, "QUESTIONS.md", docs.tip)
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
         prd=prd,
         tree=tree,
         history=w.history,
-        has_prd_file=w.store.exists,
+        has_prd_file=bool(docs.tip) or w.store.exists,
         artifacts=artifacts,
         markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
-        qa=_qa(w, artifacts) if review and not unfinished else None,
+        qa=_qa(w, docs.tip) if review and "QA_REPORT.md" in artifacts and not unfinished else None,
         unfinished=unfinished,
-        lost=None if unfinished else lost_stories(w, prd, tree),
+        lost=None if unfinished else lost_stories(w, docs, tree),
         obstructions=obstructions(w.feature),
         free_mb=free_mb(places(w)),
         session=w.session,
@@ -63,32 +67,38 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     )
 
 
-def _plan(w: Workspace) -> Prd:
-    try:
+def branch_of(w: Workspace) -> str:
+    """The branch that prd.json names, or named when Ralphy left it; "" for the usual one."""
+    data = read_regular(w.feature.file("prd.json")) or b""
+    with suppress(ValueError):
+        found = orjson.loads(data)
+        if isinstance(found, dict) and isinstance(found.get("branchName"), str):
+            return str(found["branchName"])
+    return noted_branch(w)
+
+
+def _plan(w: Workspace, docs: documents.Documents) -> Prd:
+    """prd.json as the branch has it; before there is a branch, as the folder does."""
+    if not docs.tip:
         return w.store.load()
-    except InvalidInput as error:
-        raise with_way_back(w, error) from error
+    why = docs.taken.waits.get("prd.json")
+    if why and not docs.taken.lost:
+        raise with_way_back(w, InvalidInput(why), docs.tip)
+    return documents.committed_prd(w, docs.tip)
 
 
 def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact]) -> Life:
     rejected = is_rejected(prd, lambda name: artifacts[name].digest if name in artifacts else "")
     if tree.is_on_branch and not is_done(prd):
         return Life.REJECTED if rejected else Life.IN_WORK
-    here = prd if w.store.exists else None
+    here = prd if prd.stories else None
     base = base_of(w.checkout, w.config, str(prd.workflow.get("base") or ""))
     found = places_of(w.checkout, w.config, w.feature.path, tree.feature_branch, here, base)
     return life_of(replace(found, is_rejected=rejected))
 
 
-def _artifacts(w: Workspace) -> dict[str, Artifact]:
-    return {name: found for name in ARTIFACTS if (found := w.digests.artifact(w.feature.file(name)))}
-
-
-def _qa(w: Workspace, artifacts: Mapping[str, Artifact]) -> QaReport | None:
-    if "QA_REPORT.md" not in artifacts:
-        return None
-    shown = w.feature.in_repository("QA_REPORT.md")
-    return parse_qa_report(read_text(w.feature.file("QA_REPORT.md")), shown)
+def _qa(w: Workspace, tip: str) -> QaReport | None:
+    return parse_qa_report(documents.text(w, "QA_REPORT.md", tip), w.feature.in_repository("QA_REPORT.md"))
 
 
 def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
@@ -142,12 +152,3 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
 def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
     remote = (prd.workflow.get("pr") or {}).get("remote")
     return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""
-
-
-def committed_prd(w: Workspace) -> Prd:
-    """prd.json as the last commit has it, or no stories: the one to trust while a dead run is not cleared."""
-    head = lane_tree.tip_of(w) or str((w.history.open_run or {}).get("green") or "")
-    data = w.objects.read(f"{head}:{w.feature.in_repository('prd.json')}") if head else None
-    if data is None:
-        return Prd.of({"userStories": []})
-    return canonical(Prd.of(check_prd(data, f"{head[:10]}:{w.feature.in_repository('prd.json')}")))

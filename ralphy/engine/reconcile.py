@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ralphy.engine.act import act
+from ralphy.engine.keep_up import keep_up
 from ralphy.engine.observe import observe
 from ralphy.engine.recover import close_stopped
 from ralphy.engine.room import note_room, wait_instead
@@ -29,6 +30,7 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
     require_programs_outside(workspace.repository)
     while True:
         with named_trouble():
+            keep_up(workspace)
             snapshot = observe(workspace)
         decision = decide(snapshot, workspace.config)
         report(decision, snapshot)

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
-from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.attempt import Attempt, settle
 from ralphy.engine.authoring import keep_code
 from ralphy.engine.candidate import Candidate
+from ralphy.engine.documents import committed_prd
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.lane_candidate import candidate_from
-from ralphy.engine.lane_tree import put_prd_back, tip_of
+from ralphy.engine.lane_tree import tip_of
+from ralphy.engine.live_documents import lay_out
 from ralphy.engine.running import Ran
 from ralphy.engine.scan import redact_run
 from ralphy.engine.spent import with_known_cost
@@ -31,8 +32,6 @@ from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.errors import Conflict
 from ralphy.files.tree_walk import children
 from ralphy.pipeline.history import Entry
-from ralphy.pipeline.model import Prd
-from ralphy.pipeline.stories import canonical
 from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
 from ralphy.processes.supervisor_link import SCRIPT
 
@@ -75,12 +74,12 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     if run.get("step") != "story":
         keep_code(w, lane, str(run.get("step")), name, base, green)
         made = digest_of(w, name)
-        put_prd_back(w, tip_of(w))
+        lay_out(w, tip_of(w))
         _note_end(w, run, result, outbox=name if made else None, work=made or None)
         return
-    prd = committed(w, tip_of(w))
+    prd = committed_prd(w, tip_of(w))
     story = next((found for found in prd.stories if found.id == run.get("story")), None)
-    put_prd_back(w, tip_of(w))
+    lay_out(w, tip_of(w))
     if story is None or story.is_completed:
         _note_end(w, run, result)
         return
@@ -91,13 +90,6 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict,
                       was_cut_off=True, kept=kept))  # fmt: skip
-
-
-def committed(w: Workspace, commit: str) -> Prd:
-    """prd.json as a commit has it; no stories if it has none."""
-    path = w.feature.in_repository("prd.json")
-    data = w.objects.read(f"{commit}:{path}")
-    return canonical(Prd.of(check_prd(data, f"{commit[:10]}:{path}"))) if data else Prd.of({"userStories": []})
 
 
 def _end_what_lives(w: Workspace) -> None:
