@@ -80,9 +80,14 @@ def _attend(toy: Toy, event: Mapping[str, Any], say: Say) -> None:
 
 def _look(toy: Toy, exit_code: int) -> Result:
     stories = tuple(_row(story) for story in _prd(toy).get("userStories", ()))
-    log = toy.git("log", "--oneline", "--no-decorate").splitlines()
+    log = toy.git("log", "--oneline", "--no-decorate", _tip(toy) or "HEAD").splitlines()
     kept = toy.git("for-each-ref", "--format=%(refname)", "refs/ralphy").splitlines()
     return Result(exit_code, stories, tuple(log), tuple(kept), tuple(_faults(toy, exit_code, stories)))
+
+
+def _tip(toy: Toy) -> str:
+    """The commit that the feature's branch is at; "" if there is no branch."""
+    return toy.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{BRANCH}")
 
 
 def _prd(toy: Toy) -> dict[str, Any]:
@@ -112,7 +117,7 @@ def _faults(toy: Toy, exit_code: int, stories: tuple[StoryRow, ...]) -> list[str
         (exit_code != ExitCode.DONE, f"ralphy start ended with {exit_code}"),
         (not stories, "there are no stories"),
         *((story.status != "completed", f"{story.id} is {story.status}") for story in stories),
-        (pushed != toy.git("rev-parse", "HEAD"), f"{BRANCH} is not at the remote as it is here"),
+        (pushed != _tip(toy), f"{BRANCH} is not at the remote as it is here"),
         (bool(toy.git("status", "--porcelain")), "the checkout is not clean"),
     )
     return [what for is_so, what in found if is_so]
