@@ -78,6 +78,7 @@ lint: $(STAMP) ## look for faults of style (ruff)
 
 type: $(STAMP) ## check the types (mypy --strict)
 	$(Q)$(BIN)/python -m mypy --no-error-summary
+	$(Q)$(BIN)/python -m mypy --no-error-summary --platform darwin --cache-dir .mypy_cache/darwin ralphy
 
 check: lint type test demo ## run what CI runs
 

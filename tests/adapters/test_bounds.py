@@ -46,6 +46,7 @@ def later(room: Room, root: int) -> tuple[str, str] | None:
     return bounds.why_over(10.0)
 
 
+@pytest.mark.portable
 @pytest.mark.parametrize("family", [(0, 5)], indirect=True)
 def test_too_many_processes_are_counted_and_said(family: int) -> None:
     assert tree_use(family).processes >= 6
@@ -64,6 +65,7 @@ def test_too_much_memory_is_measured_and_said(family: int) -> None:
     assert "limits.max_memory_mb: 150" in over[1]
 
 
+@pytest.mark.portable
 @pytest.mark.parametrize("family", [(100, 5)], indirect=True)
 def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""

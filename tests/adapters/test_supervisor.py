@@ -118,6 +118,7 @@ def test_a_signal_is_a_negative_exit_code(supervisor: Supervisor, tmp_path: Path
     assert ended.returncode == -11
 
 
+@pytest.mark.portable
 def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
     """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
     source = """
@@ -168,6 +169,7 @@ def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) ->
     assert run(supervisor, given)[1] == b"1000000\n"
 
 
+@pytest.mark.portable
 def test_programs_run_one_after_the_other_under_one_supervisor(supervisor: Supervisor, tmp_path: Path) -> None:
     parents = {run(supervisor, python("import os; print(os.getppid())", tmp_path))[1] for _ in range(3)}
     assert len(parents) == 1
@@ -192,6 +194,7 @@ def test_the_supervisor_outlives_the_thread_that_started_it(supervisor: Supervis
     assert len(set(parents)) == 1
 
 
+@pytest.mark.portable
 @pytest.mark.fault("P8", "A13")
 def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
     ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
@@ -260,6 +263,7 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
     assert (ended.returncode, ended.stopped) == (returncode, "deadline")
 
 
+@pytest.mark.portable
 @pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
@@ -380,6 +384,7 @@ while True:
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.portable
 @pytest.mark.fault("P15")
 def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
     source = f"""
@@ -396,6 +401,30 @@ Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
     assert wait_until(lambda: not any(lives(pid) for pid in pids_in(tmp_path)))
 
 
+@pytest.mark.portable
+@pytest.mark.fault("P15")
+def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_path: Path) -> None:
+    """Nobody is left to sweep: the kernel, or the guardian, ends the program."""
+    program = f"import os, time; open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}\\n'); "
+    source = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from ralphy.processes.supervision import Command, Supervisor
+argv = (sys.executable, "-I", "-S", "-c", {program + "time.sleep(600)"!r})
+Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+"""
+    ralphy = subprocess.Popen([sys.executable, "-c", source])
+    said = tmp_path / "pids"
+    assert wait_until(lambda: said.exists() and said.read_text().endswith("\n"), within_s=20)
+    main, supervisor = map(int, said.read_text().split())
+    ralphy.send_signal(signal.SIGSTOP)
+    os.kill(supervisor, signal.SIGKILL)
+    ralphy.kill()
+    ralphy.wait()
+    assert wait_until(lambda: not lives(main))
+
+
+@pytest.mark.portable
 def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor: Supervisor, tmp_path: Path) -> None:
     source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
     with pytest.raises(EnvironmentProblem, match="supervisor"):
@@ -404,6 +433,7 @@ def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
+@pytest.mark.portable
 def test_after_a_killed_supervisor_the_marker_finds_what_is_left_and_the_next_run_works(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
@@ -491,6 +521,7 @@ def test_an_excerpt_is_whole_or_says_how_much_is_missing(limit: int, piece: int)
         assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
 
 
+@pytest.mark.portable
 def test_a_sweep_kills_what_carries_the_marker_and_nothing_else(tmp_path: Path) -> None:
     def start(value: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(["sleep", "600"], env={**os.environ, "RALPHY_REPO": value})

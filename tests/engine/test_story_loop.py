@@ -11,6 +11,7 @@ from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story, works
 
 
+@pytest.mark.portable
 def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_path: Path) -> None:
     project = build(tmp_path, story("A", priority=2), story("B", priority=1), story("C", priority=1))
 
