@@ -63,11 +63,12 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
     after = taken_from(w, w.clean, candidate)
     if after.tree != candidate.tree and not after.refused:
         w.say(f"the {NAME} hook changed files: they are part of what is checked")
-        result = result if result.is_green else _said(w, after.tree)
-        last = taken_from(w, w.clean, after)
-        if last.tree != after.tree:
-            result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
-        after = last
+        if not result.is_green:
+            result = _said(w, after.tree)
+            last = taken_from(w, w.clean, after)
+            if last.tree != after.tree:
+                result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
+            after = last
     w.say(f"  check {result.sentence()}")
     return Hooked(after, (result,), warnings)
 
