@@ -109,9 +109,21 @@ def test_a_persons_early_marker_is_no_deed_of_the_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("S1")
-def test_a_marker_made_while_the_agent_lives_is_no_approval(tmp_path: Path) -> None:
+def test_a_marker_that_an_agent_makes_in_its_lane_is_no_approval(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
     project.play(spec=[{"default": True, "cheat": {"approve": True}}])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
+    assert not (project.folder / "APPROVED").exists()
+    assert project.set_aside() == []
+
+
+@pytest.mark.fault("S1")
+def test_a_marker_made_in_the_checkout_while_the_agent_lives_is_no_approval(tmp_path: Path) -> None:
+    project = build(tmp_path, **HUMAN)
+    project.play(spec=[{"default": True, "run": ["touch", str(project.folder / "APPROVED")]}])
 
     ended = project.loop()
 
@@ -294,7 +306,7 @@ def test_a_rejected_spec_that_was_edited_can_be_approved(waiting: Project) -> No
 
 def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [works(run=["touch", "docs/features/login/STOP"])], "US-002": [works()]})
+    project.play(stories={"US-001": [works(run=["touch", str(project.folder / "STOP")])], "US-002": [works()]})
 
     ended = project.loop()
 
@@ -349,16 +361,31 @@ def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: P
     assert (waiting.folder / "APPROVED").exists()
 
 
+def test_a_stop_file_in_a_lane_stops_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.play(stories={"US-001": [works(run=["touch", "docs/features/login/STOP"])], "*": [works()]})
+
+    assert project.loop().runs == ["US-001", "US-002", "qa"]
+
+    assert "STOP" not in {path.name for path in project.folder.iterdir()}
+    assert not [path for path in project.code_files() if path.endswith("STOP")]
+
+
 @pytest.mark.fault("G5")
-def test_a_repository_with_uncommitted_code_is_left_alone(tmp_path: Path) -> None:
+def test_uncommitted_code_in_the_checkout_is_nobodys_business(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / "src" / "base.py").write_text("MINE = 1\n")
+    (project.repo / "src" / "new.py").write_text("BROKEN = 1\n")
+    project.git("add", "src/new.py")
+    before = project.git("status", "--porcelain", "--", "src")
 
     ended = project.loop()
 
-    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
-    assert "src/base.py" in ended.rest.reason
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["US-001", "qa"])
+    assert project.git("status", "--porcelain", "--", "src") == before
     assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
+    assert project.code("src/base.py") == "BASE = 1\n"
+    assert "src/new.py" not in project.code_files()
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
 
 
