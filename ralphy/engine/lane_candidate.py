@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import GITLINK, is_control, shown
 from ralphy.testguard.substance import why_unsafe
+from ralphy.text.tone import BAD, Toned
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
@@ -17,18 +19,36 @@ _MEGABYTE = 1024 * 1024
 
 
 def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candidate:
-    """What a lane holds, as a candidate; `laid_out` is the tree that was put there, `green` the last green one."""
-    limits = w.config.limits
-    from ralphy.lanes.lane import TakeLimits
+    """What a lane holds, as a candidate; `laid_out` is the tree that was put there, `green` the last green one.
 
-    excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
-    taken = lane.take_over(laid_out, TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded))
+    A lane that was removed or damaged since then holds nothing: the candidate is `green` itself, and refused.
+    """
+    taken, why = _taken(w, lane, laid_out)
+    if taken is None:
+        w.say(Toned(f"what the run changed in lane {lane.name} is lost: {why}", BAD))
+        return Candidate(green, w.code_of(green), green, (), refused=f"the lane was damaged during the run: {why}")
     changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
     tree = w.objects.graft(green, changes)
     w.objects.persist(tree)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     refused = _why_refused(w, taken) or _why_unsafe(w, green, tree)
     return Candidate(tree, w.code_of(tree), green, files, tuple(map(shown, taken.control)), refused)
+
+
+def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:
+    """(what the lane holds, ""), or (None, why not). A keeper that was killed is asked once more."""
+    from ralphy.lanes.keeper_call import LaneProblem
+    from ralphy.lanes.lane import TakeLimits
+
+    limits = w.config.limits
+    excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
+    bounds = TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded)
+    with suppress(LaneProblem):
+        return lane.take_over(laid_out, bounds), ""
+    try:
+        return lane.take_over(laid_out, bounds), ""
+    except LaneProblem as problem:
+        return None, problem.what
 
 
 def taken_from(w: Workspace, lane: Lane, candidate: Candidate) -> Candidate:

@@ -71,8 +71,9 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     """A run in a lane ended without a word: its work is taken out of the lane and kept."""
     base = str(run.get("green") or "") or tip_of(w)
     green, name = w.objects.tree_of(base), str(run["run"])
+    laid_out = str(run.get("laid_out") or green)
     if run.get("step") != "story":
-        keep_code(w, lane, str(run.get("step")), name, base, green)
+        keep_code(w, lane, str(run.get("step")), name, base, laid_out)
         made = digest_of(w, name)
         lay_out(w, tip_of(w))
         _note_end(w, run, result, outbox=name if made else None, work=made or None)
@@ -83,7 +84,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     if story is None or story.is_completed:
         _note_end(w, run, result)
         return
-    candidate = candidate_from(w, lane, green, green)
+    candidate = candidate_from(w, lane, green, laid_out)
     ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
     kept = w.history.kept_of(name)
     kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""

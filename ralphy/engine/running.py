@@ -111,8 +111,8 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
 def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane) -> None:
     """The journal's line of a run that begins."""
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
-             lane=lane.name, sandbox="none" if lane.at == lane.tree else "bwrap", green=s.tree.head,
-             branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
+             lane=lane.name, laid_out=lane.laid_out, sandbox="none" if lane.at == lane.tree else "bwrap",
+             green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
 
 

@@ -65,7 +65,8 @@ class Taken:
 class Lane:
     """One lane, locked by this process. `keep` are paths in the tree that were brought: they stay, and are not taken.
 
-    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies.
+    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `laid_out` is what
+    this process put there last.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Lane:
         self.tree = home / "tree"
         self.at = keeper.place.root if keeper else self.tree
         self.keep: tuple[str, ...] = ()
+        self.laid_out = ""
         self._repository = repository
         self._person = person
         self._objects = objects
@@ -96,6 +98,7 @@ class Lane:
             git_folder.result()
         index = read_safely(self.home / "own" / "index", _MOST_INDEX)
         (self.home / "git" / "index").write_bytes(index)
+        self.laid_out = tree
         return written
 
     def _write_git(self, commit: str, branch: str) -> None:

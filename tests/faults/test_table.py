@@ -22,8 +22,8 @@ class TestMore:
 
 
 def test_the_table_has_each_fault_once() -> None:
-    assert len(IDS) == len(set(IDS)) == 93
-    assert IDS[0] == "P1" and IDS[-1] == "H5"
+    assert len(IDS) == len(set(IDS)) == 94
+    assert IDS[0] == "P1" and IDS[-1] == "L1"
 
 
 def test_the_marker_is_read_wherever_it_stands() -> None:
