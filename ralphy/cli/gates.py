@@ -44,6 +44,7 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
     from ralphy.pipeline.decide import decide, waiting_gate
 
     with call.workspace(feature) as w:
+        call.lay_out(w)
         s = observe(w)
         gate = waiting_gate(s, w.config)
         if not gate:
@@ -69,7 +70,7 @@ def abort(call: Invocation, feature: str | None) -> int:
     pid, purpose = note.get("pid"), note.get("purpose")
     if not note or not isinstance(pid, int) or pid <= 1:
         raise NotFound("no Ralphy works in this checkout", hint="ralphy status")
-    if wanted and purpose not in ("watch", f"feature {wanted}"):
+    if wanted and purpose not in ("watch", "loop", f"feature {wanted}"):
         raise NotFound(f"no Ralphy works on {wanted} now", hint=f"pid {pid} is at work here: {purpose}")
     if str(note.get("host")) != os.uname().nodename:
         raise Conflict(f"the Ralphy that works here runs on {note.get('host')}", hint="end it there")

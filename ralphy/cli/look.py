@@ -33,7 +33,7 @@ _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 @with_options
 def why(call: Invocation, feature: str | None) -> int:
     """Say the next decision and its reason in one sentence; nothing is touched."""
-    found, workspace = _opened(call, feature)
+    found, workspace = call.opened(feature)
     with workspace:
         return explain(call, workspace, found)
 
@@ -162,7 +162,7 @@ def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[s
     from ralphy.engine.status import status_of
     from ralphy.state import status_cache
 
-    found, w = _opened(call, feature)
+    found, w = call.opened(feature)
     with w:
         place = status_cache.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
         base = found.base if found else ""
@@ -174,18 +174,6 @@ def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[s
         if keeps:
             status_cache.save(place, {**value, **truth}, seen)
     return {**value, "running": quick.running_in(place)}
-
-
-def _opened(call: Invocation, name: str | None) -> tuple[Found | None, Workspace]:
-    """The feature wherever it is, and its workspace; no Found for a folder outside of the features'."""
-    from ralphy.engine.checkout import Checkout
-
-    repository = call.repository()
-    found = call.only(repository) if name is None else call.found(repository, name)
-    feature = found.feature if found and found.at else call.feature(repository, name)
-    if found and found.feature.path != feature.path:
-        found = None
-    return found, call.open(Checkout.of(repository), feature)
 
 
 def _open_span(w: Workspace, value: dict[str, Any]) -> list[float] | None:

@@ -121,20 +121,17 @@ class Invocation:
                            hint=f"read what is in it; if you made it: ralphy trust {feature.name}")  # fmt: skip
 
     def feature(self, repository: Repository, name: str | None) -> Feature:
-        """The feature called `name`; without a name, the only one that is open. Raises Conflict if it is elsewhere."""
-        from ralphy.documents.feature_folder import find, has_documents
+        """The feature called `name`, wherever it is; without a name, the only one that is open."""
+        from ralphy.documents.feature_folder import find
 
         if name is None:
-            return _if_here(self.only(repository))
+            return self.only(repository).feature
         try:
-            feature = find(repository.root, self._features_dir(repository), name, self.directory)
+            return find(repository.root, self._features_dir(repository), name, self.directory)
         except NotFound:
             if found := self.found(repository, name):
-                raise _elsewhere(found) from None
+                return found.feature
             raise
-        if not has_documents(feature) and (found := self.found(repository, feature.name)):
-            return _if_here(found)
-        return feature
 
     def found(self, repository: Repository, name: str) -> Found | None:
         """The feature of that name and its life, wherever it is."""
@@ -144,7 +141,7 @@ class Invocation:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
         from ralphy.engine.features import only_open
 
-        return only_open(self.features(repository), repository, self._features_dir(repository))
+        return only_open(self.features(repository), self._features_dir(repository))
 
     def features(self, repository: Repository) -> list[Found]:
         """All features of the repository; looked up once."""
@@ -161,6 +158,10 @@ class Invocation:
                 checkout.close()
         return self._features
 
+    def look_again(self) -> None:
+        """Forget which features there are: time has passed."""
+        self._features = None
+
     def _features_dir(self, repository: Repository) -> str:
         from ralphy.config.load import load
 
@@ -174,6 +175,25 @@ class Invocation:
         repository = self.repository()
         return self.open(Checkout.of(repository), self.feature(repository, name))
 
+    def opened(self, name: str | None) -> tuple[Found | None, Workspace]:
+        """Where the feature is, and its workspace; no Found for a folder outside of the features'."""
+        from ralphy.engine.checkout import Checkout
+
+        repository = self.repository()
+        feature = self.feature(repository, name)
+        found = self.found(repository, feature.name)
+        is_listed = found is not None and found.feature.path == feature.path
+        return found if is_listed else None, self.open(Checkout.of(repository), feature)
+
+    def lay_out(self, workspace: Workspace) -> None:
+        """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""
+        from ralphy.engine.live_documents import exclude, lay_out
+
+        found = self.found(workspace.repository, workspace.feature.name)
+        if found and found.at and found.feature.path == workspace.feature.path:
+            exclude(workspace)
+            lay_out(workspace, found.at)
+
     @contextmanager
     def edited(
         self, name: str | None, purpose: str, *, review: bool = True, starts_over: bool = False
@@ -182,8 +202,7 @@ class Invocation:
 
         What does again what went wrong looks away from the `review`: it may be that which is not valid.
 
-        Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json,
-        unless it `starts_over`.
+        Raises Conflict where stories are gone from prd.json, unless it `starts_over`.
         """
         from ralphy.engine.observe import observe
         from ralphy.engine.recover import is_unfinished, recover
@@ -191,6 +210,7 @@ class Invocation:
 
         with self.workspace(name) as w, Lock(w.repository.checkout_dir / "lock", purpose):
             w.say = self.output.say
+            self.lay_out(w)
             if is_unfinished(w):
                 recover(w)
             snapshot = observe(w, review=review)
@@ -218,14 +238,9 @@ class Invocation:
 
 
 def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None:
-    """Raises Conflict where a change would not reach the feature's branch, and where stories are gone from prd.json."""
+    """Raises Conflict where stories are gone from prd.json."""
     from ralphy.pipeline.stories import why_lost
 
-    tree = snapshot.tree
-    if tree.has_branch_elsewhere:
-        raise Conflict(f"the work is on {tree.feature_branch}", hint=f"git switch {tree.feature_branch}")
-    if tree.busy:
-        raise Conflict(f"{tree.busy} is in progress", hint="finish or abort it first")
     if snapshot.lost and not starts_over:
         raise Conflict(why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file))
 
@@ -309,24 +324,6 @@ def leading(args: list[str]) -> int:
     while count < len(args) and (name := args[count].partition("=")[0]) in EVERYWHERE:
         count += 1 + (EVERYWHERE[name] if name == args[count] else 0)
     return min(count, len(args))
-
-
-def _if_here(found: Found) -> Feature:
-    """The feature, if its documents are in this checkout."""
-    from ralphy.documents.feature_folder import has_documents
-
-    if found.at and not has_documents(found.feature):
-        raise _elsewhere(found)
-    return found.feature
-
-
-def _elsewhere(found: Found) -> RalphyError:
-    """Why a feature that is not in the checkout cannot be worked on here."""
-    name = found.feature.name
-    if found.has_branch:
-        return Conflict(f"{name} is on branch {found.branch}, which is not checked out",
-                        hint=f"git switch {found.branch}")  # fmt: skip
-    return Conflict(f"{name} is merged into {found.base}, and not in this checkout", hint=f"git switch {found.base}")
 
 
 def _nearest(word: str, names: list[str]) -> str:

@@ -236,19 +236,34 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
     return repository, one_kept(repository, folder.name, story, number)
 
 
+def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
+    """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
+    from ralphy.git.commands import head_of
+    from ralphy.git.special_files import run_patient
+
+    here, head = head_of(repository)
+    if here != branch:
+        raise Conflict(f"{here or head[:10]} is checked out, and the attempt belongs to {branch}",
+                       hint=f"git switch {branch}, then say it again")  # fmt: skip
+    rows = run_patient(repository, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
+                       "--ignore-submodules=all", "--", ".", f":(top,exclude,literal){features_dir}")  # fmt: skip
+    dirty = [row[3:] for row in rows.decode("utf-8", "replace").split("\0") if row]
+    if dirty:
+        raise Conflict(f"uncommitted changes: {', '.join(dirty[:5])}", hint="commit or stash them first")
+
+
 @attempts.command("restore")
 @click.argument("story")
 @click.argument("number", type=WholeNumber(1), metavar="N")
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:
-    """Put an attempt's code into the working tree, uncommitted; only into a clean one."""
+    """Put an attempt's code into the working tree, uncommitted; only into a clean one, on the feature's branch."""
     from ralphy.git.ledger import put_back
 
     repository, attempt = _one(call, story, number)
     feature = attempt.ref.split("/")[2]
-    with call.edited(feature, f"attempts restore {attempt.story}") as (_, s):
-        if s.tree.dirty:
-            raise Conflict(f"uncommitted changes: {', '.join(s.tree.dirty[:5])}", hint="commit or stash them first")
+    with call.edited(feature, f"attempts restore {attempt.story}") as (w, s):
+        _require_place(repository, s.tree.feature_branch, w.config.project.features_dir)
         put_back(repository, attempt)
     name = f"{feature}/{attempt.story}"
     back = f"ralphy attempts diff {name} {attempt.number} | git apply -R"

@@ -18,6 +18,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline.model import Session
 
 if TYPE_CHECKING:
+    from ralphy.documents.feature_folder import Feature
     from ralphy.engine.reconcile import Report
     from ralphy.engine.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
@@ -59,7 +60,7 @@ def signals(came: Came) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _heeding(came: Came, report: Report) -> Report:
+def heeding(came: Came, report: Report) -> Report:
     """The report, which first raises what a signal has raised in vain."""
 
     def heed(decision: Any, snapshot: Snapshot) -> None:
@@ -170,37 +171,47 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 
 def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     call.flags.update(_flags(limits))
-    if feature is None and (ended := _nothing_open(call)):
-        value = {"schema": "ralphy/loop@1", "ok": True, "reason": ended}
-        call.output.data(ended, value)
-        return ExitCode.DONE
+    session = Session(last_step=last_step, accepts_red=limits["accept_red"])
+    if feature is None:
+        is_open = open_features(call)
+        if not is_open and (ended := _nothing_open(call)):
+            call.output.data(ended, {"schema": "ralphy/loop@1", "ok": True, "reason": ended})
+            return ExitCode.DONE
+        if len(is_open) > 1 and not asks:
+            from ralphy.cli.night import drive_every
+
+            return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
-        until = _clock_time(workspace.config.limits.until, workspace.clock())
-        workspace.session = Session(until=until, last_step=last_step, accepts_red=limits["accept_red"])
+        until = clock_time(workspace.config.limits.until, workspace.clock())
+        workspace.session = replace(session, until=until)
         if limits["dry_run"]:
             from ralphy.cli.look import explain
 
-            return explain(call, workspace)
-        call.require_settings(workspace.repository)
-        call.require_trusted(workspace.repository)
-        call.require_released(workspace.repository, workspace.feature)
+            return explain(call, workspace, call.found(workspace.repository, workspace.feature.name))
+        _require_allowed(call, workspace)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
 
 
+def _require_allowed(call: Invocation, workspace: Workspace) -> None:
+    """Raises Conflict where a person has to look first: at settings, or at a feature, that came from elsewhere."""
+    call.require_settings(workspace.repository)
+    call.require_trusted(workspace.repository)
+    call.require_released(workspace.repository, workspace.feature)
+
+
+def open_features(call: Invocation) -> list[Feature]:
+    """The features that there is anything left to do for."""
+    return [found.feature for found in call.features(call.repository()) if found.life.is_open]
+
+
 def _nothing_open(call: Invocation) -> str:
-    """What to say where every feature is finished and none of them is the one checked out; "" in any other case."""
-    from ralphy.git.commands import head_of
-
-    repository = call.repository()
-    features = call.features(repository)
-    here = head_of(repository)[0]
-    if not features or any(found.life.is_open or found.branch == here for found in features):
-        return ""
+    """What to say where every feature is finished; "" where there is none at all."""
+    features = call.features(call.repository())
     said = ", ".join(f"{found.feature.name} is {found.life.value}" for found in features[:10])
-    return f"nothing to do: {said}"
+    return f"nothing to do: {said}" if said else ""
 
 
-def _clock_time(text: str | None, now: float) -> float | None:
+def clock_time(text: str | None, now: float) -> float | None:
     """The next moment at which the wall clock shows HH:MM, in epoch seconds."""
     if not text:
         return None
@@ -214,7 +225,7 @@ def _clock_time(text: str | None, now: float) -> float | None:
     return time.mktime((today.tm_year, today.tm_mon, today.tm_mday + 1, int(hours), int(minutes), 0, 0, 0, -1))
 
 
-def _need_walls(workspace: Workspace) -> None:
+def need_walls(workspace: Workspace) -> None:
     """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
     if workspace.config.safety.level == "strict":
         from ralphy.engine.strict import require_agent_starts
@@ -232,11 +243,12 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     patience, came = Patience(gates=asks, limits=waits), Came()
     narrator = Narrator(call.output, workspace, patience=patience)
     narrator.attend(workspace)
-    _need_walls(workspace)
+    need_walls(workspace)
     dialogue = narrator.dialogue if asks else None
     try:
         with signals(came), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
-            rest = run_feature(workspace, _heeding(came, narrator.decided), patience, dialogue)
+            call.lay_out(workspace)
+            rest = run_feature(workspace, heeding(came, narrator.decided), patience, dialogue)
     except KeyboardInterrupt:
         narrator.interrupted("interrupted")
         return ExitCode.INTERRUPTED
@@ -266,10 +278,10 @@ def watch(call: Invocation, **limits: Any) -> int:
         workspace = call.open(checkout, feature)
         narrator = Narrator(call.output, workspace, named=True)
         narrator.attend(workspace)
-        _need_walls(workspace)
-        until = _clock_time(workspace.config.limits.until, workspace.clock())
+        need_walls(workspace)
+        until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
-        return workspace, _heeding(came, narrator.decided)
+        return workspace, heeding(came, narrator.decided)
 
     try:
         with signals(came):

@@ -56,10 +56,12 @@ def list_(call: Invocation, feature: str | None) -> int:
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
     """Say which story is next; 11 if failed or blocked ones leave none."""
+    from ralphy.engine.status import seen
     from ralphy.pipeline.stories import next_ready, why_stuck
 
-    with call.workspace(feature) as w:
-        prd, name = w.store.load(), w.feature.name
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        prd, name = seen(w, where).prd, w.feature.name
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     ready = next_ready(prd)
@@ -78,20 +80,18 @@ def next_(call: Invocation, feature: str | None) -> int:
 @with_options
 def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show all that is known of a story: its fields, its evidence, its commit, its kept attempts."""
-    from ralphy.engine.observe import observe
-    from ralphy.git import commands as git
+    from ralphy.engine.status import seen
     from ralphy.git import ledger
     from ralphy.pipeline.stories import shown_status
     from ralphy.pipeline.story_changes import found as found_in
 
     story_id, feature = named_story(story_id, feature)
-    with call.workspace(feature) as w:
-        s = observe(w)
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        s = seen(w, where)
         prd, name = s.prd, s.feature
         found = found_in(prd, story_id, name)
-        branch = f"refs/heads/{s.tree.feature_branch}"
-        tip = branch if git.resolve(w.repository, branch) else "HEAD"
-        commit = ledger.landed(w.repository, name, tip).get(found.id)
+        commit = ledger.landed(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
     value = {"schema": "ralphy/story@1", "ok": True, "feature": name, "story": found.raw, "status": status,

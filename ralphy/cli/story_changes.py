@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Say = Callable[[Workspace, Changed], None]
 
-_WATCH, _FEATURE = "watch", "feature "  # what the lock's holder says of itself when it takes requests
+_EVERY, _FEATURE = ("watch", "loop"), "feature "  # what the lock's holder says of itself when it takes requests
 
 
 def change_stories(
@@ -45,14 +45,15 @@ def change_stories(
 def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
     from ralphy.documents import request_queue
-    from ralphy.engine.observe import observe
+    from ralphy.engine.status import seen
     from ralphy.engine.story_changes import plan, with_queued
 
-    if held.purpose != _WATCH and not held.purpose.startswith(_FEATURE):
+    if held.purpose not in _EVERY and not held.purpose.startswith(_FEATURE):
         raise held
-    with call.workspace(name) as w:
+    found, workspace = call.opened(name)
+    with workspace as w:
         _require_person(w)
-        s = observe(w, review=False)
+        s = seen(w, found, review=False)
         require_changeable(s)
         if not s.prd.stories:
             raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md is made")
@@ -81,5 +82,5 @@ def _when(w: Workspace) -> str:
     from ralphy.git.run_lock import holder
 
     purpose = holder(w.repository.checkout_dir / "lock").get("purpose")
-    is_in_work = purpose in (_WATCH, f"{_FEATURE}{w.feature.name}")
+    is_in_work = purpose in (*_EVERY, f"{_FEATURE}{w.feature.name}")
     return "at the next decision" if is_in_work else f"when Ralphy next works on {w.feature.name}"

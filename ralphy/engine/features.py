@@ -61,6 +61,7 @@ def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: 
         branch=on_branch,
         base=next((prd for prd in on_base if is_done(prd)), on_base[0] if on_base else None),
         is_checked_out=at == branch,
+        is_live=_is_live(checkout, path, here),
         prefers_base=at.startswith(config.git.branch_prefix) and at not in (branch, base.name),
         is_in_base=on_branch is not None
         and (
@@ -69,6 +70,12 @@ def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: 
         ),
         code=code,
     )
+
+
+def _is_live(checkout: Checkout, path: str, here: Prd | None) -> bool:
+    """Does prd.json in the checkout differ from the one that the commit has which is checked out?"""
+    tracked = prd_at(checkout, git.head_of(checkout.repository)[1], path)
+    return here is not None and (tracked is None or tracked.raw != here.raw)
 
 
 def _is_in(checkout: Checkout, tip: str, base: str, prd: Prd, path: str) -> bool:
@@ -114,8 +121,8 @@ def features_of(checkout: Checkout, config: Config) -> list[Found]:
     return [_found(checkout, config, feature, owners.get(path, "")) for path, feature in sorted(paths.items())]
 
 
-def only_open(features: Sequence[Found], repository: git.Repository, features_dir: str) -> Found:
-    """The feature that is meant where none is named: the only open one; if none is open, the one checked out.
+def only_open(features: Sequence[Found], features_dir: str) -> Found:
+    """The feature that is meant where none is named: the only open one, or the only one.
 
     Raises NotFound if there is none, InvalidInput if several could be meant.
     """
@@ -123,17 +130,13 @@ def only_open(features: Sequence[Found], repository: git.Repository, features_di
         raise NotFound(f"there is no feature in {features_dir}/",
                        hint=f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"')  # fmt: skip
     is_open = [found for found in features if found.life.is_open]
-    here = [found for found in features if found.branch == git.head_of(repository)[0]]
-    meant = next((few for few in (features, is_open, [] if is_open else here) if len(few) == 1), None)
+    meant = next((few for few in (features, is_open) if len(few) == 1), None)
     if meant:
         return meant[0]
     names = ", ".join(found.feature.name for found in (is_open or features)[:10])
     if is_open:
-        one = is_open[0].feature.name
-        raise InvalidInput(f"{len(is_open)} features are open: {names}",
-                           hint=f"name one: ralphy loop {one} (make loop FEATURE={one})")  # fmt: skip
-    one = features[0].feature.name
-    raise InvalidInput(f"no feature is open; there are: {names}", hint=f"name one: ralphy status {one}")
+        raise InvalidInput(f"{len(is_open)} features are open: {names}", hint="name one of them")
+    raise InvalidInput(f"no feature is open; there are: {names}", hint="name one of them")
 
 
 def _found(checkout: Checkout, config: Config, feature: Feature, owner: str) -> Found:

@@ -31,13 +31,16 @@ def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
 
 def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
     """What comes next, and why: where the feature was `found`, if its newest state is not in the checkout."""
-    snapshot = observe_at(w, found.at, found.life) if found and found.at else observe(w)
+    snapshot = seen(w, found)
     decision = decide(snapshot, w.config)
-    if not found or not found.at or isinstance(decision, d.Done):
-        return snapshot, decision, decision.reason
-    if place := w.worked_on_in:
+    if found and found.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
         return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
-    return snapshot, decision, f"{decision.reason} (on {found.branch}: git switch {found.branch})"
+    return snapshot, decision, decision.reason
+
+
+def seen(w: Workspace, found: Found | None, *, review: bool = True) -> Snapshot:
+    """The feature where it was `found`: in the checkout's folder, or in the commit that has its newest state."""
+    return observe_at(w, found.at, found.life) if found and found.at else observe(w, review=review)
 
 
 def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:

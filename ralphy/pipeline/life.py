@@ -36,6 +36,7 @@ class Life(Enum):
 class Places:
     """prd.json of one feature in each place; None where it is not.
 
+    `is_live` says that the copy in the checkout is the feature's own, and none that belongs to what is checked out.
     `prefers_base` says that the checkout is on another feature's branch, whose copy of this one is as old as that
     branch. `is_in_base` says that all of the branch's work is in the base, `code` is the tip's tree without the feature
     folder, `is_rejected` that a person's rejection stands.
@@ -45,6 +46,7 @@ class Places:
     branch: Prd | None = None
     base: Prd | None = None
     is_checked_out: bool = False
+    is_live: bool = False
     prefers_base: bool = False
     is_in_base: bool = False
     code: str = ""
@@ -61,7 +63,7 @@ def newest(p: Places) -> Prd | None:
     if p.is_checked_out:
         return p.here
     if p.has_open_branch:
-        return p.branch
+        return p.here if p.is_live and p.here else p.branch
     return ((p.base or p.here) if p.prefers_base else (p.here or p.base)) or p.branch
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Bell, Call, Heard, Make
-from tests.engine.building import AGENT, PATIENCE_S, Project, story, works
+from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, reports, story, works
 
 AUTO = {"spec": "auto", "qa": "auto"}
 ONE = story("US-001")
@@ -23,8 +24,7 @@ def begin(project: Project, name: str, *stories: dict[str, Any]) -> Project:
 
 
 def merge(project: Project, how: str) -> None:
-    """Take the finished feature's branch into main, as people and forges do, and stand on main."""
-    project.git("switch", "--quiet", "main")
+    """Take the finished feature's branch into main, which is checked out, as people and forges do."""
     if how.startswith("squash"):
         project.git("merge", "--quiet", "--squash", project.branch)
         project.git("commit", "--quiet", "-m", "feat: login (#1)")
@@ -36,7 +36,7 @@ def merge(project: Project, how: str) -> None:
 
 @pytest.fixture
 def finished(made: Make) -> tuple[Project, Call]:
-    """The feature login, ended on its branch, which is checked out."""
+    """The feature login, ended on its branch; main is checked out."""
     project, call = made(ONE, gates=AUTO)
     project.play(stories={"*": [{"write": {"src/{{feature}}.py": "DONE = 1\n"}}]})
     assert call("loop")[0] == 0
@@ -60,7 +60,7 @@ def test_a_merged_feature_is_closed_and_the_next_one_needs_no_name(finished: tup
     assert project.git("for-each-ref", "refs/heads") == before
     begin(project, "settings")
     assert call("loop")[0] == 0
-    assert project.git("branch", "--show-current") == "ralph/settings"
+    assert project.git("branch", "--show-current") == "main"
     assert lives(call) == {"login": "merged", "settings": "published"}
 
 
@@ -88,8 +88,7 @@ def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call
     project.git("revert", "--no-edit", landed)
     assert lives(call) == {"login": "open"}
     assert call("loop")[0] == 0
-    assert project.git("branch", "--show-current") == project.branch
-    assert (project.repo / "src" / "login.py").exists()
+    assert "src/login.py" in project.code_files()
 
 
 def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
@@ -121,47 +120,71 @@ def test_a_kept_attempt_whose_commit_is_gone_stops_nobody(made: Make) -> None:
     assert call("why")[0] == 0
 
 
-def test_from_main_the_question_of_a_step_is_what_a_feature_waits_for(made: Make) -> None:
+def test_the_question_of_a_step_is_what_a_feature_waits_for(made: Make) -> None:
     project, call = made(ONE, gates=AUTO)
     project.play(stories={"*": [works()]}, qa=[{"question": "One shop or many?"}])
     assert call("loop")[0] == 10
-    project.git("switch", "--quiet", "main")
     said = call.json("status", "login")[1]["next"]
     assert said.startswith("the qa agent asks a question: answer it in QUESTIONS.md"), said
 
 
-def test_from_main_status_shows_what_is_on_branches(made: Make) -> None:
+def stand(project: Project, where: str) -> None:
+    """Stand where a person may stand: on main, on the feature's branch, on another one, or on a commit."""
+    if where == "another branch":
+        project.git("switch", "--quiet", "-c", "wip", "main")
+    elif where == "a commit":
+        project.git("switch", "--quiet", "--detach", "main")
+    elif where == "the branch":
+        project.switch()
+    else:
+        project.git("switch", "--quiet", "main")
+
+
+@pytest.mark.parametrize("where", ["main", "the branch", "another branch", "a commit"])
+def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, where: str) -> None:
     project, call = made(ONE)
     assert call("loop")[0] == 10
-    project.git("switch", "--quiet", "main")
+    stand(project, where)
+    before = project.git("symbolic-ref", "--quiet", "--short", "HEAD") if where != "a commit" else ""
     for words in (("status", "login"), ("status",)):
         value = call.json(*words)[1]
         assert (value["phase"], value["life"], value["tasks_completed"]) == ("AWAITING_QA_VALIDATION", "in_work", 1)
-        assert value["next"].endswith("(on ralph/login: git switch ralph/login)")
+        assert value["next"].endswith("ready for review: `touch APPROVED` beside it, or `ralphy approve login`")
     assert call("status", "--all")[1].startswith("login                    AWAITING_QA_VALIDATION     1/1")
-    code, _, err = call("loop")
-    assert (code, err.splitlines()[-1]) == (4, "  hint: git switch ralph/login")
-    assert call("loop", "login")[0] == call("approve", "login")[0] == 4
+    assert call("why")[1].startswith("waits: QA_REPORT.md is ready for review")
+    assert f"commit: {project.commit_of('US-001')[:12]}" in call("story", "show", "US-001")[1]
+    assert call("story", "next")[1] == "all stories are completed\n"
+    assert call("loop")[0] == 10
+    assert call("approve")[0] == 0
+    assert call("loop", "login")[0] == 0
+    assert lives(call) == {"login": "published"}
+    assert (project.git("branch", "--show-current")) == before
+    assert project.git("status", "--porcelain", "--untracked-files=no") == ""
+
+
+@pytest.mark.parametrize("where", ["main", "another branch"])
+def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(made: Make, where: str) -> None:
+    project, call = made(ONE)
+    assert call("loop")[0] == 10
+    stand(project, where)
+    shutil.rmtree(project.folder)
+    assert call.json("status", "login")[1]["phase"] == "AWAITING_QA_VALIDATION"
+    assert call("approve", "login")[0] == 0
+    assert project.read("QA_REPORT.md") == project.code("docs/features/login/QA_REPORT.md")
+    assert call("loop")[0] == 0
 
 
 def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(made: Make) -> None:
     project, call = made(ONE)
     assert call("loop")[0] == 10
-    project.git("switch", "--quiet", "main")
     begin(project, "settings")
     assert lives(call) == {"login": "in_work", "settings": "open"}
-    code, _, err = call("loop")
-    assert code == 3
-    assert err.splitlines() == [
-        "ralphy: 2 features are open: login, settings",
-        "  hint: name one: ralphy loop login (make loop FEATURE=login)",
-    ]
-    assert call("status")[0] == 3
+    code, _, err = call("status")
+    assert (code, err.splitlines()) == (3, ["ralphy: 2 features are open: login, settings", "  hint: name one of them"])
 
 
 def test_a_finished_feature_that_is_not_merged_yet_needs_no_name_beside_it(finished: tuple[Project, Call]) -> None:
     project, call = finished
-    project.git("switch", "--quiet", "main")
     begin(project, "settings")
     assert call.json("status")[1]["feature"] == "settings"
     assert lives(call) == {"login": "published", "settings": "open"}
@@ -175,15 +198,16 @@ def test_a_rejected_feature_is_not_open(made: Make) -> None:
     assert lives(call) == {"login": "rejected"}
     begin(project, "settings")
     assert call("loop")[0] == 10
-    assert project.git("branch", "--show-current") == "ralph/settings"
+    assert lives(call) == {"login": "rejected", "settings": "in_work"}
 
 
-def test_a_branch_in_another_worktree_is_not_moved(made: Make, tmp_path: Path) -> None:
+def test_another_worktree_on_the_branch_follows_it(made: Make, tmp_path: Path) -> None:
     project, call = made(ONE)
-    project.git("worktree", "add", "--quiet", "-b", project.branch, str(tmp_path / "other"))
-    tip = project.git("rev-parse", project.branch)
-    assert call("loop")[0] == 4
-    assert project.git("rev-parse", project.branch) == tip
+    other = tmp_path / "other"
+    project.git("worktree", "add", "--quiet", "-b", project.branch, str(other))
+    assert call("loop")[0] == 10
+    assert project.git("-C", str(other), "status", "--porcelain") == ""
+    assert (other / "src" / "us-001.py").exists()
 
 
 def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: Path) -> None:
@@ -225,17 +249,31 @@ def set_up(made: Make, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, Call]:
     return project, call
 
 
-def test_settings_that_a_branch_took_along_are_missed_and_not_replaced_by_defaults(
+def test_settings_that_were_not_committed_are_in_force_on_every_branch(set_up: tuple[Project, Call]) -> None:
+    project, call = set_up
+    settings = (project.repo / ".ralphy" / "config.yaml").read_text()
+    assert ".ralphy/config.yaml" not in project.code_files()
+    begin(project, "settings")
+    assert call("loop", "settings")[0] == 10
+    project.git("switch", "--quiet", "-c", "wip")
+    assert call("loop")[0] == 10
+    assert (project.repo / ".ralphy" / "config.yaml").read_text() == settings
+
+
+def test_settings_that_only_another_branch_has_are_missed_and_not_replaced_by_defaults(
     set_up: tuple[Project, Call],
 ) -> None:
     project, call = set_up
+    project.git("switch", "--quiet", "-c", "ralph/other")
+    project.git("add", "--force", ".ralphy/config.yaml")
+    project.git("commit", "--quiet", "-m", "chore: set up")
     project.git("switch", "--quiet", "main")
     begin(project, "settings")
-    for words in (("loop", "settings"), ("start", "settings"), ("watch",)):
+    for words in (("loop", "settings"), ("loop",), ("start", "settings"), ("watch",)):
         code, _, err = call(*words)
-        assert code == 4 and "ralphy: the project's settings are on branch ralph/login, not in this checkout" in err
-    assert "warning: the project's settings are on branch ralph/login" in call("why", "settings")[2]
-    project.git("checkout", "--quiet", project.branch, "--", ".ralphy")
+        assert code == 4 and "ralphy: the project's settings are on branch ralph/other, not in this checkout" in err
+    assert "warning: the project's settings are on branch ralph/other" in call("why", "settings")[2]
+    project.git("checkout", "--quiet", "ralph/other", "--", ".ralphy")
     project.git("commit", "--quiet", "-m", "chore: set up")
     assert call("loop", "settings")[0] == 10
     project.git("switch", "--quiet", "--detach", "main")
@@ -244,17 +282,55 @@ def test_settings_that_a_branch_took_along_are_missed_and_not_replaced_by_defaul
     assert "settings are on branch" not in call("why", "settings")[2]  # removed on purpose
 
 
-@pytest.mark.xfail(strict=True, reason="lanes: what init wrote goes with the first feature's branch")
-def test_settings_that_were_not_committed_are_in_force_on_every_branch(set_up: tuple[Project, Call]) -> None:
-    project, call = set_up
-    project.git("switch", "--quiet", "main")
-    begin(project, "settings")
-    assert call("loop", "settings")[0] == 10
-
-
-@pytest.mark.xfail(strict=True, reason="lanes: a finished feature holds the checkout until a person switches branches")
 def test_two_features_in_one_night(finished: tuple[Project, Call]) -> None:
     project, call = finished
     begin(project, "settings")
-    assert call("loop")[0] == 0
-    assert lives(call) == {"login": "published", "settings": "published"}
+    begin(project, "search")
+    code, out, err = call("loop")
+    assert (code, lives(call)) == (0, {"login": "published", "search": "published", "settings": "published"})
+    assert [line.partition(": ")[0] for line in out.splitlines()] == ["search", "settings"]
+    assert project.code("src/search.py", "ralph/search") == "DONE = 1\n"
+    assert "src/search.py" not in project.code_files("ralph/settings")
+    assert err.index("search: ") < err.index("settings: ")
+
+
+def test_a_night_ends_with_10_only_when_each_feature_waits(made: Make) -> None:
+    project, call = made(ONE, limits={"max_attempts": 1})
+    begin(project, "settings")
+    assert call("loop")[0] == 10
+    begin(project, "search")
+    project.play(stories={"*": [breaks()]})
+    assert call("loop")[0] == 11
+    assert call.json("status", "search")[1]["stories"][0]["status"] == "failed"
+
+
+def test_a_feature_that_cannot_be_read_holds_up_no_other(made: Make) -> None:
+    project, call = made(ONE)
+    (begin(project, "broken").folder / "prd.json").write_text("{")
+    code, _, err = call("loop")
+    assert (code, "broken: docs/features/broken/prd.json" in err) == (3, True), err
+    assert call.json("status", "login")[1]["phase"] == "AWAITING_QA_VALIDATION"
+
+
+def test_all_features_share_the_budget_of_a_night(made: Make) -> None:
+    project, call = made(ONE, gates=AUTO)
+    begin(project, "settings")
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert len(project.journal("run")) == 1
+
+
+def test_a_feature_that_is_approved_meanwhile_goes_on_in_the_same_night(made: Make) -> None:
+    project, call = made(ONE)
+    begin(project, "settings")
+    approves = ["sh", "-c", f'[ "$RALPHY_FEATURE" != settings ] || touch {project.folder}/APPROVED']
+    project.play(stories={"*": [works()]}, qa=[{**reports(), "run": [approves]}])
+    assert call("loop")[0] == 10
+    assert lives(call) == {"login": "published", "settings": "in_work"}
+
+
+def test_stop_in_one_feature_ends_the_night(made: Make) -> None:
+    project, call = made(ONE)
+    begin(project, "settings")
+    (project.folder / "STOP").touch()
+    assert call("loop")[0] == 130
+    assert project.journal("run") == []

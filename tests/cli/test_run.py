@@ -323,7 +323,7 @@ class Dying:
 def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: pytest.CaptureFixture[str]) -> None:
     came: list[type[BaseException]] = []
     decided: list[object] = []
-    report = run._heeding(came, lambda decision, _: decided.append(decision))
+    report = run.heeding(came, lambda decision, _: decided.append(decision))
     with run.signals(came):
         dying = Dying()
         del dying

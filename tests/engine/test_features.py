@@ -215,10 +215,9 @@ def test_a_broken_prd_is_open_so_that_somebody_names_the_error(tmp_path: Path, t
 
 
 def test_the_one_open_feature_is_meant_without_a_name(published: Project) -> None:
-    repository = git.discover(published.repo, published.env)
 
     def meant() -> str:
-        return only_open(list(found(published).values()), repository, "docs/features").feature.name
+        return only_open(list(found(published).values()), "docs/features").feature.name
 
     assert meant() == "login"
     elsewhere(published)
@@ -229,6 +228,6 @@ def test_the_one_open_feature_is_meant_without_a_name(published: Project) -> Non
     (published.repo / "docs" / "features" / "search" / "PRD.md").write_text("# Search\n")
     with pytest.raises(InvalidInput, match="2 features are open: search, settings") as caught:
         meant()
-    assert caught.value.hint == "name one: ralphy loop search (make loop FEATURE=search)"
+    assert caught.value.hint == "name one of them"
     with pytest.raises(NotFound, match="no feature in docs/features/"):
-        only_open([], repository, "docs/features")
+        only_open([], "docs/features")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from ralphy.cli.run import _clock_time
+from ralphy.cli.run import clock_time
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Session
@@ -342,7 +342,7 @@ def test_the_time_to_end_is_the_local_one_also_when_clocks_change(
     time.tzset()
     at = float(timegm(time.strptime(now, "%Y-%m-%dT%H:%M:%SZ")))
     try:
-        found = _clock_time(wanted, at)
+        found = clock_time(wanted, at)
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -1,0 +1,108 @@
+"""loop without a name: every open feature, one after the other, until each of them waits or is done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ralphy.cli.look import explain
+from ralphy.cli.run import Came, Terminated, clock_time, heeding, need_walls, open_features, signals
+from ralphy.cli.show import Narrator
+from ralphy.engine.checkout import Checkout
+from ralphy.engine.every_feature import Turn, exit_code_of, run_every
+from ralphy.engine.reactor import Patience, run_feature
+from ralphy.errors import ExitCode, RalphyError
+from ralphy.git.run_lock import Lock
+from ralphy.pipeline.decision import Halt, Rest
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+    from ralphy.documents.feature_folder import Feature
+    from ralphy.engine.workspace import Workspace
+    from ralphy.pipeline.model import Session, Snapshot
+
+
+def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> int:
+    """Work on all open features, one after the other, until each of them waits or is done."""
+    checkout = Checkout.of(call.repository())
+    try:
+        if limits["dry_run"]:
+            return _explain_every(call, checkout)
+        call.require_settings(checkout.repository)
+        call.require_trusted(checkout.repository)
+        now = time.time()
+        until = clock_time(call.settings(checkout.repository).config.limits.until, now)
+        return _run_every(call, checkout, replace(session, until=until, began=now), waits=not limits["no_wait"])
+    finally:
+        checkout.close()
+
+
+def _explain_every(call: Invocation, checkout: Checkout) -> int:
+    for feature in open_features(call):
+        explain(call, call.open(checkout, feature), call.found(checkout.repository, feature.name))
+    return ExitCode.DONE
+
+
+def _run_every(call: Invocation, checkout: Checkout, session: Session, *, waits: bool) -> int:
+    night = _Night(call, checkout, waits=waits)
+    try:
+        with signals(night.came), Lock(checkout.repository.checkout_dir / "lock", "loop"):
+            rests = run_every(night.open_now, night.drive, session)
+    except KeyboardInterrupt:
+        return night.interrupted("interrupted", ExitCode.INTERRUPTED)
+    except Terminated:
+        return night.interrupted("terminated", ExitCode.TERMINATED)
+    for name, rest in rests.items():
+        call.output.result(f"{name}: {rest.reason}")
+    return exit_code_of(rests.values())
+
+
+class _Night:
+    """How each feature of several is opened, driven and told of."""
+
+    def __init__(self, call: Invocation, checkout: Checkout, *, waits: bool) -> None:
+        self.came = Came()
+        self._call = call
+        self._checkout = checkout
+        self._waits = waits
+        self._told: dict[str, tuple[Workspace, Narrator]] = {}
+
+    def open_now(self) -> list[Feature]:
+        self._call.look_again()
+        return open_features(self._call)
+
+    def drive(self, feature: Feature, session: Session) -> Turn:
+        """One feature, until it rests; what is wrong with it holds up no other one."""
+        acted = False
+        try:
+            workspace, narrator = self._opened(feature)
+            workspace.session = session
+            self._call.lay_out(workspace)
+            hear = heeding(self.came, narrator.decided)
+
+            def report(decision: Any, snapshot: Snapshot) -> None:
+                nonlocal acted
+                acted = acted or not isinstance(decision, Rest)
+                hear(decision, snapshot)
+
+            rest = run_feature(workspace, report, Patience(gates=False, limits=self._waits), None)
+        except RalphyError as error:
+            self._call.output.insist(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+            return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
+        return Turn(rest, workspace.session, has_acted=acted)
+
+    def _opened(self, feature: Feature) -> tuple[Workspace, Narrator]:
+        if feature.name not in self._told:
+            self._call.require_released(self._checkout.repository, feature)
+            workspace = self._call.open(self._checkout, feature)
+            patience = Patience(gates=False, limits=self._waits)
+            narrator = Narrator(self._call.output, workspace, named=True, patience=patience)
+            narrator.attend(workspace)
+            need_walls(workspace)
+            self._told[feature.name] = workspace, narrator
+        return self._told[feature.name]
+
+    def interrupted(self, how: str, code: int) -> int:
+        self._call.output.insist(f"{how}: nothing is lost; start again to go on")
+        return code
