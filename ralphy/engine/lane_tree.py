@@ -27,9 +27,15 @@ def tip_of(w: Workspace) -> str:
 
 
 def begun_at(w: Workspace) -> str:
-    """The tip of the feature's branch, "" before its work has begun: a branch that holds nothing new counts as none."""
+    """The tip of the feature's branch, "" before its work has begun: a branch that holds nothing new, or nothing of the
+    feature, counts as none."""
     tip, start = git.resolve(w.repository, f"refs/heads/{w.feature_branch}"), start_of(w)[1]
-    return "" if tip and start and tip != start and w.checkout.has_ancestor(tip, start) else tip
+    is_behind = tip != start and _is_in(w, tip, start)
+    return "" if is_behind or not tip or w.objects.at(w.objects.tree_of(tip), w.feature.path) is None else tip
+
+
+def _is_in(w: Workspace, commit: str, of: str) -> bool:
+    return bool(commit and of) and w.checkout.has_ancestor(commit, of)
 
 
 def tree_of(w: Workspace, prd: Prd) -> Tree:
@@ -44,7 +50,8 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     tip = git.resolve(w.repository, f"refs/heads/{mine}")
     begins, start = start_of(w)
     is_begun = bool(begun_at(w))
-    head = tip if is_begun else start
+    is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
+    head = tip if is_begun or is_a_persons else start
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     return Tree(

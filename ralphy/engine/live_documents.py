@@ -144,7 +144,13 @@ def note_adopted(w: Workspace, edits: Edits, waits: Collection[str] = ()) -> Non
 
 
 def put(w: Workspace, name: str, data: bytes) -> None:
-    """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back."""
+    """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
+
+    Nothing is written where the commit that is checked out tracks the document: there it would stay.
+    """
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    if name in documents_at(w, _elsewhere(w, tip)):
+        return
     record = read_record(_record_path(w))
     record.accept(name, blob_id(data, w.repository.object_format))
     record.save()

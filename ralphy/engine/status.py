@@ -7,7 +7,7 @@ from typing import Any
 
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.features import Found
-from ralphy.engine.observe import observe, observe_at
+from ralphy.engine.observe import branch_of, observe, observe_at
 from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -39,8 +39,11 @@ def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, st
 
 
 def seen(w: Workspace, found: Found | None, *, review: bool = True) -> Snapshot:
-    """The feature where it was `found`: in the checkout's folder, or in the commit that has its newest state."""
-    return observe_at(w, found.at, found.life) if found and found.at else observe(w, review=review)
+    """The feature where it was `found`; one that is merged or has a branch of another name, in a commit alone."""
+    w.branch = branch_of(w)
+    if found and found.at and not (found.has_branch and found.branch == w.feature_branch):
+        return observe_at(w, found.at, found.life)
+    return observe(w, review=review)
 
 
 def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:

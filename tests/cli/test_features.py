@@ -99,7 +99,9 @@ def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project,
     project.play(stories={"*": [works()]})
     assert lives(call) == {"login": "open"}
     assert call("loop", "--max-iterations", "1")[0] == 13
-    assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
+    committed = json.loads(project.code("docs/features/login/prd.json"))
+    assert [found["status"] for found in committed["userStories"]] == ["completed", "completed"]
+    assert project.statuses() == {"US-001": "completed", "US-002": "pending"}  # main tracks it: it stays as edited
 
 
 def test_a_step_of_a_merged_feature_is_not_promised_to_run_again(finished: tuple[Project, Call]) -> None:
@@ -207,7 +209,7 @@ def test_another_worktree_on_the_branch_follows_it(made: Make, tmp_path: Path) -
     project.git("worktree", "add", "--quiet", "-b", project.branch, str(other))
     assert call("loop")[0] == 10
     assert project.git("-C", str(other), "status", "--porcelain") == ""
-    assert (other / "src" / "us-001.py").exists()
+    assert (other / "src" / "us_001.py").exists()
 
 
 def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: Path) -> None:
