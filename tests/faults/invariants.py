@@ -1,7 +1,8 @@
 """What must hold of a repository whatever has happened to Ralphy in it; each function names what does not.
 
 The numbers are those of the promises: I1 exactly once, I2 old or new, I3 git is the commit point, I4 nothing is lost,
-I7 nobody is left behind, I11 no approval without a person, and that no cheat landed.
+I7 nobody is left behind, I11 no approval without a person, that no cheat landed, and that the checkout is the person's:
+HEAD, index, stash, files, hooks, configuration and all refs but the feature's own are as the person left them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from typing import Any
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.recover import is_unfinished
 from ralphy.errors import RalphyError
-from tests.engine.building import Project, open_feature
+from tests.engine.building import Project, open_feature, strayed_documents
+from tests.faults.world import World, changed, git, stands_on_the_branch, world_of
 
 LEFT_ALIVE_S = 5.0
 REFUSED = ("BROKEN", "CHEAT")
@@ -29,35 +31,14 @@ _STORY = re.compile(r"^Ralphy-Story: \S+/(\S+)$", re.M)
 
 @dataclass(slots=True)
 class Known:
-    """What the person knows of the world: where the work began, whose files must stay, and what was approved."""
+    """What the person knows of the world: where the work began, whose files must stay, what was approved, and how the
+    checkout and the repository's state were left."""
 
     base: str
     precious: dict[Path, bytes] = field(default_factory=dict)
     approved: int = 0
-    prd_is_touched: bool = False
     prd_is_broken: bool = False
-    git_state: dict[str, str] = field(default_factory=dict)
-
-
-def git(project: Project, *words: str) -> str:
-    """git's output, or "" when it fails."""
-    done = subprocess.run(
-        ["git", *words], cwd=project.repo, env=project.env, capture_output=True, encoding="utf-8", check=False,
-        errors="replace",
-    )  # fmt: skip
-    return done.stdout if done.returncode == 0 else ""
-
-
-def git_state(project: Project) -> dict[str, str]:
-    """What of git's state no agent may change: other branches' tips, tags, replacements, hooks, configuration."""
-    folder = project.repo / ".git"
-    hooks = sorted(path.name for path in (folder / "hooks").glob("*") if path.suffix != ".sample")
-    return {
-        "main": git(project, "rev-parse", "--verify", "--quiet", "refs/heads/main").strip(),
-        "tags": git(project, "for-each-ref", "refs/tags", "refs/replace"),
-        "hooks": " ".join(hooks),
-        "config": (folder / "config").read_text(encoding="utf-8"),
-    }
+    world: World = field(default_factory=dict)
 
 
 def landings(project: Project, base: str) -> dict[str, list[str]]:
@@ -88,13 +69,10 @@ def committed(project: Project) -> dict[str, Any] | None:
 
 
 def broken(project: Project, known: Known) -> list[str]:
-    """What does not hold at any moment at which no Ralphy runs, a kill included.
-
-    What a killed agent has committed stands on the branch until the next start: the ledger is judged without it.
-    """
-    checks: tuple[Callable[[Project, Known], Iterator[str]], ...] = (_old_or_new, _sound, _nothing_lost, _nobody_left)
-    if is_quiet(project):
-        checks += (_exactly_once, _only_approved, _no_cheat, _state_of_git)
+    """What does not hold at any moment at which no Ralphy runs, a kill included."""
+    checks: tuple[Callable[[Project, Known], Iterator[str]], ...] = (
+        _old_or_new, _sound, _nothing_lost, _nobody_left, _untouched, _exactly_once, _only_approved, _no_cheat,
+    )  # fmt: skip
     return [f"{check.__name__.strip('_')}: {why}" for check in checks for why in check(project, known)]
 
 
@@ -122,16 +100,31 @@ def is_quiet(project: Project) -> bool:
 def _unclean(project: Project, known: Known) -> Iterator[str]:
     """What is dirty but for the person's own files, what is half done, and what is still locked."""
     own = {path.relative_to(project.repo).as_posix() for path in known.precious}
-    rows = git(project, "status", "--porcelain", "--untracked-files=all").splitlines()
-    yield from (f"dirty: {row}" for row in rows if row[3:] not in own)
-    is_staged = any(row[:1] == "A" and row[3:] in own for row in rows)
-    if not is_staged and git(project, "write-tree") != git(project, "rev-parse", "HEAD^{tree}"):
-        yield "the index is not HEAD's"
+    if stands_on_the_branch(project):
+        rows = git(project, "status", "--porcelain", "--untracked-files=all").splitlines()
+        yield from (f"dirty: {row}" for row in rows if row[3:] not in own)
+    yield from (f"{name} is not the branch's" for name in differing_documents(project))
     with open_feature(project.repo, project.path, project.env) as workspace:
         if is_unfinished(workspace):
             yield "something is unfinished"
-    locks = [path.name for path in (project.repo / ".git").rglob("*.lock") if path.name != "rehearsal.json.lock"]
-    yield from (f"{name} is left" for name in locks)
+    yield from (f"{path.name} is left" for path in (project.repo / ".git").rglob("*.lock"))
+
+
+def differing_documents(project: Project) -> list[str]:
+    """The documents that are not in the checkout as the feature's branch has them.
+
+    Where another commit that is checked out tracks them itself, they are as Git has laid them out.
+    """
+    if not git(project, "rev-parse", "--verify", "--quiet", f"refs/heads/{project.branch}"):
+        return []
+    if not stands_on_the_branch(project) and git(project, "ls-tree", "HEAD", "--", project.path):
+        return []
+    return strayed_documents(project)
+
+
+def _untouched(project: Project, known: Known) -> Iterator[str]:
+    """The checkout and the repository's state are as the person left them."""
+    yield from changed(known.world, world_of(project)) if known.world else ()
 
 
 def _exactly_once(project: Project, known: Known) -> Iterator[str]:
@@ -147,7 +140,7 @@ def _exactly_once(project: Project, known: Known) -> Iterator[str]:
 
 def _old_or_new(project: Project, known: Known) -> Iterator[str]:
     path = project.folder / "prd.json"
-    if known.prd_is_touched or not path.exists():
+    if known.prd_is_broken or not path.exists():
         return
     try:
         check_prd(path.read_bytes(), "prd.json")
@@ -167,7 +160,7 @@ def _sound(project: Project, known: Known) -> Iterator[str]:
 
 def _nothing_lost(project: Project, known: Known) -> Iterator[str]:
     for path, content in known.precious.items():
-        if not path.exists() and not _is_kept(project, content):
+        if not path.exists():
             yield f"{path.name} of the person is gone"
         elif path.exists() and path.read_bytes() != content:
             yield f"{path.name} of the person was changed"
@@ -195,13 +188,6 @@ def _only_approved(project: Project, known: Known) -> Iterator[str]:
         yield f"{len(approved)} approvals and {known.approved} of a person: {approved}"
 
 
-def _state_of_git(project: Project, known: Known) -> Iterator[str]:
-    for name, before in known.git_state.items():
-        now = git_state(project)[name]
-        if now != before:
-            yield f"{name} is {now!r:.300}, was {before!r:.300}"
-
-
 def _no_cheat(project: Project, known: Known) -> Iterator[str]:
     """Nothing that an agent must not get through stands in a commit of a story."""
     for story, commits in landings(project, known.base).items():
@@ -213,13 +199,6 @@ def _no_cheat(project: Project, known: Known) -> Iterator[str]:
             modes = git(project, "diff-tree", "-r", f"{commit}^", commit)
             if re.search(r"^:\d+ (120000|160000)", modes, re.M):
                 yield f"{commit[:10]} of {story} holds a link or a nested repository"
-
-
-def _is_kept(project: Project, content: bytes) -> bool:
-    """Is this content reachable from a ref? An agent's stash takes a person's new files along; it is kept."""
-    done = subprocess.run(["git", "hash-object", "--stdin"], input=content, cwd=project.repo, env=project.env,
-                          capture_output=True, check=True)  # fmt: skip
-    return done.stdout.decode().strip() in git(project, "rev-list", "--objects", "--all")
 
 
 def ended(project: Project) -> Iterator[dict[str, Any]]:
@@ -246,8 +225,3 @@ def carriers(project: Project) -> list[str]:
             except OSError:
                 continue
     return found
-
-
-def differing(precious: Mapping[Path, bytes]) -> list[str]:
-    """The person's files that are no longer what they were."""
-    return [path.name for path, content in precious.items() if not path.exists() or path.read_bytes() != content]

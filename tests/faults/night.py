@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -25,13 +26,15 @@ from tests.conftest import FOREIGN, GIT_CONFIG
 from tests.engine.building import ROOT, Project, build, story
 from tests.engine.driver import KILLED
 from tests.faults import person, scenes, strikes
-from tests.faults.invariants import Known, broken, broken_at_rest, git, git_state
+from tests.faults.invariants import Known, broken, broken_at_rest
+from tests.faults.world import changed, git, world_of
 
 RUN_S = 60.0  # a call of the loop that takes longer hangs
 MOST_CALLS = 30  # without any further disturbance a feature has to come to its end within so many calls
 READ_EVERY_S = 0.005
 SMALL_DISK = "40m"
 BY_SIGNAL = (ExitCode.INTERRUPTED, ExitCode.TERMINATED, -9, -2, -15, -1, 129, KILLED)
+TRACEBACK = re.compile(r"^Traceback", re.M)  # an agent's own may be quoted
 NOT_BEGUN = "Could not import runpy module"  # Python was interrupted before any of Ralphy, and ends with 1
 
 
@@ -63,7 +66,7 @@ class Plan:
     strikes: tuple[strikes.Strike, ...]
     deeds: tuple[person.Deed | None, ...]
     drawn: tuple[scenes.Scene, ...]
-    is_on_a_small_disk: bool
+    on_a_small_disk: str  # "place" for the repository, "home" for its lanes
 
 
 def draw(seed: int) -> Plan:
@@ -95,6 +98,7 @@ def draw(seed: int) -> Plan:
             name: [act for act in acts if not is_free(act)] for name, acts in scenario["stories"].items()
         }
     is_small = os.geteuid() == 0 and chance.random() < 0.12
+    small = chance.choice(("place", "home")) if is_small else ""
     kinds = strikes.ON_A_SMALL_DISK if is_small else strikes.ORDINARY
     return Plan(
         chance,
@@ -107,14 +111,9 @@ def draw(seed: int) -> Plan:
         },
         scenario,
         tuple(strikes.draw(chance, kinds) for _ in range(chance.randint(0, 4))),
-        tuple(
-            chance.choices(list(person.DEEDS), weights=list(person.DEEDS.values()))[0]
-            if chance.random() < 0.4
-            else None
-            for _ in range(5)
-        ),
+        tuple(person.drawn(person.DEEDS, chance) if chance.random() < 0.5 else None for _ in range(6)),
         tuple(drawn),
-        is_small,
+        small,
     )
 
 
@@ -128,8 +127,11 @@ def spend(seed: int, folder: Path) -> Told:
     began = time.monotonic()
     plan, told = draw(seed), Told(seed)
     told.scenes.update(scene.name for scene in plan.drawn)
-    at_home(folder)
-    with small_disk(folder, plan.is_on_a_small_disk) as place:
+    for name in ("place", "home"):
+        (folder / name).mkdir(exist_ok=True)
+    place = folder / "place"
+    with small_disk(folder / (plan.on_a_small_disk or "place"), bool(plan.on_a_small_disk)) as disk:
+        at_home(folder)
         project = build(place, *plan.stories, **plan.settings)
         if not plan.stories:
             project.write(
@@ -138,14 +140,16 @@ def spend(seed: int, folder: Path) -> Told:
         remote = place / "remote.git"
         subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
         project.git("remote", "add", "origin", str(remote))
+        project.git("push", "-q", "origin", "main")
         project.play(**plan.scenario)
-        known = Known(base=project.git("rev-parse", "HEAD"), git_state=git_state(project))
+        project.env["SMALL_DISK"] = str(disk)
+        known = Known(base=project.git("rev-parse", "HEAD"), world=world_of(project))
         try:
             told.end = Night(plan, project, known, told).go()
         except (AssertionError, RalphyError, OSError, subprocess.SubprocessError, ValueError) as error:
             told.violations.append(f"{type(error).__name__}: {error}"[:800])
-        if told.violations and place != folder:
-            shutil.copytree(place, folder / "kept", symlinks=True, ignore=shutil.ignore_patterns("ballast"))
+        if told.violations and plan.on_a_small_disk:
+            shutil.copytree(disk, folder / "kept", symlinks=True, ignore=shutil.ignore_patterns("ballast"))
     told.seconds = time.monotonic() - began
     return told
 
@@ -153,7 +157,7 @@ def spend(seed: int, folder: Path) -> Told:
 def at_home(folder: Path) -> None:
     """A home of its own, and nothing in the environment that belongs to whoever started this."""
     home = folder / "home"
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     for name in list(os.environ):
         if name.startswith(FOREIGN):
             del os.environ[name]
@@ -164,17 +168,15 @@ def at_home(folder: Path) -> None:
 
 @contextmanager
 def small_disk(folder: Path, is_wanted: bool) -> Iterator[Path]:
-    """A small file system of its own for the repository, where one may be mounted."""
-    place = folder / "place"
-    place.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(place)]
+    """A small file system of its own for a folder, where one may be mounted."""
+    options = ["-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder)]
     if not is_wanted or subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
-        yield place
+        yield folder
         return
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=False)
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)
 
 
 @dataclass(slots=True)
@@ -188,11 +190,11 @@ class Night:
 
     def go(self) -> str:
         """Call the loop until the feature is at its end; how it ended."""
-        touched = any(scene.touches_prd for scene in self.plan.drawn)
         last, same, answered = None, 0, 0
         for number in range(MOST_CALLS):
-            self.known.prd_is_touched = touched or self.known.prd_is_broken
-            self._meddle(number)
+            strikes.make_room(self.project)
+            if number < len(self.plan.deeds) and (deed := self.plan.deeds[number]):
+                self._meddle(deed)
             strike = self.plan.strikes[number] if number < len(self.plan.strikes) else None
             code = self._call(strike)
             self.told.calls += 1
@@ -202,8 +204,7 @@ class Night:
                 return self._end("done")
             if code == ExitCode.DONE:
                 continue
-            stops = any(scene.name == "stop_marker" for scene in self.plan.drawn)  # it might be a person's
-            if code == ExitCode.UNEXPECTED or (code in BY_SIGNAL and strike is None and not stops):
+            if code == ExitCode.UNEXPECTED or (code in BY_SIGNAL and strike is None):
                 raise AssertionError(f"exit {code}: {self._said()}")
             reaction = person.react(self.project, self.known, code) if code not in BY_SIGNAL else ""
             self.told.log.append(f"exit {code}" + (f", {reaction}" if reaction else ""))
@@ -232,12 +233,16 @@ class Night:
                 self.told.violations.append(f"done, and {open_ones} are open")
         return how
 
-    def _meddle(self, number: int) -> None:
-        strikes.make_room(self.project)
-        deed = self.plan.deeds[number] if number < len(self.plan.deeds) else None
-        if deed and deed(self.project, self.known, self.plan.chance):
+    def _meddle(self, deed: person.Deed) -> bool:
+        """The person does something in the checkout; what it was like until then, Ralphy has left alone."""
+        found = list(changed(self.known.world, world_of(self.project)))
+        assert not found, f"before the person {deed.__name__}: {'; '.join(found)}"
+        did = deed(self.project, self.known, self.plan.chance)
+        self.known.world = world_of(self.project)
+        if did:
             self.told.deeds[deed.__name__] += 1
             self.told.log.append(f"the person {deed.__name__.replace('_', ' ')}")
+        return did
 
     def _look(self) -> None:
         found = broken(self.project, self.known)
@@ -252,7 +257,7 @@ class Night:
                 env={**self.project.env, "PYTHONPATH": str(ROOT)}, start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, encoding="utf-8",
             )  # fmt: skip
-        with self._reading():
+        with self._reading(is_possible=not strike or strike.kind != strikes.A_PERSON):
             try:
                 if strike and not self._is_driven(strike) and strikes.await_moment(strike, self.project, process):
                     self._strike(strike, process)
@@ -265,8 +270,9 @@ class Night:
             self._note(strike)
         said = self._errors().read_text(encoding="utf-8", errors="replace")
         code = ExitCode.INTERRUPTED if said.startswith(NOT_BEGUN) else code
+        assert "uncommitted changes" not in said, f"a person's work is no reason to stop: {said[-600:]}"
         is_early = code in BY_SIGNAL and said.rstrip().endswith("KeyboardInterrupt")
-        assert "Traceback" not in said or is_early, said[-1500:]
+        assert not TRACEBACK.search(said) or is_early, said[-1500:]
         return code
 
     def _errors(self) -> Path:
@@ -290,19 +296,22 @@ class Night:
                 str(strike.nth),
             ]
         else:
-            words = ["ralphy", "loop", self.project.name, *(["--no-wait"] if self.plan.is_on_a_small_disk else [])]
+            words = ["ralphy", "loop", self.project.name, *(["--no-wait"] if self.plan.on_a_small_disk else [])]
         return [sys.executable, "-P", "-m", *words]
 
     def _strike(self, strike: strikes.Strike, process: subprocess.Popen[str]) -> None:
-        if strikes.hit(strike, self.project, process):
-            self._note(strike)
+        if strike.kind == strikes.A_PERSON:
+            self._meddle(person.drawn(person.BESIDE, self.plan.chance))
+        elif not strikes.hit(strike, self.project, process):
+            return
+        self._note(strike)
 
     def _note(self, strike: strikes.Strike) -> None:
         self.told.strikes[strike.kind] += 1
         self.told.log.append(f"struck: {strike.kind} {strike.at}".rstrip())
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self, *, is_possible: bool) -> Iterator[None]:
         """Read prd.json all the time, as a status bar would: it is always whole."""
         over, path = threading.Event(), self.project.folder / "prd.json"
         found: list[str] = []
@@ -325,7 +334,7 @@ class Night:
                     return
 
         reader = threading.Thread(target=read)
-        if not self.known.prd_is_touched:
+        if is_possible and not self.known.prd_is_broken:
             reader.start()
         try:
             yield

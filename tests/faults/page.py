@@ -21,9 +21,10 @@ inject the fault and look at the state of the world afterwards. A test belongs t
 `@pytest.mark.fault("P6")`; a row without a test says why.
 
 Two programs go further than any row. `make chaos N=200` goes through whole features under random kills, full disks,
-misbehaving agents and a meddling person, and looks after every call: is each story committed once, is prd.json whole,
-is Git sound, is nothing of the person's lost, is nobody left alive, did no cheat land, did no gate open by itself, and
-does it come to an end? A seed has the same nights again: `make chaos N=1 SEED=7`. `make sweep` fails every durable
+misbehaving agents and a person who edits, commits, stashes, pulls and switches branches meanwhile, and looks after
+every call: is each story committed once, is prd.json whole, is Git sound, are HEAD, index, stash, files and refs of the
+checkout as the person left them, is nobody left alive, did no cheat land, did no gate open by itself, and does it come
+to an end? A seed has the same nights again: `make chaos N=1 SEED=7`. `make sweep` fails every durable
 operation of a landing once, one after the other, with strace and with a git that dies. The tests run a few of both.
 """
 HEAD = "| id | fault | how it is injected | promise | proved by |\n|---|---|---|---|---|"

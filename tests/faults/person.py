@@ -1,17 +1,20 @@
-"""The simulated person of a chaotic night: reads exit codes, says yes, answers, and meddles between the runs."""
+"""The simulated person of a chaotic night: reads exit codes, says yes, answers, works in the checkout at any moment."""
 
 from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from ralphy.errors import ExitCode
 from tests.engine.building import Project
-from tests.faults.invariants import Known, git, is_quiet, landings
+from tests.faults.invariants import Known, differing_documents, is_quiet, landings
 from tests.faults.strikes import make_room
+from tests.faults.world import git, head
 
 COME_BACK_S = 1.0
 Deed = Callable[[Project, Known, random.Random], bool]
@@ -45,35 +48,99 @@ def notes_in_prd(project: Project, known: Known, chance: random.Random) -> bool:
 def breaks_prd(project: Project, known: Known, chance: random.Random) -> bool:
     """An editor that saved half of the file."""
     path = project.folder / "prd.json"
-    if not path.exists() or not git(project, "cat-file", "-t", f"HEAD:{project.path}/prd.json"):
+    if not path.exists() or not git(project, "cat-file", "-t", f"{project.branch}:{project.path}/prd.json"):
         return False
-    known.prd_is_touched = known.prd_is_broken = True
+    known.prd_is_broken = True
     path.write_bytes(path.read_bytes()[: chance.randint(0, 200)])
     return True
 
 
-def reverts(project: Project, known: Known, chance: random.Random) -> bool:
-    """Takes a landed story back."""
-    found = [commit for commits in landings(project, known.base).values() for commit in commits]
-    if not found or not is_quiet(project) or git(project, "status", "--porcelain"):
+def edits_code(project: Project, known: Known, chance: random.Random) -> bool:
+    """Uncommitted work: a file that Git knows, and a new one, perhaps staged."""
+    base, mine = project.repo / "src" / "base.py", project.repo / "src" / "mine.py"
+    for path in (base, mine):
+        path.write_bytes(f"MINE = {chance.random()}\n".encode())
+        known.precious[path] = path.read_bytes()
+    if chance.random() < 0.5:
+        git(project, "add", "src/mine.py")
+    return True
+
+
+def commits(project: Project, known: Known, chance: random.Random) -> bool:
+    """A commit on whatever is checked out, with all uncommitted work."""
+    (project.repo / "src" / f"person_{chance.randint(0, 999)}.py").write_text("PERSON = 1\n", encoding="utf-8")
+    done = _try(project, "add", "src") and _try(project, "commit", "-q", "-m", f"feat: by hand {chance.random()}")
+    if done:
+        _forget(project, known)
+    return done
+
+
+def stashes(project: Project, known: Known, chance: random.Random) -> bool:
+    """Takes back what was stashed, or stashes what Git knows and is changed."""
+    if git(project, "stash", "list") and chance.random() < 0.5:
+        return _try(project, "stash", "pop", "-q", "--index") or _try(project, "stash", "drop", "-q")
+    if not _try(project, "stash", "push", "-q", "--", "src"):
         return False
-    done = subprocess.run(["git", "revert", "--no-edit", chance.choice(sorted(found))], cwd=project.repo,
-                          env=project.env, capture_output=True, check=False)  # fmt: skip
-    if done.returncode:
-        git(project, "revert", "--abort")
+    _forget(project, known)
+    return True
+
+
+def switches(project: Project, known: Known, chance: random.Random) -> bool:
+    """To the feature's branch, to main, or to a new branch; Git may refuse for the person's work alone."""
+    to = chance.choice((project.branch, project.branch, "main", "main", "topic"))
+    words = ("-c", f"topic-{chance.randint(0, 10**6)}") if to == "topic" else (to,)
+    if to != "topic" and not git(project, "rev-parse", "--verify", "--quiet", f"refs/heads/{to}"):
+        return False
+    return _switch(project, *words)
+
+
+def _switch(project: Project, *words: str) -> bool:
+    is_as_laid_out = not differing_documents(project)
+    done = _run(project, "switch", "-q", *words)
+    assert not (done.returncode and is_as_laid_out and project.path in done.stderr), f"no switch: {done.stderr}"
     return done.returncode == 0
 
 
-def commits_on_main(project: Project, known: Known, chance: random.Random) -> bool:
-    """Work on another branch, without leaving this one."""
-    if git(project, "symbolic-ref", "HEAD").strip() == "refs/heads/main":
+def pulls(project: Project, known: Known, chance: random.Random) -> bool:
+    """Others' work arrives on main: fetched, or pulled with a rebase of the person's own commits."""
+    remote = project.repo.parent / "remote.git"
+    elsewhere = ("-C", str(remote))
+    blob = git(project, *elsewhere, "hash-object", "-w", "-t", "blob", str(project.repo / "check.py")).strip()
+    rows = git(project, *elsewhere, "ls-tree", "main") + f"100644 blob {blob}\tothers_{chance.randint(0, 10**6)}.py\n"
+    tree = subprocess.run(["git", "-C", str(remote), "mktree"], input=rows, env=project.env, capture_output=True,
+                          encoding="utf-8", check=False).stdout.strip()  # fmt: skip
+    made = git(project, *elsewhere, "commit-tree", tree, "-p", "main", "-m", "feat: by others").strip() if tree else ""
+    if not made or not _try(project, *elsewhere, "update-ref", "refs/heads/main", made):
         return False
-    words = ("commit-tree", "-p", "main", "-m", f"feat: elsewhere {chance.random()}", "main^{tree}")
-    commit = git(project, *words).strip() if is_quiet(project) else ""
-    if not commit:
+    if head(project) != "main":
+        return _try(project, "fetch", "-q", "origin")
+    if _try(project, "pull", "-q", "--rebase", "--autostash", "origin", "main"):
+        return True
+    _try(project, "rebase", "--abort")
+    return False
+
+
+def reverts(project: Project, known: Known, chance: random.Random) -> bool:
+    """Goes to the feature's branch, takes a landed story back, and returns."""
+    found = [commit for commits in landings(project, known.base).values() for commit in commits]
+    if not found or not is_quiet(project) or git(project, "status", "--porcelain", "--", "src"):
         return False
-    git(project, "update-ref", "refs/heads/main", commit)
-    known.git_state["main"] = commit
+    before = head(project)
+    if not _switch(project, project.branch):
+        return False
+    done = _try(project, "revert", "--no-edit", chance.choice(sorted(found))) or not _try(project, "revert", "--abort")
+    return (_switch(project, before) if before else True) and done
+
+
+def collects_garbage(project: Project, known: Known, chance: random.Random) -> bool:
+    """Everything that no ref names is thrown away; while Ralphy runs, only what is old."""
+    return _try(project, "gc", "-q", *(("--prune=now",) if is_quiet(project) else ()))
+
+
+def removes_the_lanes(project: Project, known: Known, chance: random.Random) -> bool:
+    """Clears the caches."""
+    folder = Path(project.env["HOME"]) / ".cache" / "ralphy"
+    shutil.rmtree(folder, ignore_errors=True)
     return True
 
 
@@ -94,18 +161,6 @@ def keeps_an_ignored_file(project: Project, known: Known, chance: random.Random)
     return True
 
 
-def leaves_work_about(project: Project, known: Known, chance: random.Random) -> bool:
-    """An uncommitted file of code: Ralphy refuses, until it is taken away."""
-    if not is_quiet(project):
-        return False
-    path = project.repo / "src" / "mine.py"
-    path.write_bytes(f"MINE = {chance.random()}\n".encode())
-    known.precious[path] = path.read_bytes()
-    if chance.random() < 0.5:
-        git(project, "add", "src/mine.py")
-    return True
-
-
 def asks_for_the_status(project: Project, known: Known, chance: random.Random) -> bool:
     """Looking changes nothing, and is no error."""
     for words in (("status", project.name), ("why", project.name), ("status", "--json", project.name)):
@@ -115,16 +170,37 @@ def asks_for_the_status(project: Project, known: Known, chance: random.Random) -
     return True
 
 
-DEEDS: dict[Deed, int] = {
-    notes_in_prd: 3,
-    breaks_prd: 2,
-    reverts: 4,
-    commits_on_main: 2,
-    edits_another_feature: 2,
-    keeps_an_ignored_file: 2,
-    leaves_work_about: 3,
+def _run(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=project.repo, env=project.env, capture_output=True, encoding="utf-8",
+                          errors="replace", check=False)  # fmt: skip
+
+
+def _try(project: Project, *words: str) -> bool:
+    return _run(project, *words).returncode == 0
+
+
+def _forget(project: Project, known: Known) -> None:
+    """What was uncommitted in src is in a commit, or in the stash."""
+    known.precious = {path: data for path, data in known.precious.items() if path.parent != project.repo / "src"}
+
+
+BESIDE: dict[Deed, int] = {  # what a person may do at any moment
+    edits_code: 4,
+    commits: 3,
+    stashes: 2,
+    switches: 6,
+    pulls: 3,
+    collects_garbage: 1,
+    removes_the_lanes: 1,
+    edits_another_feature: 1,
+    keeps_an_ignored_file: 1,
     asks_for_the_status: 1,
 }
+DEEDS: dict[Deed, int] = {**BESIDE, notes_in_prd: 4, breaks_prd: 2, reverts: 4}
+
+
+def drawn(deeds: dict[Deed, int], chance: random.Random) -> Deed:
+    return chance.choices(list(deeds), weights=list(deeds.values()))[0]
 
 
 def react(project: Project, known: Known, code: int) -> str:
@@ -143,23 +219,11 @@ def _open_stories(project: Project, known: Known) -> str:
 
 
 def _invalid(project: Project, known: Known) -> str:
-    """The person mends prd.json, as the message says."""
+    """The person puts prd.json back to what the branch has, as the message says."""
     make_room(project)
-    project.git("checkout", "HEAD", "--", f"{project.path}/prd.json")
-    known.prd_is_touched = known.prd_is_broken = False
-    return "mended prd.json"
-
-
-def _conflict(project: Project, known: Known) -> str:
-    """The person takes away what is the person's own, and makes room: the remote lies on the same disk."""
-    make_room(project)
-    mine = project.repo / "src" / "mine.py"
-    if mine in known.precious:
-        assert mine.read_bytes() == known.precious.pop(mine), "the person's file was changed"
-        git(project, "rm", "-q", "--cached", "src/mine.py")
-        mine.unlink()
-        return "took own work away"
-    return ""
+    (project.folder / "prd.json").write_text(git(project, "show", f"{project.branch}:{project.path}/prd.json"))
+    known.prd_is_broken = False
+    return "put prd.json back"
 
 
 def _ground(project: Project, known: Known) -> str:
@@ -185,7 +249,7 @@ _REACTIONS: dict[int, Callable[[Project, Known], str]] = {
     ExitCode.WAITING: _at_a_gate,
     ExitCode.STORIES_OPEN: _open_stories,
     ExitCode.INVALID: _invalid,
-    ExitCode.CONFLICT: _conflict,
+    ExitCode.CONFLICT: _ground,
     ExitCode.ENVIRONMENT: _ground,
     ExitCode.LIMITED: _later,
     ExitCode.BREAKER_OPEN: _breaker,

@@ -1,4 +1,4 @@
-"""What strikes a running Ralphy from outside: signals to it and its children, a full disk; and the moment for it."""
+"""What strikes a running Ralphy from outside: signals to it and its children, a full disk, a person; and when."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ import psutil
 from tests.engine.building import Project
 
 MILESTONES = (
-    "run_recorded", "agent_ended", "candidate_written", "judged", "objects_written", "intent_recorded", "refs_moved",
-    "files_replaced", "end_recorded", "attempt_kept", "rolled_back", "artifact_written", "stories_written",
-    "approval_written", "marker_consumed", "branch_intent_recorded", "branch_made", "on_the_branch", "laid_out",
-    "pushed", "pull_request_made", "control_put_back", "code_kept",
+    "run_recorded", "laid_out", "agent_ended", "run_redacted", "candidate_written", "judged", "objects_written",
+    "intent_recorded", "refs_moved", "files_replaced", "end_recorded", "attempt_kept", "artifact_written",
+    "stories_written", "approval_written", "marker_consumed", "branch_made", "pushed", "pull_request_made", "code_kept",
+    "documents_noted", "documents_laid_out", "index_recorded", "checkout_followed", "question_written",
 )  # fmt: skip
+A_PERSON = "a person"
 LOOK_S = 0.003
 
 
@@ -107,7 +108,7 @@ def to_child(word: str, number: signal.Signals = signal.SIGKILL) -> Callable[[Pr
         while time.monotonic() < end and process.poll() is None:
             for child in _descendants(process.pid):
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
-                    if word in " ".join(child.cmdline()[:4]):
+                    if word in " ".join(child.cmdline()[:8]):
                         child.send_signal(number)
                         return True
             time.sleep(LOOK_S)
@@ -123,7 +124,7 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 
 def fill_disk(project: Project, process: subprocess.Popen[str]) -> bool:
-    """Leave no byte on the small disk that the repository lies on, until `make_room`."""
+    """Leave no byte on the small disk that the repository or its lanes lie on, until `make_room`."""
     with contextlib.suppress(OSError), ballast(project).open("wb", buffering=0) as out:
         while True:
             out.write(b"\0" * (1 << 16))
@@ -138,7 +139,7 @@ def make_room(project: Project) -> None:
 
 
 def ballast(project: Project) -> Path:
-    return project.repo.parent / "ballast"
+    return Path(project.env["SMALL_DISK"]) / "ballast"
 
 
 HITS: dict[str, Callable[[Project, subprocess.Popen[str]], bool]] = {
@@ -147,6 +148,7 @@ HITS: dict[str, Callable[[Project, subprocess.Popen[str]], bool]] = {
     "kill the supervisor": to_child("supervisor.py"),
     "kill the agent": to_child("rehearsal"),
     "kill a git": to_child("git"),
+    "kill a keeper": to_child("import marshal"),
     "kill a check": to_child("check.py"),
     "interrupt": to_group(signal.SIGINT),
     "interrupt ralphy alone": to_ralphy(signal.SIGINT),
@@ -158,7 +160,7 @@ HITS: dict[str, Callable[[Project, subprocess.Popen[str]], bool]] = {
 }
 ORDINARY = {
     "kill ralphy": 10, "kill the group": 2, "kill the supervisor": 3, "kill the agent": 4, "kill a git": 4,
-    "kill a check": 2, "interrupt": 3, "interrupt ralphy alone": 2, "interrupt twice": 2, "terminate": 3, "hang up": 2,
-    "terminate, then kill": 3, "milestone": 8,
+    "kill a keeper": 3, "kill a check": 2, "interrupt": 3, "interrupt ralphy alone": 2, "interrupt twice": 2,
+    "terminate": 3, "hang up": 2, "terminate, then kill": 3, "milestone": 8, A_PERSON: 14,
 }  # fmt: skip
 ON_A_SMALL_DISK = {"fill the disk": 3, "kill ralphy": 1}

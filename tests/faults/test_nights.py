@@ -11,6 +11,7 @@ from tests.faults.invariants import Known, broken_at_rest
 from tests.faults.night import draw
 from tests.faults.strikes import ORDINARY
 from tests.faults.sweep import Point, count, feature, has_strace, points, strike
+from tests.faults.world import world_of
 
 SEEDS = (1, 2, 3, 4, 5, 6)
 PART = 130  # every so many points
@@ -36,6 +37,9 @@ def test_a_violation_is_seen(tmp_path: Path) -> None:
     project = feature(tmp_path)
     known = Known(project.git("rev-parse", "HEAD"), {project.repo / "mine": b"1"})
     project.loop()
+    known.world = world_of(project)
+    project.git("tag", "evil")
+    project.switch()
     project.git("commit", "-q", "--allow-empty", "-m", "feat: twice\n\nRalphy-Story: login/US-001")
     (project.repo / "src" / "us_001.py").write_text("CHEAT = 1\n", encoding="utf-8")
     project.git("commit", "-qam", "feat: cheat\n\nRalphy-Story: login/US-001")
@@ -43,7 +47,8 @@ def test_a_violation_is_seen(tmp_path: Path) -> None:
 
     found = "\n".join(broken_at_rest(project, known))
 
-    for what in ("has 3 commits", "mine of the person is gone", "holds what was to be refused", "dirty: ?? left"):
+    for what in ("has 3 commits", "mine of the person is gone", "holds what was to be refused", "dirty: ?? left",
+                 "refs/tags/evil is"):  # fmt: skip
         assert what in found
 
 
