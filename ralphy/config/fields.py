@@ -108,6 +108,7 @@ RULES: Mapping[str, Rule] = {
     "lanes.max_gb": Rule("a whole number of gigabytes, 1 or more", least=1, most=10_000),
     "lanes.port_base": Rule("a whole number, 1024 to 52000", least=1024, most=52_000),
     "lanes.keep": Rule("a list of paths inside the repository", pattern=_INSIDE),
+    "lanes.probe": Rule('"stop", "warn" or "off"', choices=("stop", "warn", "off")),
     "verify.removed_tests": _FINDING,
     "verify.skipped_tests": _FINDING,
     "verify.emptied_tests": _FINDING,

@@ -59,6 +59,7 @@ _RULES: Mapping[str, _Looser] = {
     "lanes.dir": _differs,
     "lanes.bring": _adds,
     "lanes.keep": _adds,
+    "lanes.probe": _ranked("off", "warn", "stop"),
     "gates.spec": _ranked("auto", "human"),
     "gates.qa": _ranked("auto", "human"),
     "git.hooks": _ranked("skip", "run"),

@@ -143,7 +143,8 @@ class Lanes:
     """The working trees of Ralphy's own. `dir` is where they lie, "" below the user's cache.
 
     `bring` names what the checkout has and Git ignores: "auto" stands for what checks need. `keep` are paths of build
-    caches that a clean lane keeps between verdicts. Of `port_base` on, each lane has a hundred ports.
+    caches that a clean lane keeps between verdicts. Of `port_base` on, each lane has a hundred ports. `probe` says what
+    checks do that stay green on spoiled sources: they stop the run, are warned of, or are not tried ("off").
     """
 
     dir: str = ""
@@ -151,6 +152,7 @@ class Lanes:
     max_gb: int = 20
     port_base: int = 20000
     keep: tuple[str, ...] = ()
+    probe: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ralphy.engine.kept_attempts import kept_commit, next_number
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
 from ralphy.engine.lane_pool import lay_out_lane, with_documents
+from ralphy.engine.lane_tree import tip_of
 from ralphy.engine.live_documents import lay_out, put
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
@@ -187,7 +188,7 @@ def _is_green(verdict: Verdict) -> bool:
 
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
-    lay_out(w, a.head)
+    lay_out(w, tip_of(w))
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 

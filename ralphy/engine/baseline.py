@@ -11,6 +11,7 @@ from ralphy.config.values import Check
 from ralphy.engine.checks import CheckResult, run_checks
 from ralphy.engine.hooks import ask_before_work, hook_digest
 from ralphy.engine.lane_pool import lay_out_clean
+from ralphy.engine.probing import require_real_checks
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.model import Baseline, Snapshot
@@ -49,6 +50,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
     results = _asked(w, snapshot.tree.head)
     _require_ends(results)
+    require_real_checks(w, w.objects.tree_of(snapshot.tree.head), results)
     for result in results:
         if not result.is_green and not result.is_empty:
             w.say("\n".join([f"  the end of what {result.name} printed:",

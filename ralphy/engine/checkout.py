@@ -20,6 +20,7 @@ from ralphy.git.warm_processes import BlobWriter, RefMover
 from ralphy.pipeline.model import Prd
 
 if TYPE_CHECKING:
+    from ralphy.lanes.bring import Brought
     from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
     from ralphy.sandbox.proxy import AllowProxy, Host
@@ -42,6 +43,7 @@ class Checkout:
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
+    brought: tuple[Brought, ...] | None = None
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
     _supervisor: Supervisor | None = None

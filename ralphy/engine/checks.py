@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ralphy.checks.failing_tests import failing_tests
@@ -17,13 +16,12 @@ from ralphy.checks.no_tests import ran_none
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.environment import SETUP, check_environment
-from ralphy.engine.lane_walls import cwd_of, sandbox_of
+from ralphy.engine.lane_walls import cwd_of, environment_in, sandbox_of
 from ralphy.engine.reports import Reports, is_refused
 from ralphy.engine.room import places, require_room
 from ralphy.engine.walls import command_inside
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
-from ralphy.files.atomic import read_regular, replace_file
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.supervision import capture
@@ -31,7 +29,7 @@ from ralphy.text.tone import BAD, GOOD, Toned
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
-    from ralphy.sandbox.bubblewrap import Sandbox
+    from ralphy.processes.command import Command
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
@@ -128,42 +126,31 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
 
 
-def set_up(w: Workspace, lane: Lane | None = None) -> None:
-    """Run the project's `setup` command, once per place and command; EnvironmentProblem if it fails."""
-    if is_set_up(w, lane):
-        return
+def run_setup(w: Workspace, lane: Lane) -> None:
+    """Run the project's `setup` command in a lane; EnvironmentProblem if it fails."""
     command = w.config.setup
     w.say(f"setup: {command}")
     result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP), lane)
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
-    replace_file(_setup_done(w, lane), command.encode())
 
 
-def is_set_up(w: Workspace, lane: Lane | None = None) -> bool:
-    """Is there nothing left to be run by `set_up`?"""
-    return not w.config.setup or read_regular(_setup_done(w, lane)) == w.config.setup.encode()
-
-
-def _setup_done(w: Workspace, lane: Lane | None) -> Path:
-    return (lane or w.clean).home / "setup-done"
-
-
-def place_of(w: Workspace, whose: str, lane: Lane | None = None) -> tuple[Sandbox | None, Path]:
-    """(what stands around `checks`, or what an `agent` gets, in a lane; the folder to start it in)."""
-    found = lane or w.clean
-    return sandbox_of(w, found, whose), cwd_of(w, found)
+def command_in(
+    w: Workspace, lane: Lane, whose: str, words: Sequence[str], env: Mapping[str, str], deadline_s: float, shared: str
+) -> Command:
+    """A command in a lane, inside the walls of `checks` or an `agent`; NotStarted if its program is not there."""
+    sandbox, inside = sandbox_of(w, lane, whose), environment_in(w, lane, env)
+    return command_inside(sandbox, words, cwd_of(w, lane), inside, deadline_s, shared)
 
 
 def _run(
     w: Workspace, whose: str, check: Check, env: Mapping[str, str], shared: str = "", lane: Lane | None = None
 ) -> CheckResult:
     """Run a command inside the walls of `checks` or an `agent`; `shared` is a folder that it may write to."""
-    sandbox, root = place_of(w, whose, lane)
     over: list[str] = []
     try:
-        command = command_inside(sandbox, argv(check), root, env, check.timeout_s, shared)
+        command = command_in(w, lane or w.clean, whose, argv(check), env, check.timeout_s, shared)
         end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
     except NotStarted as error:
         return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")

@@ -9,11 +9,10 @@ from ralphy.documents.questions import asked, without
 from ralphy.engine.authoring import ensure_folder_files
 from ralphy.engine.kept_attempts import kept_numbers
 from ralphy.engine.land import Landing, adopt_edits, begin_branch, land
-from ralphy.engine.lane_pool import with_documents
 from ralphy.engine.set_aside import drop_leftovers, set_aside
 from ralphy.engine.verify import SATISFIED
 from ralphy.engine.workspace import Workspace, fixed_base
-from ralphy.files.atomic import read_regular, read_text, replace_file
+from ralphy.files.atomic import read_text, replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -123,25 +122,17 @@ def _run_at(s: Snapshot, at: float) -> str:
 
 
 def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
-    """The feature's branch begins with a commit of the feature folder and of what `ralphy init` wrote."""
+    """The feature's branch begins with a commit of the feature folder, prd.json in its canonical form."""
     ensure_folder_files(w)
+    drop_leftovers(w)
     prd = stories.canonical(s.prd)
     if s.tree.base != fixed_base(w.repository, w.config):  # HEAD will not tell it any more
         prd = prd.with_workflow(base=s.tree.base)
     if not w.store.is_as_read:  # somebody has written it since the look: that is read first
         return
-    _save_canonical(w, prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd))
-    tree = _stage(w, s)
-    subject = f"chore({w.feature.name}): start of {s.tree.feature_branch}"
-    begin_branch(w, s.tree, subject, tree)
+    prd = prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd)
+    begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
     w.say(f"the work is on branch {s.tree.feature_branch}")
-
-
-def _save_canonical(w: Workspace, prd: Prd) -> None:
-    """Write prd.json as Ralphy writes it, unless these bytes are there; a folder without one gets none by this."""
-    data, there = dump(prd.raw), read_regular(w.feature.file("prd.json"))
-    if there != data and (there is not None or prd.stories):
-        w.store.put(prd, data)
 
 
 def _with_branch(w: Workspace, prd: Prd) -> Prd:
@@ -151,12 +142,6 @@ def _with_branch(w: Workspace, prd: Prd) -> Prd:
 def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
     """Commit what a person changed in the feature folder, prd.json in its canonical form."""
     adopt_edits(w, s.tree.head, decision.reason)
-
-
-def _stage(w: Workspace, s: Snapshot) -> str:
-    """The tree of the feature's tip with the documents as they stand in the checkout."""
-    drop_leftovers(w)
-    return with_documents(w, w.objects.tree_of(s.tree.head))
 
 
 def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:

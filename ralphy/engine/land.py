@@ -22,7 +22,8 @@ from ralphy.errors import Conflict
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
-from ralphy.pipeline.model import Tree
+from ralphy.pipeline.model import Prd, Tree
+from ralphy.text.strict_json import dump
 
 _TRIES, _PAUSE_S = 20, 1.0
 Refs = Sequence[tuple[str, str, str]]
@@ -221,16 +222,22 @@ def complete_intent(w: Workspace) -> bool:
     return True
 
 
-def begin_branch(w: Workspace, before: Tree, subject: str, tree: str) -> str:
-    """Make the feature's branch with a first commit of `tree`; no checkout moves."""
-    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], tree, before.head, before.behind, {})
+def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
+    """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
+    edits = edited(w, "")
+    files: dict[str, bytes | None] = {**edits.files}
+    if "prd.json" in files or prd.stories:
+        files["prd.json"] = dump(prd.raw)
+    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, before.behind, {})
     with w.objects.together():
+        tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
         commit = _write_commit(w, landing, tree)
     w.milestone("objects_written")
     exclude(w)
     expect(w, before.behind, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
     w.milestone("branch_made")
+    note_adopted(w, edits)
     lay_out(w, commit)
     note_tip(w, commit)
     return commit

@@ -1,40 +1,61 @@
-"""The lanes of a workspace: opened once for a repository, laid out for agents and for checks."""
+"""The lanes of a workspace: opened once for a repository, laid out and furnished for agents and for checks."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ralphy.engine.documents import all_of_the_folder
+from ralphy.engine.lane_tree import begun_at, tip_of
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.objects import Entry
+from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.pool import Pool
+from ralphy.lanes.probe import is_manifest
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
     from ralphy.lanes.lane import Lane
 
+_SET_UP = "setup-done"
+
+
+def open_pool(w: Workspace) -> Pool:
+    """The lanes of the workspace's repository. EnvironmentProblem where the walls that are asked for cannot stand."""
+    from ralphy.engine.lane_walls import bubblewrap_for
+    from ralphy.lanes.lanes_folder import lanes_folder
+
+    program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
+    return Pool(w.repository, folder, program, w.config.safety.level, control=(w.config.project.features_dir,))
+
 
 def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
-    """Lay a tree out in the lane of the checks, ready for them: set up, with what was brought."""
-    from ralphy.engine.lane_tree import tip_of
-
+    """Lay a tree out in the lane of the checks, ready for them."""
     lay_out_lane(w, w.clean, tree, commit or tip_of(w))
 
 
 def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
-    """Lay a tree out in a lane; `commit` is what HEAD says there. Its objects are on the disk before Git reads them."""
-    from ralphy.engine.checks import set_up
-
-    w.objects.persist(tree)
+    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
+    w.objects.persist(tree)  # Git reads them from the disk
     w.objects.sync()
+    brought = _brought(w, tree)
+    lane.keep = kept_paths(brought, w.config.lanes, is_clean=lane is w.clean)
     lane.lay_out(tree, commit, w.feature_branch)
-    set_up(w, lane)
+    lane.note(w.feature.name)
+    _furnish(w, lane, brought)
+    _set_up(w, lane, tree)
+    replace_file(lane.home / "laid-out", tree.encode(), durable=False)
+
+
+def laid_out_in(lane: Lane) -> str:
+    """The tree that was last laid out in a lane; "" if it was made again since."""
+    return (read_regular(lane.home / "laid-out") or b"").decode()
 
 
 def with_documents(w: Workspace, tree: str) -> str:
     """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
-    from ralphy.engine.documents import all_of_the_folder
-    from ralphy.engine.lane_tree import begun_at
-
     if begun_at(w):
         return tree
     with w.objects.together():
@@ -45,18 +66,62 @@ def with_documents(w: Workspace, tree: str) -> str:
 
 def make_lanes(w: Workspace) -> None:
     """Have the lanes ready before they are needed: laid out as the work will find them."""
-    from ralphy.engine.lane_tree import tip_of
-
     tip = tip_of(w)
-    if tip:
-        for lane in (w.lanes.agent(), w.lanes.clean()):
+    if tip and not w.history.open_run:
+        for lane in (w.lanes.agent(), w.clean):
+            lane.keep = kept_paths(_brought(w, w.objects.tree_of(tip)), w.config.lanes, is_clean=lane is w.clean)
             lane.lay_out(w.objects.tree_of(tip), tip, w.feature_branch)
 
 
-def open_pool(w: Workspace) -> Pool:
-    """The lanes of the workspace's repository. EnvironmentProblem where the walls that are asked for cannot stand."""
-    from ralphy.engine.lane_walls import bubblewrap_for
+def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
+    """(source, place inside) of dependencies that a sandboxed lane shows read-only to checks: the checkout's, or, where
+    `setup` installs them, the lane's own."""
+    if lane is not w.clean or lane.at == lane.tree:
+        return []
+    source = lane.tree if w.config.setup else w.repository.root
+    folders = [one for one in coming(w.checkout.brought or ()) if one not in unbound([one]) and one.is_folder]
+    return [(source / one.path, lane.at / one.path) for one in folders if (source / one.path).is_dir()]
 
-    program = bubblewrap_for(w)
-    folder = Path(w.env.get("XDG_CACHE_HOME") or Path(w.env.get("HOME", "/")) / ".cache") / "ralphy" / "lanes"
-    return Pool(w.repository, folder, program, w.config.safety.level, control=(w.config.project.features_dir,))
+
+def _brought(w: Workspace, tree: str) -> list[Brought]:
+    """What comes along from the checkout; asked once, and what stays behind is said."""
+    if w.checkout.brought is None:
+        w.checkout.brought = tuple(wanted(w.repository, w.config))
+        for sentence in left_behind(w.checkout.brought):
+            w.say(sentence)
+    return apart_from(w.checkout.brought, lambda path: w.objects.at(tree, path) is not None)
+
+
+def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
+    """Copy what comes along; in a sandbox, checks see dependencies that nobody installs anew where they are."""
+    is_bound = lane is w.clean and lane.at != lane.tree and not w.config.setup
+    chosen = unbound(brought) if is_bound else brought
+    if not coming(chosen):
+        return
+    done = bring(chosen, w.repository.root, lane.tree, at=lane.at, keeps_changes=bool(w.config.setup))
+    for path, why in done.left_out:
+        sentence = f"{path} is not brought into lanes: {why}"
+        if sentence not in w.checkout.said:
+            w.checkout.said.add(sentence)
+            w.say(sentence)
+    if done.files:
+        (lane.home / _SET_UP).unlink(missing_ok=True)
+
+
+def _set_up(w: Workspace, lane: Lane, tree: str) -> None:
+    """Run the project's `setup` in a lane: once, and again when the command, a manifest or a lock file has changed."""
+    from ralphy.engine.checks import run_setup
+
+    if not w.config.setup:
+        return
+    wanted_for = hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
+    if read_regular(lane.home / _SET_UP) != wanted_for.encode():
+        run_setup(w, lane)
+        replace_file(lane.home / _SET_UP, wanted_for.encode())
+
+
+def _manifests(w: Workspace, tree: str) -> Mapping[str, str]:
+    """Path -> id of the files that say what is installed."""
+    from ralphy.engine.changes import files_of
+
+    return {path: entry.oid for path, entry in files_of(w, tree) if is_manifest(path)}

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.engine.lane_pool import bound_dependencies
 from ralphy.engine.set_aside import set_markers_aside
 from ralphy.engine.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
 from ralphy.files.atomic import signature
+from ralphy.lanes.bring import scratch
+from ralphy.lanes.environment import lane_variables, rewritten
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
 from ralphy.text.tone import WAITING, Toned
@@ -64,10 +67,22 @@ def cwd_of(w: Workspace, lane: Lane) -> Path:
     return lane.tree if lane.at == lane.tree else w.repository.root
 
 
+def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a program in a lane: its slot and its ports; without a sandbox, what leads into the checkout
+    leads into the lane."""
+    number = int(lane.name.rpartition("-")[2])
+    own = lane_variables(w.config.lanes, number, is_clean=lane.name.startswith("clean"))
+    return {**(rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env), **own}
+
+
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
     """The guard's settings; for what Ralphy runs itself, the person's hooks."""
     guard, hooks = w.repository.checkout_dir / "guard", w.repository.common_dir / "hooks"
     found = [Bind(guard, guard)] if whose == "agent" and guard.is_dir() else []
+    if whose == "checks":
+        bound = bound_dependencies(w, lane)
+        found += [Bind(source, at) for source, at in bound]
+        found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
     return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is w.clean and hooks.is_dir() else found
 
 

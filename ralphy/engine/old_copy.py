@@ -9,11 +9,10 @@ from ralphy.checks.listing import Listing
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.candidate import Candidate
-from ralphy.engine.checks import bounds, place_of
+from ralphy.engine.checks import bounds, command_in
 from ralphy.engine.environment import check_environment
 from ralphy.engine.lane_pool import lay_out_clean
 from ralphy.engine.reports import Reports
-from ralphy.engine.walls import command_inside
 from ralphy.engine.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.objects import Entry
@@ -53,9 +52,8 @@ def _run(
     lay_out_clean(w, w.objects.graft(candidate.tree, files))
     with Reports(repository_token(w.repository)) as reports:
         env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
-        sandbox, cwd = place_of(w, "checks")
         seconds = min(check.timeout_s, _MOST_SECONDS)
-        command = command_inside(sandbox, words, cwd, env, seconds, reports.folder)
+        command = command_in(w, w.clean, "checks", words, env, seconds, reports.folder)
         output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1].decode("utf-8", "replace")
         return reports.read(check.name) or read_output(output), output
 

@@ -21,6 +21,7 @@ from ralphy.engine.documents import committed_prd
 from ralphy.engine.ending import end_line
 from ralphy.engine.land import complete_intent, read_intent
 from ralphy.engine.lane_candidate import candidate_from
+from ralphy.engine.lane_pool import laid_out_in
 from ralphy.engine.lane_tree import tip_of
 from ralphy.engine.live_documents import lay_out
 from ralphy.engine.running import Ran
@@ -63,8 +64,13 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     result = with_known_cost(w, str(run.get("run")), result)
-    lane = w.lanes.agent()
-    _close(w, lane, run, result)
+    _close(w, w.lanes.agent(_slot(run)), run, result)
+
+
+def _slot(run: Entry) -> int:
+    """The number of the lane that a run worked in; runs of an older Ralphy worked in none."""
+    name = str(run.get("lane") or "1")
+    return int(name) if name.isdecimal() else 1
 
 
 def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
@@ -72,8 +78,10 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     base = str(run.get("green") or "") or tip_of(w)
     green, name = w.objects.tree_of(base), str(run["run"])
     laid_out = str(run.get("laid_out") or green)
+    is_there = laid_out_in(lane) == laid_out
     if run.get("step") != "story":
-        keep_code(w, lane, str(run.get("step")), name, base, laid_out)
+        if is_there:
+            keep_code(w, lane, str(run.get("step")), name, base, laid_out)
         made = digest_of(w, name)
         lay_out(w, tip_of(w))
         _note_end(w, run, result, outbox=name if made else None, work=made or None)
@@ -84,7 +92,8 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     if story is None or story.is_completed:
         _note_end(w, run, result)
         return
-    candidate = candidate_from(w, lane, green, laid_out)
+    empty = Candidate(green, w.code_of(green), green, ())  # the lane was let go: nothing of the run is left
+    candidate = candidate_from(w, lane, green, laid_out) if is_there else empty
     ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
     kept = w.history.kept_of(name)
     kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""

@@ -19,7 +19,7 @@ from ralphy.agents.touched import Touched
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.environment import agent_command, agent_environment
 from ralphy.engine.housekeeping import old_runs
-from ralphy.engine.lane_walls import Outside, cwd_of, guard_settings, sandbox_of
+from ralphy.engine.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
 from ralphy.engine.prompt import prompt_for
 from ralphy.engine.room import places
 from ralphy.engine.scan import redact_run
@@ -217,7 +217,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
-        env=agent_environment(w, run, more),
+        env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
         tools=TOOLS,
         settings=guard_settings(w, lane),
         outbox=str(outbox),

@@ -16,7 +16,7 @@ from pathlib import Path
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.checkout import Checkout
-from ralphy.engine.checks import argv, is_set_up
+from ralphy.engine.checks import argv
 from ralphy.engine.environment import check_environment
 from ralphy.engine.workspace import Workspace, open_workspace
 from ralphy.files.atomic import names_in, read_text
@@ -53,7 +53,7 @@ def without_feature(
 
 def missing(w: Workspace) -> Iterator[Missing]:
     """The commands that would not start: of `setup`, as long as it is still to be run, and of the checks."""
-    env, is_ready = check_environment(w, "doctor"), is_set_up(w)
+    env, is_ready = check_environment(w, "doctor"), not w.config.setup
     if not is_ready and (why := _why_not(w, Check("setup", w.config.setup), env)):
         yield Missing(why, may_come=False)
     for number, check in enumerate(w.checks):

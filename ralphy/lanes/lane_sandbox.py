@@ -23,11 +23,15 @@ _COVER_BYTES = str(1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """What is shown inside at `at`, an absolute path there. It is looked at when a program is started."""
+    """What is shown inside at `at`, an absolute path there. It is looked at when a program is started.
+
+    In a place of scratch nothing is shown, and what is written there is gone with the program.
+    """
 
     source: Path
     at: Path
     is_writable: bool = False
+    is_scratch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class LaneSandbox:
         make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
         for number in range(len(self.place.objects)):
             make_mount_point(home / folder, PurePath(borrowed(number)), may_replace=True)
-        for bind in binds:
+        for bind in (one for one in binds if not one.is_scratch):
             top, inner = _mounted(self.place.root, bind.at, home, folder)
             if top:
                 make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / folder)
@@ -131,4 +135,7 @@ def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None
 
 def _binds(binds: Iterable[Bind]) -> Iterator[str]:
     for bind in binds:
-        yield from ("--bind" if bind.is_writable else "--ro-bind", str(bind.source), str(bind.at))
+        if bind.is_scratch:
+            yield from ("--tmpfs", str(bind.at))
+        else:
+            yield from ("--bind" if bind.is_writable else "--ro-bind", str(bind.source), str(bind.at))

@@ -206,6 +206,11 @@ def cache_key(
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
+def is_manifest(path: str) -> bool:
+    """Does a file say what is installed, or how: a manifest, a lock file, the configuration of a runner?"""
+    return _MANIFESTS.search(path) is not None
+
+
 def files_of(objects: Objects, tree: str) -> dict[str, str]:
     """The paths of a tree's files, with the ids of what they hold: for `cache_key`."""
     return {path: entry.oid for path, entry in _files(objects, tree)}
