@@ -75,6 +75,10 @@ class Conflict(RalphyError):
     exit_code = ExitCode.CONFLICT
 
 
+class BranchMoved(Conflict):
+    """A ref is not where it was: somebody has moved it meanwhile."""
+
+
 class EnvironmentProblem(RalphyError):
     """A program, a credential or the disk is missing or refuses."""
 

@@ -12,8 +12,9 @@ from ralphy.engine.recover import close_stopped
 from ralphy.engine.room import note_room, wait_instead
 from ralphy.engine.view import render_tasks
 from ralphy.engine.workspace import Workspace
-from ralphy.errors import EnvironmentProblem
+from ralphy.errors import BranchMoved, EnvironmentProblem
 from ralphy.files.disk_space import named_trouble
+from ralphy.git import commands as git
 from ralphy.git.tree_programs import require_programs_outside
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import Decision, Rest, RunAgent
@@ -47,7 +48,8 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
 
 
 def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:
-    """Act, and clear up if that is interrupted; a rest if it was the disk."""
+    """Act, and clear up if that is interrupted; a rest if it was the disk. Where a person has moved the branch
+    meanwhile there is only something new to look at."""
     try:
         with named_trouble():
             act(decision, snapshot, w)
@@ -63,7 +65,16 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | N
                 raise
             if rest is None:
                 w.say(f"the run could not be cleared up now: {trouble}; the next start tries it again")
-        if rest is None:
+        if rest is None and not (isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)):
             raise
         return rest
     return None
+
+
+def _is_elsewhere(snapshot: Snapshot, w: Workspace) -> bool:
+    """Has the feature's branch been moved since the look? It is said: the work goes on from there."""
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    if tip in ("", snapshot.tree.head):
+        return False
+    w.say(f"{w.feature_branch} was moved meanwhile: the work goes on from {tip[:10]}")
+    return True

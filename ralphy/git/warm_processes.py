@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterable
 
-from ralphy.errors import Conflict, DiskFull, EnvironmentProblem
+from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
 from ralphy.files.disk_space import has_no_room, problem_said
 from ralphy.git.commands import DURABLE, Repository, finish, resolve
 
@@ -73,7 +73,7 @@ class RefMover:
 
         `meanwhile` is called while git is at it; if that raises, the refs may have moved, or not.
 
-        Raises Conflict if a ref was moved by somebody else, is locked, or has no room beside another's name,
+        Raises BranchMoved if a ref was moved by somebody else, Conflict if it is locked or has no room beside another's name,
         EnvironmentProblem for all else; nothing has moved then.
         """
         zero = self._repository.null_oid
@@ -119,15 +119,16 @@ class RefMover:
 
 
 _CUT_SHORT = "couldn't write '"  # git does not say why
+_MOVED = "a branch moved while Ralphy worked"
 _AGAIN = "start again: Ralphy looks anew at what is there"
 # What git's refusal to move a ref holds -> what it means, and what to do.
 _REFUSALS = (
     ("cannot create '", "another branch's name stands in the way", "git branch -m OLD NEW"),
     (".lock'", "another git command holds the branch", "wait for it, or remove the lock file if none runs"),
-    ("but expected", "a branch moved while Ralphy worked", _AGAIN),
-    ("already exists", "a branch moved while Ralphy worked", _AGAIN),
-    ("unable to resolve reference", "a branch moved while Ralphy worked", _AGAIN),
-    ("is missing but", "a branch moved while Ralphy worked", _AGAIN),
+    ("but expected", _MOVED, _AGAIN),
+    ("already exists", _MOVED, _AGAIN),
+    ("unable to resolve reference", _MOVED, _AGAIN),
+    ("is missing but", _MOVED, _AGAIN),
 )
 
 
@@ -140,5 +141,5 @@ def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem
         return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
     for part, what, hint in _REFUSALS:
         if part in said:
-            return Conflict(f"{what}: {said}", hint=hint)
+            return (BranchMoved if what == _MOVED else Conflict)(f"{what}: {said}", hint=hint)
     return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a word'}", hint="git fsck")

@@ -272,6 +272,12 @@ def beside(project: Project, at: Path) -> Project:
     return other
 
 
+def person(project: Project, script: str) -> list[list[str]]:
+    """What a person does in the checkout in the middle of a run, as the `run` of an act; nothing of it names the agent."""
+    kept = [f"{name}={project.env[name]}" for name in ("HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")]
+    return [["env", "-i", "-C", str(project.repo), *kept, "sh", "-ec", script]]
+
+
 def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:
     """A project of one story whose only attempt was this act."""
     project = build(tmp_path, story("US-001", **fields), limits={"max_attempts": 1})

@@ -1,4 +1,4 @@
-"""A person who works in the checkout during a run: what is said today, and what lanes will make right."""
+"""A person who works in the checkout while agents work in lanes: nothing of theirs is lost, taken along or waited for."""
 
 from __future__ import annotations
 
@@ -7,75 +7,165 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.building import Act, Project, breaks, build, drive, story, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, person, story, works
 from tests.engine.driver import KILLED
 
 
-def person(tmp_path: Path, script: str) -> list[list[str]]:
-    """What a person does in the middle of a run, as commands of a scenario: nothing of it names the agent or a file."""
-    path = tmp_path / "person.sh"
-    path.write_text(f"unset GIT_REFLOG_ACTION\n{script}\n", encoding="utf-8")
-    return [["sh", str(path)]]
-
-
-def saves(tmp_path: Path) -> list[list[str]]:
-    return person(tmp_path, "echo 'MINE = 1' > src/mine.py")
-
-
-@pytest.mark.parametrize("act", [works, breaks])
-def test_a_file_that_the_agent_did_not_edit_is_named(tmp_path: Path, act: Callable[..., Act]) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    project.play(stories={"US-001": [act(run=saves(tmp_path))]})
-    said = project.loop().text
-    assert "changed without an edit by the agent: src/mine.py; by a command that it ran, or by you" in said
-
-
-def test_what_the_agent_edits_itself_is_not_asked_about(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    assert "changed without an edit" not in project.loop().text
-
-
-def test_nor_is_what_an_earlier_attempt_left(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    left = {"src/us_001.py": "BROKEN = 1\n", "kept.py": "KEPT = 1\n"}
-    project.play(stories={"US-001": [breaks(write=left), works()]})
-    ended = project.loop()
-    assert (project.repo / "kept.py").exists()
-    assert "changed without an edit" not in ended.text
-
-
-@pytest.fixture
-def switched(tmp_path: Path) -> Project:
-    """Ralphy died when the agent had ended; the person began a branch, which takes along what is in the checkout."""
-    project = build(tmp_path, story("US-001"))
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-    project.git("switch", "--quiet", "-c", "mine")
-    assert project.loop().code == 4
+def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **settings: object) -> Project:
+    """Two stories; in the middle of the first one's only attempt a person does what the script says."""
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1, **settings})
+    project.play(stories={"US-001": [act(run=person(project, script))], "*": [works()]})
     return project
 
 
-def test_what_an_agent_left_behind_is_not_called_the_persons_changes(switched: Project) -> None:
-    switched.git("switch", "--quiet", switched.branch)
-    ended = switched.loop()
-    assert ended.code == 4
-    assert ended.rest.reason.startswith(
-        "the branch was switched during a run; the agent's work is left in the checkout"
-    )
-    assert "src/us_001.py" in ended.rest.reason
-    (switched.repo / "src" / "us_001.py").unlink()
-    assert switched.loop().runs == ["US-001", "qa"]
-
-
-@pytest.mark.xfail(strict=True, reason="lanes: agents work in the person's checkout")
 @pytest.mark.parametrize("act", [works, breaks])
 def test_what_a_person_saves_during_a_run_stays_and_stays_theirs(tmp_path: Path, act: Callable[..., Act]) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    project.play(stories={"US-001": [act(run=saves(tmp_path))]})
+    project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; echo 'BASE = 2' > src/base.py", act)
+
     project.loop()
-    assert (project.repo / "src" / "mine.py").exists()
-    assert "src/mine.py" not in project.git("ls-tree", "-r", "--name-only", project.branch)
+
+    assert project.git("status", "--porcelain") == " M src/base.py\n?? src/mine.py"
+    assert (project.repo / "src" / "mine.py").read_text() == "MINE = 1\n"
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
+    assert "src/mine.py" not in project.code_files()
+    assert project.code("src/base.py") == "BASE = 1\n"
 
 
-@pytest.mark.xfail(strict=True, reason="lanes: agents work in the person's checkout")
-def test_a_switch_of_branches_during_a_run_leaves_nothing_behind(switched: Project) -> None:
-    assert switched.git("status", "--porcelain", "src") == ""
+def test_broken_code_in_the_checkout_holds_up_nobody(tmp_path: Path) -> None:
+    project = during(tmp_path, "echo BROKEN > src/base.py; git add src/base.py; echo BROKEN > src/mine.py")
+    (project.repo / "src" / "before.py").write_text("BROKEN\n")
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("status", "--porcelain") == "M  src/base.py\n?? src/before.py\n?? src/mine.py"
+
+
+def test_what_a_person_commits_during_a_run_stays_where_they_did(tmp_path: Path) -> None:
+    project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; git add src; git commit --quiet -m mine")
+
+    project.loop()
+
+    assert project.git("log", "--format=%s", "-1", "main") == "mine"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "src/mine.py" not in project.code_files()
+    assert_clean(project)
+
+
+def test_a_switch_of_branches_during_a_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    project = during(tmp_path, "git switch --quiet -c mine; echo 'MINE = 1' > src/mine.py")
+
+    project.loop()
+
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "mine"
+    assert project.git("status", "--porcelain") == "?? src/mine.py"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+def test_what_a_person_stashes_and_stages_during_a_run_is_there_afterwards(tmp_path: Path) -> None:
+    project = during(tmp_path, "echo 'BASE = 2' > src/base.py; git stash --quiet; echo 'BASE = 3' > src/base.py; "
+                               "git add src/base.py; echo 'BASE = 4' > src/base.py")  # fmt: skip
+
+    project.loop()
+
+    assert project.git("show", "stash@{0}:src/base.py") == "BASE = 2"
+    assert project.git("show", ":src/base.py") == "BASE = 3"
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 4\n"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+def test_a_rebase_that_stands_still_is_left_alone(tmp_path: Path) -> None:
+    stops = ("echo 'BASE = 2' > src/base.py; git commit --quiet -am two; "
+             "GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase --quiet -i HEAD^")  # fmt: skip
+    project = during(tmp_path, stops)
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert (project.repo / ".git" / "rebase-merge").is_dir()
+    project.git("rebase", "--continue")
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
+
+
+def test_a_checkout_on_the_features_branch_follows_it(tmp_path: Path) -> None:
+    project = during(tmp_path, "git switch --quiet ralph/login; echo 'MINE = 1' > src/mine.py")
+
+    project.loop()
+
+    assert project.git("rev-parse", "HEAD") == project.tip
+    assert (project.repo / "src" / "us_002.py").read_text() == "WORKS = 1\n"
+    assert project.git("status", "--porcelain") == "?? src/mine.py"
+
+
+def test_a_file_that_a_landing_would_overwrite_stays_as_the_person_has_it(tmp_path: Path) -> None:
+    project = during(tmp_path, "git switch --quiet ralph/login; echo 'MINE = 1' > src/us_001.py")
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert (project.repo / "src" / "us_001.py").read_text() == "MINE = 1\n"
+    assert "src/us_001.py would be overwritten: move it away" in ended.text
+    (project.repo / "src" / "us_001.py").unlink()
+    project.loop()
+    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
+    assert_clean(project)
+
+
+def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon(tmp_path: Path) -> None:
+    project = during(tmp_path, "git switch --quiet ralph/login; [ -e src/mine.py ] || { "
+                               "echo 'MINE = 1' > src/mine.py; git add src; git commit --quiet -m mine; }")  # fmt: skip
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "US-001", "US-002", "qa"]
+    assert "ralph/login was moved meanwhile: the work goes on from" in ended.text
+    assert project.code("src/mine.py") == "MINE = 1\n"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "mine" in project.subjects()
+    assert_clean(project)
+
+
+def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(tmp_path: Path) -> None:
+    project = during(tmp_path, "echo 'Mind the gap.' > docs/features/login/notes.md")
+
+    project.loop()
+
+    assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
+    (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
+    assert project.trailer("Ralphy-Event", commit) == "adopted login"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_a_story_that_a_person_adds_during_a_run_is_done_in_the_same_night(tmp_path: Path) -> None:
+    adds = """python3 -c "
+import json, pathlib
+path = pathlib.Path('docs/features/login/prd.json')
+prd = json.loads(path.read_text())
+if len(prd['userStories']) == 2:
+    prd['userStories'].append({'id': 'US-003', 'title': 'Mine', 'priority': 3})
+    path.write_text(json.dumps(prd, indent=2))
+" """
+    project = during(tmp_path, adds)
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002", "login/US-003"]
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("does", ["git switch --quiet -c mine", "git commit --quiet --allow-empty -m mine",
+                                  "git switch --quiet ralph/login"])  # fmt: skip
+def test_a_night_that_died_goes_on_wherever_the_person_is_now(tmp_path: Path, does: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    project.git(*does.split()[1:])
+    stands_on = project.git("rev-parse", "--abbrev-ref", "HEAD")
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
+
+    assert project.loop().runs == ["US-001", "qa"]
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands_on
+    assert project.git("status", "--porcelain") == "?? src/mine.py"
+    assert "src/mine.py" not in project.code_files()

@@ -1,4 +1,7 @@
-"""A kill between any two durable steps costs nothing: a whole feature, ended at every milestone, and started again."""
+"""A kill between any two durable steps costs nothing: a whole feature, ended at every milestone, and started again.
+
+While it goes on a person switches to its branch, with changes of their own, and stays there: the checkout follows.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,16 @@ import pytest
 
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, drive, works
+from tests.engine.building import Project, assert_clean, breaks, build, drive, person, works
 from tests.engine.driver import KILLED
 
 SHARES = 12
 STORIES = ["login/US-001", "login/US-002"]
+SITS_DOWN = """
+git switch --quiet ralph/login
+echo 'BASE = 2' > src/base.py
+echo 'MINE = 1' > src/mine.py
+"""
 
 Point = tuple[str, int]
 
@@ -24,16 +32,18 @@ Point = tuple[str, int]
 def feature(tmp_path: Path) -> Project:
     """From PRD.md to the remote: two stories, the first one healed, gates that open by themselves.
 
-    US-002's agent commits by itself, US-001's first attempt is red. Every later act repeats the last one, so
-    that it does not matter how often a story is begun.
+    US-002's agent commits by itself, US-001's first attempt is red; in the middle of it a person begins to work on the
+    branch. Every later act repeats the last one, so that it does not matter how often a story is begun.
     """
     project = build(tmp_path, gates={"spec": "auto", "qa": "auto"}, limits={"max_attempts": 9})
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
     project.git("remote", "add", "origin", str(remote))
+    sits_down = person(project, SITS_DOWN)
+    acts = [breaks(run=sits_down), works(run=sits_down)]
     project.play(
         defaults={"cost_usd": 0.01},
-        stories={"US-001": [breaks(), works()], "US-002": [{**works(), "commit": "wip: {{story}}"}]},
+        stories={"US-001": acts, "US-002": [{**works(), "commit": "wip: {{story}}"}]},
     )
     return project
 
@@ -64,6 +74,7 @@ def prepare_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("HOME", str(folder / "home"))
     patch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
     patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    patch.setenv("RALPHY_SAFETY_SANDBOX", "none")
 
 
 def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
@@ -71,8 +82,8 @@ def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
 
     assert {"run_recorded", "agent_ended", "candidate_written", "judged"} <= names
     assert {"objects_written", "intent_recorded", "refs_moved", "files_replaced", "end_recorded"} <= names
-    assert {"attempt_kept", "rolled_back", "artifact_written", "stories_written", "approval_written"} <= names
-    assert {"branch_intent_recorded", "branch_made", "pushed", "pull_request_made"} <= names
+    assert {"attempt_kept", "artifact_written", "stories_written", "approval_written"} <= names
+    assert {"branch_made", "checkout_followed", "pushed", "pull_request_made"} <= names
     assert len(milestones) > 50
 
 
@@ -114,9 +125,22 @@ def require_whole(project: Project) -> None:
     assert document["workflow"]["pr"]["pushed"] is True
     assert not [line for line in project.subjects() if line.startswith("wip")]
     assert not [path for path in project.folder.rglob("*") if ".tmp" in path.name]
-    assert_clean(project)
-    assert project.git("ls-remote", "origin", project.branch).split()[0] == project.git("rev-parse", "HEAD")
+    assert project.git("ls-remote", "origin", project.branch).split()[0] == project.tip
     assert carriers(project) == []
+    require_person_undisturbed(project)
+    assert_clean(project)
+
+
+def require_person_undisturbed(project: Project) -> None:
+    """The checkout is on the branch's tip, and all that differs are the changes of the person, which are cleared up."""
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == project.branch
+    assert project.git("status", "--porcelain", "--untracked-files=all") == " M src/base.py\n?? src/mine.py"
+    assert project.git("cat-file", "blob", ":src/us_002.py").startswith("WORKS")
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
+    assert (project.repo / "src" / "mine.py").read_text() == "MINE = 1\n"
+    assert "src/mine.py" not in project.code_files()
+    project.git("checkout", "--quiet", "--", "src/base.py")
+    (project.repo / "src" / "mine.py").unlink()
 
 
 def carriers(project: Project) -> list[str]:
