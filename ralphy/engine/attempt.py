@@ -13,6 +13,7 @@ from ralphy.documents.questions import asked
 from ralphy.engine.candidate import Candidate
 from ralphy.engine.changes import is_control, shown
 from ralphy.engine.checks import CheckResult, checked
+from ralphy.engine.documents import committed_prd
 from ralphy.engine.ending import end_line
 from ralphy.engine.kept_attempts import kept_commit, next_number
 from ralphy.engine.land import Landing, land
@@ -20,12 +21,14 @@ from ralphy.engine.lane_candidate import candidate_from
 from ralphy.engine.lane_pool import lay_out_lane, with_documents
 from ralphy.engine.lane_tree import tip_of
 from ralphy.engine.live_documents import lay_out, put
+from ralphy.engine.onto_tip import onto_tip
 from ralphy.engine.running import Ran, agent_run
 from ralphy.engine.scan import redacted
 from ralphy.engine.verify import Verdict, judge
 from ralphy.engine.waiting import next_try
 from ralphy.engine.workspace import Workspace
 from ralphy.files.atomic import read_text
+from ralphy.git import commands as git
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -82,7 +85,7 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         verdict = judge(w, story, ran.result, ran.claim, candidate)
         w.milestone("judged")
         judged = verdict.candidate or candidate
-        settle(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict))
+        settle(w, onto_tip(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict)))
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:
@@ -93,6 +96,12 @@ def settle(w: Workspace, attempt: Attempt) -> None:
         return
     said = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
     _keep_attempt(w, replace(attempt, verdict=said))
+
+
+def _at_tip(w: Workspace, a: Attempt) -> Attempt:
+    """The attempt, noted on the branch as it stands now: somebody may have committed meanwhile."""
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    return a if tip in ("", a.head) else replace(a, head=tip, prd=committed_prd(w, tip))
 
 
 def kept_work_on(w: Workspace, green: str, attempt: str) -> str:
@@ -165,6 +174,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
         return
+    a = _at_tip(w, a)
     status = Status.BLOCKED if v.question else Status.PENDING
     prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
     files = _files(w, a, prd, "blocked" if v.question else "failed")
@@ -176,7 +186,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
-        subject, trailers, a.candidate.green, a.head, a.head, files, (), end, why,
+        subject, trailers, w.objects.tree_of(a.head), a.head, a.head, files, (), end, why,
     ))  # fmt: skip
     w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
 

@@ -89,11 +89,9 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     stops = failed(hooked.results, w.history.known_red, frozenset())
     checks = [] if stops else _check(w, candidate)
     results = [*hooked.results, *checks]
-    red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
-    if red:
-        said = "; ".join(r.failure() for r in red)
-        digest = digest_failure([r.name for r in red], _from_root(w, red[0].output), said)
-        return Verdict(Outcome.REJECTED, said, digest, results, goes_on=True)
+    failure, digest = _why_red(w, candidate, results)
+    if failure:
+        return Verdict(Outcome.REJECTED, failure, digest, results, goes_on=True)
     kept = tests_kept(w, story, candidate, checks)
     if kept.rejected:
         return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
@@ -110,6 +108,20 @@ def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, h
     found = [*_warnings(result, claim, candidate, results), *shown]
     warnings = sorted(found, key=lambda said: said not in kept.read_first)
     return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
+
+
+def checks_of(w: Workspace, candidate: Candidate) -> tuple[Sequence[CheckResult], str, str]:
+    """(what the checks say of a candidate, why it is red, the digest for the next attempt); "" where it is green."""
+    results = _check(w, candidate)
+    return results, *_why_red(w, candidate, results)
+
+
+def _why_red(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, str]:
+    red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
+    if not red:
+        return "", ""
+    said = "; ".join(r.failure() for r in red)
+    return said, digest_failure([r.name for r in red], _from_root(w, red[0].output), said)
 
 
 def _from_root(w: Workspace, output: str) -> str:

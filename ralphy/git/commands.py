@@ -45,12 +45,13 @@ _BESIDE_OPERATIONS = ("MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", 
 
 
 class GitError(EnvironmentProblem):
-    """A git command that failed; `stderr` is its own explanation."""
+    """A git command that failed; `stderr` is its own explanation, `stdout` what it had printed."""
 
-    def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
+    def __init__(self, args: Iterable[str], code: int, stderr: str, stdout: bytes = b"") -> None:
         super().__init__(f"git {' '.join(args)}: exit {code}: {stderr}")
         self.code = code
         self.stderr = stderr
+        self.stdout = stdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +139,18 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes)
         raise EnvironmentProblem(f"git cannot be started: {error.strerror}", where=str(cwd)) from error
     if done.returncode:
         verbs = [arg for arg in args[1:] if arg not in SAFE]
-        raise failure(verbs, done.returncode, done.stderr, str(cwd))
+        raise failure(verbs, done.returncode, done.stderr, str(cwd), done.stdout)
     return done.stdout
 
 
-def failure(words: list[str], code: int, stderr: bytes, where: str) -> GitError | EnvironmentProblem:
+def failure(
+    words: list[str], code: int, stderr: bytes, where: str, stdout: bytes = b""
+) -> GitError | EnvironmentProblem:
     """A failed command's error: trouble with the disk by its name, all else as git says it."""
     said = stderr.decode("utf-8", "replace").strip()
     if code == -signal.SIGXFSZ:
         return as_problem(OSError(errno.EFBIG, "", where)) or GitError(words, code, said)
-    return problem_said(said, where) or GitError(words, code, said)
+    return problem_said(said, where) or GitError(words, code, said, stdout)
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:

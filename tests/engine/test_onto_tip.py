@@ -1,0 +1,62 @@
+"""A person commits on the feature's branch while an agent works: the work is merged onto that, and checked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.engine.building import Project, build, story, works
+
+COMMIT = """\
+import os, pathlib, subprocess, sys
+repo, path, text = sys.argv[1:]
+git = lambda *words, **more: subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True, text=True, **more)
+blob = git("hash-object", "-w", "--stdin", input=text).stdout.strip()
+env = {**os.environ, "GIT_INDEX_FILE": str(pathlib.Path(repo, ".git", "index-of-a-person"))}
+git("read-tree", "ralph/login", env=env)
+git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=env)
+tree = git("write-tree", env=env).stdout.strip()
+commit = git("commit-tree", tree, "-p", "ralph/login", "-m", "by hand").stdout.strip()
+git("update-ref", "refs/heads/ralph/login", commit)
+"""
+
+
+def committing(project: Project, path: str, text: str) -> dict[str, Any]:
+    """An act in which somebody commits a file on the feature's branch while the agent works."""
+    script = project.repo.parent / "commit.py"
+    script.write_text(COMMIT)
+    return {"run": [["python3", str(script), str(project.repo), path, text]]}
+
+
+def test_work_is_merged_onto_a_commit_that_came_meanwhile(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.play(stories={"US-001": [works(**committing(project, "src/mine.py", "MINE = 1\n"))], "US-002": [works()]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert "by hand" in project.subjects()
+    assert project.git("show", f"{project.branch}:src/mine.py") == "MINE = 1"
+    assert project.git("show", f"{project.branch}:src/us_001.py") == "WORKS = 1"
+
+
+def test_what_is_red_on_the_merged_tree_does_not_land(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [works(**committing(project, "src/mine.py", "BROKEN = 1\n"))]})
+
+    project.loop()
+
+    assert project.landed() == []
+    assert "on top of what was committed meanwhile" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_a_conflict_is_named_and_the_story_is_tried_again_on_the_new_tip(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
+    meanwhile = committing(project, "src/us_001.py", "MINE = 1\n")
+    project.play(stories={"US-001": [works(**meanwhile), {"write": {"src/other.py": "OTHER = 1\n"}}]})
+
+    ended = project.loop()
+
+    assert "it conflicts with what was committed meanwhile, in src/us_001.py" in ended.text
+    assert project.landed() == ["login/US-001"]
+    assert project.git("show", f"{project.branch}:src/us_001.py") == "MINE = 1"
