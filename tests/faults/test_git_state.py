@@ -1,26 +1,24 @@
-"""Git's own state: what an agent does to configuration, hooks, refs and stash runs nowhere and is put back."""
+"""Git's own state: what an agent does to it ends with its lane, and what changed outside of a lane is said."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 
-from ralphy.errors import ExitCode
-from ralphy.git.commands import discover, operation_in_progress
+from ralphy.git.commands import discover
 from ralphy.git.ref_state import RefState
-from tests.engine.building import Act, Ended, Project, assert_clean, beside, build, drive, story, works
+from tests.engine.building import Act, Ended, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.faults.world import World, changed, world_of
 
-PERSON = ["env", "-u", "GIT_REFLOG_ACTION", "-u", "GIT_CONFIG_COUNT"]
 HOOKS = ("pre-commit", "post-commit", "reference-transaction", "post-index-change", "post-checkout", "post-rewrite")
+GIT_DIR = "$(git rev-parse --git-dir)"
 
 
 class Canaries:
@@ -70,34 +68,46 @@ def canaries(tmp_path: Path) -> Canaries:
     return Canaries(tmp_path / "canaries")
 
 
+def sh(*commands: str) -> list[list[str]]:
+    return [["sh", "-c", f"({command}) >/dev/null 2>&1; true"] for command in commands]
+
+
 def appends(path: str, text: str) -> list[list[str]]:
-    return [["sh", "-c", 'printf "%s" "$1" >> "$2"', "sh", text, path]]
+    return [["sh", "-c", f'printf "%s" "$1" >> {path}', "sh", text]]
 
 
 def hostile(canaries: Canaries) -> Act:
     """An agent that works, and makes git run its programs wherever git can be told to."""
-    hooks = [["cp", "-r", f"{canaries.hooks('hook')}/.", ".git/hooks/"]]
-    evil = [*appends(".git/config", canaries.config()), *appends(".git/info/attributes", "* filter=x diff=x merge=x\n")]
-    home = [["git", "config", "--global", "core.fsmonitor", canaries.program("global")]]
-    return works(run=[*hooks, *home, *evil])
+    hooks = sh(f"mkdir -p {GIT_DIR}/hooks; cp -r {canaries.hooks('hook')}/. {GIT_DIR}/hooks/")
+    attributes = appends(f"{GIT_DIR}/info/attributes", "* filter=x diff=x merge=x\n")
+    return works(run=[*hooks, *appends(f"{GIT_DIR}/config", canaries.config()), *attributes])
 
 
-def two(tmp_path: Path, act: Act) -> Project:
+def owned(tmp_path: Path, act: Act) -> tuple[Project, World]:
+    """A project of two stories whose first agent does this, with the person's branch, tag, stash, hook and edits; and
+    what all of that is like."""
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [act], "US-002": [works()]})
-    return project
-
-
-def meddled(tmp_path: Path, *commands: Sequence[str]) -> tuple[Project, Ended]:
-    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [act, works()], "US-002": [works()]})
+    base, hook = project.repo / "src" / "base.py", project.repo / ".git" / "hooks" / "pre-push"
     project.git("branch", "other")
     project.git("tag", "v1")
-    project.play(stories={"US-001": [works(run=[list(command) for command in commands])]})
-    return project, project.loop()
+    base.write_text("STASHED = 1\n")
+    project.git("stash", "push", "--quiet")
+    base.write_text("STAGED = 1\n")
+    project.git("add", "src/base.py")
+    base.write_text("EDITED = 1\n")
+    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    return project, world_of(project)
 
 
-def flags(project: Project) -> str:
-    return " ".join(project.story("US-001")["evidence"]["warnings"])
+def assert_untouched(project: Project, before: World) -> None:
+    """Both stories have landed once, and the person's world is what it was."""
+    assert list(changed(before, world_of(project))) == []
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert {project.code(f"src/us_00{number}.py") for number in (1, 2)} <= {"WORKS = 1\n", "WORKS = 2\n"}
+    assert project.code("src/base.py") == "BASE = 1\n"
 
 
 def test_plain_git_runs_what_the_canaries_are_made_of(tmp_path: Path, canaries: Canaries) -> None:
@@ -112,369 +122,116 @@ def test_plain_git_runs_what_the_canaries_are_made_of(tmp_path: Path, canaries: 
     assert canaries.heard() >= {"fsmonitor", "hooks-path", "clean", "command"}
 
 
-@pytest.mark.fault("G13", "S2")
-@pytest.mark.attempt(13)
-def test_programs_that_an_agent_puts_into_gits_configuration_never_run(tmp_path: Path, canaries: Canaries) -> None:
-    project = two(tmp_path, hostile(canaries))
-    before = (project.repo / ".git" / "config").read_text()
-
-    ended = project.loop()
-
-    assert canaries.heard() == set()
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert (project.repo / ".git" / "config").read_text() == before
-    assert not (project.repo / ".git" / "hooks" / "pre-commit").exists()
-    assert "fsmonitor" not in Path(project.env["HOME"], ".gitconfig").read_text()
-    for name in (".git/config", ".git/hooks/pre-commit", ".git/info/attributes", "~/.gitconfig"):
-        assert name in flags(project) or name in ended.text
-    assert [name for name in project.set_aside() if name.endswith("git__config")]
-    assert_clean(project)
-
-
-@pytest.mark.fault("G13", "P1")
-def test_nor_do_they_run_when_ralphy_was_killed_and_starts_again(tmp_path: Path, canaries: Canaries) -> None:
-    project = two(tmp_path, hostile(canaries))
-    before = (project.repo / ".git" / "config").read_text()
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-    assert "fsmonitor" in (project.repo / ".git" / "config").read_text()
-
-    ended = project.loop()
-
-    assert canaries.heard() == set()
-    assert (project.repo / ".git" / "config").read_text() == before
-    assert "changed during the run and put back: " in ended.text
-    assert ".git/config" in ended.text
-    assert [name for name in project.set_aside() if name.endswith("git__config")]
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-LARGE = b"#!/bin/sh\nexit 0\n" + b"#" * (5 << 20)
-
-
-def with_large_hook(tmp_path: Path, meddling: str) -> tuple[Project, Path]:
-    """A project with a hook that is too large to be kept, and an agent that works and meddles with it."""
-    project = build(tmp_path, story("US-001"))
-    hook = project.repo / ".git" / "hooks" / "post-merge"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_bytes(LARGE)
-    hook.chmod(0o755)
-    project.play(stories={"US-001": [works(run=[["sh", "-c", meddling]])]})
-    return project, hook
-
-
-@pytest.mark.parametrize(("meddling", "left"), [
-    ("chmod 600 .git/hooks/post-merge", True),
-    ("echo x >> .git/hooks/post-merge", False),
-    ("echo x > .git/hooks/post-merge", False),
-    ("rm .git/hooks/post-merge", False),
-])  # fmt: skip
-def test_a_hook_that_is_too_large_to_be_kept_is_never_what_an_agent_made_of_it(
-    tmp_path: Path, meddling: str, left: bool
-) -> None:
-    project, hook = with_large_hook(tmp_path, meddling)
-
-    ended = project.loop()
-
-    assert (hook.read_bytes() if hook.exists() else None) == (LARGE if left else None)
-    assert not left or hook.stat().st_mode & 0o777 == 0o755
-    assert ("post-merge was too large to be kept and cannot be put back" in ended.text) is not left
-    assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.parametrize(("meddling", "left"), [
-    ("chmod 600 .git/hooks/post-merge", True), ("echo x >> .git/hooks/post-merge", False),
-])  # fmt: skip
-def test_nor_when_ralphy_was_killed(tmp_path: Path, meddling: str, left: bool) -> None:
-    project, hook = with_large_hook(tmp_path, meddling)
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.call("status", "login")
-
-    assert hook.exists() is left
-    assert not left or (hook.read_bytes(), hook.stat().st_mode & 0o777) == (LARGE, 0o755)
-    found = [path.read_bytes() for path in (project.repo / ".git").glob("ralphy/checkouts/main/found/*post-merge")]
-    assert found == ([] if left else [LARGE + b"x\n"])
-
-
-def husky(tmp_path: Path, command: str) -> tuple[Project, dict[str, bytes]]:
-    """Hooks as husky keeps them, in a folder that Git ignores; an agent that does this to them; and what they were."""
-    project = two(tmp_path, works(run=[["sh", "-c", command]]))
-    (project.repo / ".husky" / "_" / "lib").mkdir(parents=True)
-    files = {"_/.gitignore": "*\n", "_/pre-commit": "#!/bin/sh\n", "_/lib/h": "exit 0\n", "pre-push": "exit 1\n"}
-    for name, text in files.items():
-        (project.repo / ".husky" / name).write_text(text)
-    (project.repo / ".husky" / "_" / "pre-commit").chmod(0o755)
-    project.git("add", ".husky")
-    project.git("commit", "--quiet", "--message", "chore: husky")
-    project.git("config", "core.hooksPath", ".husky/_")
-    return project, hooks_of(project)
-
-
-def hooks_of(project: Project) -> dict[str, bytes]:
-    there = (project.repo / ".husky").rglob("*")
-    return {f"{path.stat().st_mode:o} {path}": path.read_bytes() for path in there if path.is_file()}
-
-
-EVIL = "echo 'touch evil' |"
-MEDDLING = {
-    "changed and added": f"{EVIL} tee -a .husky/_/pre-commit .husky/_/lib/h > .husky/_/post-merge",
-    "a mode": "chmod 644 .husky/_/pre-commit",
-    "another folder in it": f"mkdir .husky/_/more; {EVIL} tee .husky/_/more/post-merge",
-    "the folder taken away": "rm -rf .husky/_",
-    "a link in its place": f"mv .husky/_ ../was; mkdir ../x; {EVIL} tee ../x/post-merge; ln -s ../../x .husky/_",
-}
-
-
-@pytest.mark.parametrize(("how", "killed"), [*((how, False) for how in MEDDLING), ("changed and added", True)])
-@pytest.mark.fault("G13")
-def test_hooks_in_a_folder_that_git_ignores_are_put_back(tmp_path: Path, how: str, killed: bool) -> None:
-    project, before = husky(tmp_path, MEDDLING[how])
-    if killed:
-        assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    ended = project.loop()
-
-    assert hooks_of(project) == before
-    assert not (project.repo / ".husky" / "_").is_symlink()
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert "put back: .husky/_" in ended.text
-    assert not (project.repo / "evil").exists()
-    assert_clean(project)
-
-
-def test_hooks_that_git_tracks_are_code_and_new_ones_too(tmp_path: Path) -> None:
-    project, _ = husky(tmp_path, "echo 'exit 0' > .husky/pre-push; echo 'exit 0' > .husky/post-merge")
-    project.git("config", "core.hooksPath", ".husky")
-
-    project.loop()
-
-    assert (project.repo / ".husky" / "pre-push").read_text() == "exit 0\n"
-    assert project.git("show", f"{project.commit_of('US-001')}:.husky/post-merge") == "exit 0"
-    assert_clean(project)
-
-
-UNUSABLE = {
-    "a working tree elsewhere": "[core]\n\tworktree = /nowhere\n",
-    "an unknown extension": "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnonsense = true\n",
-}
-
-
-@pytest.mark.fault("G13", "G16")
-@pytest.mark.parametrize("name", UNUSABLE)
-def test_a_repository_that_a_dead_run_made_unusable_is_made_usable(tmp_path: Path, name: str) -> None:
-    project = two(tmp_path, works(run=appends(".git/config", UNUSABLE[name])))
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-def test_a_record_that_was_changed_is_not_believed(tmp_path: Path, canaries: Canaries) -> None:
-    project = two(tmp_path, hostile(canaries))
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-    record = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "git-state.json"
-    record.write_bytes(record.read_bytes().replace(b'"head"', b'"tail"'))
-
-    code, said = project.call("loop", "login")
-
-    assert code == ExitCode.CONFLICT
-    assert "has been changed" in said
-    assert "git-state-open" in said
-
-
-@pytest.mark.fault("G16")
-@pytest.mark.attempt(13)
-def test_refs_that_an_agent_moved_deleted_or_made_are_put_back_and_kept(tmp_path: Path) -> None:
-    project, ended = meddled(
-        tmp_path,
-        ["git", "commit", "--quiet", "--allow-empty", "-m", "agent"],
-        ["git", "branch", "--force", "other", "HEAD"],
-        ["git", "branch", "--quiet", "-D", "main"],
-        ["git", "tag", "--force", "v1"],
-        ["git", "tag", "fake"],
-        ["git", "switch", "--quiet", "--create", "mine"],
-        ["git", "commit", "--quiet", "--allow-empty", "-m", "agent"],
-        ["git", "switch", "--quiet", "ralph/login"],
-        ["git", "replace", "HEAD", "HEAD~1"],
-        ["git", "update-ref", "refs/ralphy/login/US-009/attempt-1", "HEAD"],
-    )
-
-    base = project.git("rev-parse", "main")
-    assert project.git("rev-parse", "other", "v1^{commit}").split() == [base, base]
-    refs = project.refs("refs")
-    assert not {"refs/tags/fake", "refs/heads/mine", "refs/ralphy/login/US-009/attempt-1"} & set(refs)
-    assert project.refs("refs/replace") == []
-    kept = {ref.split("/", 5)[5] for ref in refs if "/found/" in ref}
-    assert kept >= {"heads/other", "tags/v1", "tags/fake", "heads/mine", "ralphy/login/US-009/attempt-1"}
-    assert "refs/heads/main" in flags(project) + ended.text
-    assert project.landed() == ["login/US-001"]
-    assert_clean(project)
-
-
-@pytest.mark.fault("G16")
-def test_what_a_person_does_in_another_terminal_meanwhile_stands(tmp_path: Path) -> None:
-    project, ended = meddled(
-        tmp_path,
-        [*PERSON, "git", "tag", "v2"],
-        [*PERSON, "git", "branch", "idea"],
-        [*PERSON, "git", "worktree", "add", "--quiet", "../elsewhere", "other"],
-        [*PERSON, "git", "-C", "../elsewhere", "commit", "--quiet", "--allow-empty", "-m", "by hand"],
-        [*PERSON, "git", "config", "branch.idea.remote", "origin"],
-        [*PERSON, "git", "config", "branch.idea.merge", "refs/heads/idea"],
-    )
-
-    assert project.git("log", "-1", "--format=%s", "other") == "by hand"
-    assert {"refs/tags/v2", "refs/heads/idea"} <= set(project.refs("refs"))
-    assert project.git("config", "branch.idea.merge") == "refs/heads/idea"
-    assert "put back" not in ended.text
-    assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.fault("G16")
-def test_a_persons_stash_is_there_again_and_the_agents_is_kept_as_a_ref(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    for text in ("ONE = 1\n", "TWO = 2\n"):
-        (project.repo / "src" / "base.py").write_text(text)
-        project.git("stash", "push", "--quiet", "-m", text.strip())
-    before = project.git("stash", "list")
-    stash = [["git", "stash", "clear"], ["sh", "-c", "echo A=1 >> src/base.py"], ["git", "stash", "push", "--quiet"]]
-    project.play(stories={"US-001": [works(run=stash)]})
-
-    ended = project.loop()
-
-    assert project.git("stash", "list") == before
-    assert project.git("show", "stash@{1}:src/base.py") == "ONE = 1"
-    kept = next(ref for ref in project.refs() if ref.endswith("/stash-1"))
-    assert f"is kept as {kept}" in ended.text
-    assert "the stash" in flags(project)
-    assert_clean(project)
-
-
-OTHER = "docs/features/other"
-
-
-def drafted(tmp_path: Path, *commands: str) -> tuple[Project, dict[str, bytes]]:
-    """A person's uncommitted work in another feature's folder, an agent that does this, and what was in the folder."""
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(run=[["sh", "-c", command] for command in commands]), works()]})
-    folder = project.repo / OTHER
-    (folder / "notes").mkdir(parents=True)
-    (folder / "SPEC.md").write_text("# Spec\n")
-    project.git("add", "--all", "--", OTHER)
-    project.git("commit", "--quiet", "--message", "chore: another feature")
-    (folder / "SPEC.md").write_text("# Spec, edited\n")
-    (folder / "PRD.md").write_bytes(b"# Draft\r\n\xff\x00 as it is")
-    (folder / "notes" / "try.sh").write_text("#!/bin/sh\n")
-    (folder / "notes" / "try.sh").chmod(0o755)
-    return project, drafts(project)
-
-
-def drafts(project: Project) -> dict[str, bytes]:
-    there = (project.repo / OTHER).rglob("*")
-    return {f"{path.stat().st_mode:o} {path.name}": path.read_bytes() for path in there if path.is_file()}
-
-
 @pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
-@pytest.mark.fault("G16")
-def test_a_persons_files_that_an_agent_stashed_away_are_there_again(tmp_path: Path, killed: bool) -> None:
-    project, before = drafted(tmp_path, "echo A=1 >> src/base.py; git stash push -u --quiet")
+@pytest.mark.fault("G13", "S2", "P1")
+@pytest.mark.attempt(13)
+def test_programs_that_an_agent_puts_into_gits_configuration_never_run(
+    tmp_path: Path, canaries: Canaries, killed: bool
+) -> None:
+    project, before = owned(tmp_path, hostile(canaries))
     if killed:
         assert drive(project, "die", "agent_ended", "1") == KILLED
-        assert list(drafts(project)) == ["100644 SPEC.md"]
-
-    ended = project.loop()
-
-    assert drafts(project) == before
-    assert f"the stash, {OTHER}/SPEC.md, {OTHER}/PRD.md, {OTHER}/notes/try.sh" in ended.text
-    assert project.git("stash", "list") == ""
-    assert project.landed() == ["login/US-001"]
-
-
-def test_in_a_place_that_was_taken_a_persons_files_are_there_again_and_the_others_are_set_aside(tmp_path: Path) -> None:
-    project, before = drafted(tmp_path, "git stash push -u --quiet", f"mkdir -p {OTHER}; echo new > {OTHER}/PRD.md",
-                              f"echo more >> {OTHER}/SPEC.md")  # fmt: skip
-
-    ended = project.loop()
-
-    assert drafts(project) == before
-    aside = {
-        path.name.partition("__other__")[2]: path.read_text()
-        for path in (project.folder / ".ralphy/set-aside").glob("*__other__*")
-    }
-    assert aside == {"PRD.md": "new\n", "SPEC.md": "# Spec\nmore\n"}
-    for name in ("PRD.md", "SPEC.md"):
-        (where,) = re.findall(rf"other/{name} was stashed away by the agent; it is kept: git show (\S+)", ended.text)
-        kept = subprocess.run(["git", "show", where], cwd=project.repo, env=project.env, stdout=PIPE, check=True)
-        assert kept.stdout == before[f"100644 {name}"]
-
-
-def test_a_stash_gives_no_marker_and_no_link(tmp_path: Path) -> None:
-    extra = f"touch {OTHER}/APPROVED; ln -s /etc/hostname {OTHER}/link; echo x > elsewhere.txt"
-    project, _ = drafted(tmp_path, extra, "git stash push -u --quiet")
-
-    ended = project.loop()
-
-    assert {path.name for path in (project.repo / OTHER).iterdir()} == {"SPEC.md", "PRD.md", "notes"}
-    assert not (project.repo / "elsewhere.txt").exists()
-    assert f"{OTHER}/APPROVED was stashed away by the agent" in ended.text
-
-
-def test_a_stash_is_not_written_through_a_link(tmp_path: Path) -> None:
-    project, _ = drafted(tmp_path, "git stash push -u --quiet", "mkdir ../away",
-                         f"mv {OTHER} ../moved; ln -s ../../../away {OTHER}")  # fmt: skip
 
     project.loop()
 
-    assert list((tmp_path / "away").iterdir()) == []
+    assert canaries.heard() == set()
+    assert_untouched(project, before)
 
 
-@pytest.mark.parametrize("gone", ["HEAD hooks info config", "refs packed-refs"])
-@pytest.mark.fault("G16")
-def test_a_part_of_gits_folder_that_was_deleted_is_made_again(tmp_path: Path, gone: str) -> None:
-    project = build(tmp_path, story("US-001"))
-    (project.repo / ".git" / "info" / "exclude").write_text("*.tmp\n")
-    project.git("branch", "other")
-    project.git("pack-refs", "--all")
-    project.git("branch", "loose")
-    project.play(stories={"US-001": [works(run=[["rm", "-rf", *(f".git/{name}" for name in gone.split())]])]})
+CONFLICT = (
+    "echo A=9 > src/base.py; git add src; x=$(git commit-tree -p HEAD -m x $(git write-tree));"
+    "echo A=8 > src/base.py; git commit -qm y src"
+)
+FORGED = """
+git add -A && git commit --quiet -m "feat(login): US-002 done" -m "Ralphy-Story: login/US-002"
+printf '{"commit":"%s","branch":"ralph/login","files":[],"end":{"run":"%s","outcome":"succeeded","landed":true}}' \\
+  "$(git rev-parse HEAD)" "$RALPHY_RUN_ID" > $(git rev-parse --git-dir)/ralphy/intent-login.json
+"""
+DEEDS = {
+    "moves and deletes refs": "git commit -q --allow-empty -m agent; git branch -f other; git branch -D main;"
+                              " git tag -f v1; git tag fake; git update-ref refs/ralphy/login/US-002/attempt-1 HEAD",
+    "switches and commits": "git switch -qc mine; git add -A; git commit -qm mine; git switch -q --detach",
+    "resets": "git add -A; git commit -qm x; git reset -q --hard HEAD~2 || git reset -q --hard HEAD~1;"
+              " echo WORKS = 1 > src/us_001.py",
+    "replaces": "git replace HEAD HEAD~1; git commit -q --allow-empty -m x; git replace -f HEAD~1 HEAD",
+    "clears the stash": "git stash clear; git stash push -qu; git stash pop -q",
+    "leaves a merge": f"{CONFLICT}; git merge $x; {{base}}",
+    "leaves a rebase": f"{CONFLICT}; git rebase --autostash $x; {{base}}",
+    "leaves a bisect": "git bisect start; git bisect bad; git bisect good HEAD~1; {base}",
+    "removes parts of git": f"cd {GIT_DIR} && rm -rf HEAD info refs packed-refs config",
+    "removes git": "rm -rf .git",
+    "makes its own git": "rm -rf .git; git init -q; git add -A; git commit -qm x; rm -rf .git",
+    "leaves locks": f"touch {GIT_DIR}/index.lock {GIT_DIR}/HEAD.lock {GIT_DIR}/packed-refs.lock",
+    "hides by the index": "git update-index --skip-worktree check.py; git update-index --assume-unchanged src/base.py",
+    "forges a landing": FORGED,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DEEDS)
+@pytest.mark.fault("G16", "A4", "G2", "G1")
+@pytest.mark.attempt(13)
+def test_what_an_agent_does_to_git_ends_with_its_lane(tmp_path: Path, what: str) -> None:
+    command = DEEDS[what].replace("{base}", "echo BASE = 1 > src/base.py")
+    project, before = owned(tmp_path, works(run=sh(command)))
 
     project.loop()
 
-    assert project.landed() == ["login/US-001"]
-    assert set(project.refs("refs/heads")) == {
-        f"refs/heads/{name}" for name in ("main", "other", "loose", project.branch)
-    }
-    assert (project.repo / ".git" / "info" / "exclude").read_text() == "*.tmp\n"
-    assert_clean(project)
+    assert_untouched(project, before)
+    assert not [ref for ref in project.refs("refs") if "fake" in ref or "mine" in ref]
 
 
-@pytest.mark.fault("G16")
-@pytest.mark.parametrize("then", [["true"], ["git", "init", "--quiet"]], ids=["gone", "made anew"])
-def test_a_repository_that_was_deleted_is_a_clear_halt(tmp_path: Path, then: list[str]) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(run=[["rm", "-rf", ".git"], then])]})
+@pytest.mark.parametrize("what", ["moves and deletes refs", "leaves a rebase", "removes git", "forges a landing"])
+@pytest.mark.fault("G16", "A4", "P1")
+def test_nor_does_it_outlive_a_ralphy_that_is_killed(tmp_path: Path, what: str) -> None:
+    command = DEEDS[what].replace("{base}", "echo BASE = 1 > src/base.py")
+    project, before = owned(tmp_path, works(run=sh(command)))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    assert list(changed(before, world_of(project))) == []
 
-    code, said = project.call("loop", "login")
+    project.loop()
 
-    assert code == ExitCode.ENVIRONMENT
-    assert "removed or replaced while the agent worked" in said
-    assert "Traceback" not in said
-    assert (project.repo / "src" / "us_001.py").exists()
+    assert project.outcomes()[0] == ("US-001", "died")
+    assert_untouched(project, before)
 
 
-@pytest.mark.fault("G16")
-def test_the_link_of_a_worktree_to_its_repository_is_put_back(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    other = beside(project, tmp_path / "side")
-    other.play(stories={"US-001": [works(run=[["rm", ".git"]])]})
+OUTSIDE = {
+    "the configuration": ("git -C {repo} config core.pager evil", ".git/config"),
+    "a hook": ("echo exit 1 > {repo}/.git/hooks/pre-commit", ".git/hooks/pre-commit"),
+    "a ref": ("git -C {repo} branch -f other ralph/login", "refs/heads/other"),
+    "the stash": ("git -C {repo} stash clear", "refs/stash"),
+}
 
-    other.loop()
 
-    assert (other.repo / ".git").is_file()
-    assert other.landed() == ["login/US-001"]
+def outside(tmp_path: Path, what: str, **safety: str) -> tuple[Project, World, Ended]:
+    command, _ = OUTSIDE[what]
+    project, before = owned(tmp_path, works(run=sh(command.format(repo=tmp_path / "repo"))))
+    if safety:
+        project.git("stash", "push", "--quiet")
+        project.configure(safety=safety)
+        before = world_of(project)
+    return project, before, project.loop()
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+@pytest.mark.fault("G16", "G13")
+def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_path: Path, what: str) -> None:
+    """Without a sandbox the agent is the user: it cannot be told from the person, and nothing is put back."""
+    project, before, ended = outside(tmp_path, what)
+
+    assert list(changed(before, world_of(project)))
+    assert f"{OUTSIDE[what][1]}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
+    assert OUTSIDE[what][1] in " ".join(project.story("US-001")["evidence"]["warnings"])
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("what", OUTSIDE)
+@pytest.mark.fault("G16", "G13")
+def test_in_a_sandbox_nothing_outside_of_the_lane_can_be_reached(tmp_path: Path, what: str) -> None:
+    project, before, ended = outside(tmp_path, what)
+
+    assert_untouched(project, before)
+    assert "changed during the run" not in ended.text
 
 
 def test_refs_by_the_thousand_are_read_once(tmp_path: Path) -> None:
@@ -503,78 +260,15 @@ def count_of_opened_files(act: Callable[[], object]) -> int:
     return len(opened)
 
 
-FORGED = """
-git add -A && git commit --quiet -m "feat(login): US-001 done" -m "Ralphy-Story: login/US-001"
-run=$RALPHY_RUN_ID
-printf '{"commit":"%s","branch":"ralph/login","files":[],"end":{"run":"%s","outcome":"succeeded","landed":true}}' \\
-  "$(git rev-parse HEAD)" "$run" > .git/ralphy/checkouts/main/intent-login.json
-"""
-
-
-@pytest.mark.fault("G16", "A4")
-@pytest.mark.parametrize("point", ["agent_ended", "control_put_back"])
-def test_a_commit_that_an_agent_makes_look_like_ralphys_own_is_not_completed(tmp_path: Path, point: str) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
-    write = {"src/us_001.py": "BROKEN = 1\n"}
-    forger = {"write": write, "cheat": {"mark_passed": True}, "run": [["sh", "-c", FORGED]]}
-    project.play(stories={"US-001": [forger, works()]})
-    assert drive(project, "die", point, "1") == KILLED
-
-    project.loop()
-
-    assert project.outcomes()[:2] == [("US-001", "died"), ("US-001", "succeeded")]
-    assert project.landed() == ["login/US-001"]
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
-    assert any(name.endswith("intent-login.json") for name in project.set_aside())
-    assert_clean(project)
-
-
-BYTES = b"caf\xe9"
-
-
-CONFLICT = (
-    "echo A=9 > src/base.py; git add src; x=$(git commit-tree -p HEAD -m x $(git write-tree));"
-    "echo A=8 > src/base.py; git commit -qm y src"
-)
-UNFINISHED = {
-    "bisect": "git bisect start; git bisect bad; git bisect good HEAD~1",
-    "merge": f"{CONFLICT}; git merge $x",
-    "rebase": f"{CONFLICT}; git rebase --autostash $x",
-    "cherry-pick": f"{CONFLICT}; git cherry-pick $x",
-    "revert": f"{CONFLICT}; git revert $x",
-}
-
-
-@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
-@pytest.mark.parametrize("operation", UNFINISHED)
-@pytest.mark.fault("G16")
-def test_an_operation_of_git_that_an_agent_leaves_unfinished_is_over(
-    tmp_path: Path, operation: str, killed: bool
-) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    begins = works(run=[["sh", "-c", f"({UNFINISHED[operation]}; echo A=1 > src/base.py) >/dev/null 2>&1; true"]])
-    project.play(stories={"US-001": [begins, works()], "US-002": [works()]})
-    if killed:
-        assert drive(project, "die", "agent_ended", "1") == KILLED
-        assert operation_in_progress(discover(project.repo, dict(os.environ))) == f"a {operation}"
-
-    ended = project.loop()
-
-    assert ended.code == ExitCode.WAITING, ended.text
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert operation_in_progress(discover(project.repo, dict(os.environ))) == ""
-    assert_clean(project)
-
-
 @pytest.mark.fault("G16")
 def test_names_that_are_no_text_stop_nothing(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    name, text = os.fsdecode(BYTES), project.repo / "src" / "base.py"
+    name, text = os.fsdecode(b"caf\xe9"), project.repo / "src" / "base.py"
     project.git("branch", name)
     text.write_text("ONE = 1\n")
     project.git("stash", "push", "--quiet")
     log = project.repo / ".git" / "logs" / "refs" / "stash"
-    log.write_bytes(log.read_bytes().replace(b"on main: ", b"on ralph/login: " + BYTES))
+    log.write_bytes(log.read_bytes().replace(b"on main: ", b"on ralph/login: caf\xe9"))
     before = log.read_bytes()
     assert drive(project, "die", "agent_ended", "1") == KILLED
 
@@ -583,67 +277,15 @@ def test_names_that_are_no_text_stop_nothing(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
     assert log.read_bytes() == before
     assert (project.repo / ".git" / "refs" / "heads" / name).exists()
+    assert_clean(project)
 
 
-@pytest.mark.fault("G16")
-def test_a_changed_mode_of_the_hooks_folder_costs_no_hook(tmp_path: Path) -> None:
+@pytest.mark.fault("G12")
+def test_a_story_may_change_the_hooks_that_git_tracks(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    hooks = project.repo / ".git" / "hooks"
-    hooks.mkdir(exist_ok=True)
-    hooks.chmod(0o755)
-    (hooks / "pre-push").write_text("#!/bin/sh\n")
-    (hooks / "old.sample").write_text("a sample\n")
-    project.play(stories={"US-001": [works(run=[["chmod", "700", ".git/hooks"]])]})
+    project.play(stories={"US-001": [works(run=sh("mkdir .husky; echo 'exit 0' > .husky/post-merge"))]})
 
     project.loop()
 
-    assert (hooks / "pre-push").read_text() == "#!/bin/sh\n"
-    assert (hooks / "old.sample").exists()
-    assert hooks.stat().st_mode & 0o777 == 0o755
-
-
-@pytest.mark.fault("G16")
-def test_what_an_editor_notes_of_a_branch_stands(tmp_path: Path) -> None:
-    names = {"vscode-merge-base": "origin/main", "gh-merge-base": "main", "pushRemote": "origin",
-             "github-pr-owner-number": "owner#repo#12", "description": "An idea; of mine"}  # fmt: skip
-    project, ended = meddled(
-        tmp_path, *([*PERSON, "git", "config", f"branch.other.{key}", value] for key, value in names.items())
-    )
-
-    assert {key: project.git("config", f"branch.other.{key}") for key in names} == names
-    assert "put back" not in ended.text
-
-
-@pytest.mark.fault("G16")
-def test_how_a_branch_is_merged_is_no_note_of_an_editors(tmp_path: Path) -> None:
-    project, ended = meddled(tmp_path, [*PERSON, "git", "config", "branch.other.mergeoptions", "--strategy=evil"])
-
-    assert "mergeoptions" not in (project.repo / ".git" / "config").read_text()
-    assert "put back" in ended.text
-
-
-@pytest.mark.fault("G13", "S2")
-@pytest.mark.timeout(60)
-def test_a_program_on_one_line_with_its_section_is_seen(tmp_path: Path, canaries: Canaries) -> None:
-    home = Path(os.environ["HOME"], ".gitconfig")
-    project = build(tmp_path, story("US-001"))
-    before = home.read_text()
-    project.play(stories={"US-001": [works(run=appends(str(home), f"[core] fsmonitor = {canaries.program('one')}\n"))]})
-
-    ended = project.loop()
-
-    assert home.read_text() == before
-    assert "~/.gitconfig" in ended.text
-    assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.timeout(60)
-def test_a_colour_that_is_added_to_a_persons_settings_stands(tmp_path: Path) -> None:
-    home = Path(os.environ["HOME"], ".gitconfig")
-    project = build(tmp_path, story("US-001"))
-    before = home.read_text()
-    project.play(stories={"US-001": [works(run=appends(str(home), "[color] ui = auto\n"))]})
-
-    project.loop()
-
-    assert home.read_text() == f"{before}[color] ui = auto\n"
+    assert project.code(".husky/post-merge", project.commit_of("US-001")) == "exit 0\n"
+    assert_clean(project)
