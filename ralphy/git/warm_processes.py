@@ -73,8 +73,8 @@ class RefMover:
 
         `meanwhile` is called while git is at it; if that raises, the refs may have moved, or not.
 
-        Raises BranchMoved if a ref was moved by somebody else, Conflict if it is locked or has no room beside another's name,
-        EnvironmentProblem for all else; nothing has moved then.
+        Raises BranchMoved if a ref was moved by somebody else, Conflict if it is locked or has no room beside another's
+        name, EnvironmentProblem for all else; nothing has moved then.
         """
         zero = self._repository.null_oid
         self.moves += 1

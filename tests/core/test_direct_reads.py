@@ -14,6 +14,8 @@ ALLOWED = {
     "ralphy/agents/claude/guard.py": "a script by itself, with Ralphy's own settings",
     "ralphy/git/untouched.py": "a script by itself: it is given to the supervisor",
     "ralphy/processes/supervisor.py": "a script by itself",
+    "ralphy/lanes/keeper.py": "a script by itself, in the sandbox of its lane",
+    "ralphy/lanes/keeper_call.py": "the script of the keeper",
     "ralphy/system/linux_processes.py": "/proc",
     "ralphy/sandbox/host_sockets.py": "/proc",
     "ralphy/files/safe_open.py": "the reader",
