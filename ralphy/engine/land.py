@@ -16,7 +16,7 @@ import orjson
 
 from ralphy.engine.checkout_sync import catch_up, expect, follow, note_tip, why_hold
 from ralphy.engine.document_edits import TakenIn, keep_aside, take_in
-from ralphy.engine.live_documents import edited, exclude, lay_out, note_adopted
+from ralphy.engine.live_documents import Edits, edited, exclude, lay_out, note_adopted
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import read_regular
@@ -222,9 +222,19 @@ def complete_intent(w: Workspace) -> bool:
     return True
 
 
+def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
+    """Raises Conflict for a folder that git ignores: what a person changes in it would not be committed."""
+    prd = w.feature.in_repository("prd.json")
+    is_known = "prd.json" in edits.files.keys() | edits.broken.keys()
+    if w.store.exists and not is_known and w.objects.at(w.objects.tree_of(head), prd) is None:
+        raise Conflict("is ignored by git, so the feature's state cannot be committed", where=w.feature.path,
+                       hint=f"git check-ignore -v {prd} names the rule to remove")  # fmt: skip
+
+
 def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
     edits = edited(w, "")
+    _refuse_ignored(w, before.head, edits)
     files: dict[str, bytes | None] = {**edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.document_record import Record, Signature, blob_id, read_record
@@ -322,15 +323,17 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
 
 def _not_ignored(w: Workspace) -> set[str]:
     """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
-    rules = w.repository.checkout_dir / f"exclude-{w.feature.name}"
     lines = (read_regular(_exclude_file(w)) or b"").splitlines()
-    replace_file(rules, b"\n".join([line for line in lines if line != _line(w.feature)] + [b""]), durable=False)
-    own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules}"]
-    with suppress(git.GitError):
-        mine = os.fsdecode(w.repository.run("config", "--type=path", "-z", "core.excludesFile")).rstrip("\0")
-        own += [f"--exclude-from={mine}"] if Path(mine).is_file() else []
-    nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
-    rows = w.repository.run("ls-files", "--others", "-z", *own, "--", f":(top,literal){w.feature.path}", index=nothing)
+    with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
+        rules.write(b"\n".join([line for line in lines if line != _line(w.feature)] + [b""]))
+        rules.flush()
+        own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
+        with suppress(git.GitError):
+            mine = os.fsdecode(w.repository.run("config", "--type=path", "-z", "core.excludesFile")).rstrip("\0")
+            own += [f"--exclude-from={mine}"] if Path(mine).is_file() else []
+        nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
+        where = f":(top,literal){w.feature.path}"
+        rows = w.repository.run("ls-files", "--others", "-z", *own, "--", where, index=nothing)
     prefix = f"{w.feature.path}/"
     return {path.removeprefix(prefix) for path in os.fsdecode(rows).split("\0") if path.startswith(prefix)}
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OF_FOLDER = ("PRD.md", "SPEC.md", "prd.json", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "APPROVED", "REJECTED", "STOP",
               "progress.txt", "stories", ".ralphy/config.yaml")  # fmt: skip
+_VIEWS = (".ralphy", "TASKS.md")
 _OF_GIT = ("HEAD", "index", "MERGE_HEAD")
 
 
@@ -48,6 +49,7 @@ class Place:
         """The stats of everything that a view is made of."""
         folder = os.path.join(self.root, self.feature_path)
         paths = [os.path.join(folder, name) for name in _OF_FOLDER]
+        paths += _others(folder)  # git status is silent about them where the feature's branch is not checked out
         paths += [os.path.join(self.git_dir, name) for name in _OF_GIT]
         paths += [os.path.join(self.root, ".ralphy", "config.yaml"), self._branch_file()]
         paths.append(os.path.join(self.common_dir, "ralphy", "journal.jsonl"))
@@ -59,6 +61,18 @@ class Place:
         except OSError:
             return self.git_dir
         return os.path.join(self.common_dir, ref[5:]) if ref.startswith("ref: ") else self.git_dir
+
+
+def _others(folder: str) -> list[str]:
+    """Further files that people keep in a feature's folder, and the documents of its stories."""
+    found: list[str] = []
+    for at in (folder, os.path.join(folder, "stories")):
+        try:
+            names = sorted(os.listdir(at))
+        except OSError:
+            continue
+        found += [os.path.join(at, name) for name in names if name not in _OF_FOLDER and name not in _VIEWS]
+    return found
 
 
 def find_root(start: str) -> tuple[str, str] | None:

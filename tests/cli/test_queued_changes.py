@@ -79,12 +79,12 @@ def test_stories_that_are_added_in_a_running_night_are_done_in_the_same_night(ma
 
 def test_an_agent_cannot_queue_a_change_for_its_own_night(made: Make) -> None:
     project, _ = made(story("US-001"))
-    said = project.repo / "src" / "said.py"
+    said = "src/said.py"
     asks = f"env -u RALPHY_REPO PYTHONPATH='{ROOT}' '{sys.executable}' -P -m ralphy story add Mine"
     project.play(stories={"US-001": [works(run=[["sh", "-c", f"echo \"WHY = '''$({asks} 2>&1)'''\" > '{said}'"]])]})
     code, err = project.call("loop")
     assert code == 10, err
-    assert "cannot change the stories of the run that it belongs to" in said.read_text()
+    assert "cannot change the stories of the run that it belongs to" in project.code(said)
     assert project.statuses() == {"US-001": "completed"}
 
 

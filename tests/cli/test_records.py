@@ -232,6 +232,9 @@ def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) ->
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [breaks()]})
     project.loop()
+    code, value = call.json("attempts", "restore", "US-001", "1")
+    assert (code, value["error"]["hint"]) == (4, "git switch ralph/login, then say it again")
+    project.switch()
     head = project.git("rev-parse", "HEAD")
     code, out, _ = call("attempts", "restore", "US-001", "1")
     assert code == 0
@@ -248,6 +251,7 @@ def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) ->
 
 def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
     project, call = broken_once(made)
+    project.switch()
     (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
     code, value = call.json("attempts", "restore", "US-001", "1")
     assert code == 4
@@ -257,6 +261,7 @@ def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
 
 def test_an_attempt_in_the_way_of_later_commits_is_a_conflict(made: Make) -> None:
     project, call = broken_once(made)
+    project.switch()
     code, value = call.json("attempts", "restore", "US-001", "1")
     assert (code, value["error"]["name"]) == (4, "conflict")
     assert_clean(project)

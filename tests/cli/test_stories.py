@@ -57,6 +57,7 @@ def test_show_tells_the_commit_and_that_it_was_reverted(made: Make) -> None:
     code, value = call.json("story", "show", "login/US-001")
     assert (code, value["status"], value["commit"]["commit"]) == (0, "completed", commit)
     assert commit[:12] in call("story", "show", "US-001")[1]
+    project.switch()
     project.git("revert", "--no-edit", commit)
     _, value = call.json("story", "show", "US-001")
     assert (value["status"], value["commit"]["reverted_by"]) == ("pending", project.git("rev-parse", "HEAD"))
@@ -201,6 +202,7 @@ def test_a_reset_story_is_done_again(made: Make) -> None:
 
 def test_a_persons_work_counts_when_the_checks_are_green(made: Make) -> None:
     project, call = on_branch(made, *TWO)
+    project.switch()
     (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
     project.git("add", "src/mine.py")
     project.git("commit", "--quiet", "-m", "feat: by hand")
@@ -217,6 +219,7 @@ def test_a_persons_work_counts_when_the_checks_are_green(made: Make) -> None:
 
 def test_a_persons_word_does_not_complete_a_story_with_red_checks(made: Make) -> None:
     project, call = on_branch(made, *TWO)
+    project.switch()
     (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
     project.git("add", "src/mine.py")
     project.git("commit", "--quiet", "-m", "feat: by hand")
@@ -228,19 +231,22 @@ def test_a_persons_word_does_not_complete_a_story_with_red_checks(made: Make) ->
 
 def test_what_is_not_committed_is_not_tested(made: Make) -> None:
     project, call = on_branch(made, *TWO)
-    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
-    assert call("story", "done", "US-002")[0] == 4
-    assert project.story("US-002")["passes"] is False
+    project.switch()
+    (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
+    tip = project.tip
+    assert call("story", "done", "US-002")[0] == 0
+    assert project.story("US-002")["evidence"]["base"] == tip
+    assert (project.repo / "src" / "mine.py").read_text() == "BROKEN = 1\n"
 
 
-def test_checks_that_change_the_code_prove_nothing(made: Make) -> None:
+def test_checks_that_write_code_leave_nothing_of_it(made: Make) -> None:
     project, call = on_branch(made, *TWO)
+    project.switch()
     (project.repo / "check.py").write_text("open('src/made.py', 'w').write('MADE = 1\\n')\n")
     project.git("commit", "--quiet", "-am", "chore: a check that writes")
-    code, value = call.json("story", "done", "US-002")
-    assert code == 4
-    assert "src/made.py" in value["error"]["message"]
-    assert project.story("US-002")["passes"] is False
+    assert call("story", "done", "US-002")[0] == 0
+    assert "src/made.py" not in project.code_files()
+    assert_clean(project)
 
 
 def test_a_story_is_not_done_before_what_it_depends_on(made: Make) -> None:
@@ -273,13 +279,15 @@ def test_nothing_is_changed_while_another_ralphy_works(made: Make, words: tuple[
     assert project.read("prd.json") == before
 
 
-def test_off_the_features_branch_nothing_is_changed(made: Make) -> None:
+@pytest.mark.parametrize("where", ["main", "--detach"])
+def test_off_the_features_branch_a_change_is_made_on_it(made: Make, where: str) -> None:
     project, call = on_branch(made, *TWO)
-    project.git("switch", "--quiet", "main")
-    (project.folder).mkdir(parents=True, exist_ok=True)
-    project.plan(*TWO)
-    code, value = call.json("story", "add", "X")
-    assert (code, value["error"]["hint"]) == (4, "git switch ralph/login")
+    project.git("switch", "--quiet", *([where] if where == "main" else [where, "main"]))
+    assert call("story", "add", "X")[0] == 0
+    assert call("redo", "US-001")[0] == 0
+    assert project.statuses() == {"US-001": "pending", "US-002": "pending", "US-003": "pending"}
+    assert '"US-003"' in project.code("docs/features/login/prd.json")
+    assert_clean(project)
 
 
 def test_what_a_dead_run_left_is_cleared_before_a_change(made: Make) -> None:
