@@ -166,7 +166,8 @@ def _branch(s: Snapshot, _: Config) -> d.Decision | None:
         return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
     if not tree.branch:
         return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)
-    return ground(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
+    # before the branch: what fixes red checks is committed where a person stands, and would not reach the branch
+    return ground(s) or baseline(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
 
 
 def _one_at_a_time(s: Snapshot) -> d.Wait:

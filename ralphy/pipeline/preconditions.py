@@ -46,7 +46,8 @@ def baseline(s: Snapshot) -> d.Decision | None:
                       ExitCode.CONFLICT)  # fmt: skip
     if s.session.accepts_red and s.baseline.red:
         return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
-    return d.Halt(f"the checks are red before any work: {red_tests(s)}. Fix them, or --accept-red to go on with "
+    where = f" on {s.tree.branch}" if s.tree.branch else ""
+    return d.Halt(f"the checks are red before any work: {red_tests(s)}. Fix them{where}, or --accept-red to go on with "
                   "these failures known", ExitCode.CONFLICT)  # fmt: skip
 
 

@@ -181,7 +181,9 @@ class Project:
         return [line for line in lines if line.startswith(kind)]
 
     def landed(self) -> list[str]:
-        """The stories of the commits since main, oldest first, by their trailer."""
+        """The stories of the commits since main, oldest first, by their trailer; none while there is no branch."""
+        if not self.refs(f"refs/heads/{self.branch}"):
+            return []
         form = "--format=%(trailers:key=Ralphy-Story,valueonly)"
         return self.git("log", "--reverse", form, f"main..{self.branch}").split()
 

@@ -118,6 +118,7 @@ def test_a_revert_of_the_split_takes_the_pieces_back(tmp_path: Path) -> None:
     project.loop()
     assert "US-001-1" in project.statuses()
 
+    project.switch()
     project.git("revert", "--no-edit", "HEAD")
 
     assert list(project.statuses()) == ["US-001", "US-002", "US-003"]
@@ -229,4 +230,4 @@ def test_a_story_that_is_too_large_and_may_not_be_split_is_failed_and_asked_abou
     assert ended.runs == ["US-001", "US-001", "US-002"]
     assert (project.story("US-001")["status"], ended.code) == ("failed", ExitCode.STORIES_OPEN)
     assert "too large for one run" in project.read("QUESTIONS.md")
-    assert json.loads(project.git("show", "HEAD:docs/features/login/prd.json")) == project.prd()
+    assert json.loads(project.git("show", f"{project.branch}:docs/features/login/prd.json")) == project.prd()
