@@ -275,7 +275,7 @@ def beside(project: Project, at: Path) -> Project:
 
 
 def person(project: Project, script: str) -> list[list[str]]:
-    """What a person does in the checkout in the middle of a run, as the `run` of an act; nothing of it names the agent."""
+    """What a person does in the checkout in the middle of a run, as the `run` of an act."""
     kept = [f"{name}={project.env[name]}" for name in ("HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")]
     return [["env", "-i", "-C", str(project.repo), *kept, "sh", "-ec", script]]
 

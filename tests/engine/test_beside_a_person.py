@@ -1,4 +1,4 @@
-"""A person who works in the checkout while agents work in lanes: nothing of theirs is lost, taken along or waited for."""
+"""A person works in the checkout while agents work in lanes: nothing of theirs is lost, taken along or waited for."""
 
 from __future__ import annotations
 
