@@ -38,7 +38,7 @@ def logs(
     if raw and call.output.as_json:
         raise InvalidInput("--raw and --json exclude each other", hint="--raw is JSON as the agent wrote it")
     repository, folder, story_id = _addressed(call, story, feature)
-    emit = _emit_raw if raw else _emitter(call, f"{repository.root}/")
+    emit = _emit_raw if raw else _emitter(call, repository)
     is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
     told = RunLines(repository)
     if follow:
@@ -70,9 +70,11 @@ def _last(lines: Iterable[Line], most: int | None) -> Iterable[Line]:
     return lines if most is None else deque(lines, maxlen=most)
 
 
-def _emitter(call: Invocation, root: str) -> Callable[[Line], None]:
+def _emitter(call: Invocation, repository: Repository) -> Callable[[Line], None]:
     """Lines for people, with paths as people read them, or as JSON."""
-    return lambda line: call.output.data(line.text.replace(root, ""), line.value)
+    from ralphy.lanes.lanes_folder import as_in_the_checkout
+
+    return lambda line: call.output.data(as_in_the_checkout(line.text, repository), line.value)
 
 
 def _emit_raw(line: Line) -> None:

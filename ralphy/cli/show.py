@@ -15,6 +15,7 @@ from ralphy.engine.view import phase_of
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import replace_file
+from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.forecast import forecast, what_is_left
 from ralphy.pipeline.model import Snapshot
@@ -149,7 +150,7 @@ class Narrator:
         if now - self._last_shown < _EVERY_S:
             return
         self._last_shown = now
-        text = activity.text.replace(f"{self._workspace.repository.root}/", "")
+        text = as_in_the_checkout(activity.text, self._workspace.repository)
         text = " ".join(clean(text).split())[:100]
         self._output.note(f"           {self._prefix}{activity.kind}: {text}")
 

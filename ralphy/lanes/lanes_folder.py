@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,3 +37,17 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
     if not home:
         raise EnvironmentProblem("there is no place for lanes: HOME is not set", hint="set lanes.dir to a folder")
     return Path(home, text.removeprefix("~/")) if text else Path(home, ".cache", "ralphy", "lanes")
+
+
+def folder_name(repository: Repository) -> str:
+    """The repository's name, and a hash of where it lies: two of one name have lanes of their own."""
+    common = repository.common_dir.resolve()
+    name = common.parent.name if common.name == ".git" else common.name
+    digest = hashlib.sha256(str(common).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:40]}-{digest}"
+
+
+def as_in_the_checkout(text: str, repository: Repository) -> str:
+    """A text with paths below the checkout, or below the tree of one of its lanes, as they are in the repository."""
+    in_a_lane = rf"(?:/[^\s/]+)+/{re.escape(folder_name(repository))}/[\w-]+/tree/"
+    return re.sub(in_a_lane, "", text.replace(f"{repository.root}/", ""))

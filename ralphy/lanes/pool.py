@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -18,6 +17,7 @@ from ralphy.git.run_lock import Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
+from ralphy.lanes.lanes_folder import folder_name
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
 STRICT = "strict"
@@ -50,7 +50,7 @@ class Pool:
         self, repository: Repository, folder: Path, bwrap: str | None, level: str, *, control: Iterable[str] = (),
         readable: Iterable[Path] = (), objects: Objects | None = None,
     ) -> None:  # fmt: skip
-        self.folder = folder.expanduser().absolute() / _folder_name(repository)
+        self.folder = folder.expanduser().absolute() / folder_name(repository)
         self._repository = repository
         self._bwrap, self._level = bwrap, level
         self._control, self._readable = tuple(control), tuple(readable)
@@ -147,11 +147,3 @@ class Pool:
         feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
         return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,
                          story, kept, pid if isinstance(pid, int) else 0)  # fmt: skip
-
-
-def _folder_name(repository: Repository) -> str:
-    """The repository's name, and a hash of where it lies: two of one name have lanes of their own."""
-    common = repository.common_dir.resolve()
-    name = common.parent.name if common.name == ".git" else common.name
-    digest = hashlib.sha256(str(common).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:40]}-{digest}"
