@@ -10,7 +10,8 @@ from tests.engine.building import Project, build, story, works
 COMMIT = """\
 import os, pathlib, subprocess, sys
 repo, path, text = sys.argv[1:]
-git = lambda *words, **more: subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True, text=True, **more)
+def git(*words, **more):
+    return subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True, text=True, **more)
 blob = git("hash-object", "-w", "--stdin", input=text).stdout.strip()
 env = {**os.environ, "GIT_INDEX_FILE": str(pathlib.Path(repo, ".git", "index-of-a-person"))}
 git("read-tree", "ralph/login", env=env)
