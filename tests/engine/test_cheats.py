@@ -313,7 +313,7 @@ def test_the_next_attempt_is_told_which_tests_to_restore_and_goes_on_from_the_wo
     assert f"- {TEST_FILE}::test_big" in project.prompts("story-US-001")[-1]
     assert "testing.removes" in project.prompts("story-US-001")[-1]
     assert project.landed() == ["login/US-001"]
-    assert "def mul" in (project.repo / "calc.py").read_text()
+    assert "def mul" in project.code("calc.py")
 
 
 def test_a_flagged_finding_passes_and_stands_in_the_evidence(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Control files and markers: what an agent does to them is put back, set aside, said and flagged."""
+"""Control files and markers: what an agent does to them stays in its lane and is flagged."""
 
 from __future__ import annotations
 
@@ -37,26 +37,28 @@ MEDDLING: dict[str, Act] = {
 }
 
 
+UNKNOWN = ("QA_REPORT.md", "notes.md", "APPROVED", "REJECTED")  # new files below what is excluded are not even named
+
+
 @pytest.mark.parametrize("name", MEDDLING)
 @pytest.mark.fault("A4")
-def test_it_is_put_back_and_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
+def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
     project, ended = meddled(tmp_path, dict(MEDDLING[name]))
 
     assert project.landed() == ["login/US-001", "login/US-002"]
-    flagged = " ".join(project.story("US-002")["evidence"]["warnings"])
-    assert "control files were changed and put back" in flagged
-    assert name in flagged
+    if name not in UNKNOWN:
+        (flagged,) = project.story("US-002")["evidence"]["warnings"]
+        assert flagged == f"control files were changed in the lane, and not taken: {place_of(name)}"
     assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
+    assert "hello" not in "".join(path.read_text() for path in project.folder.glob("*.md"))
+    assert not (project.folder / "APPROVED").exists() and not (project.folder / "REJECTED").exists()
+    assert project.code(".ralphy/config.yaml") == (project.repo / ".ralphy" / "config.yaml").read_text() + "\n"
+    assert not (project.repo / ".ralphy" / "prompts").exists()
     assert_clean(project)
 
 
-@pytest.mark.parametrize("name", [name for name in MEDDLING if name != ".gitattributes"])
-@pytest.mark.fault("A4")
-def test_what_was_found_is_set_aside_and_said(tmp_path: Path, name: str) -> None:
-    project, ended = meddled(tmp_path, dict(MEDDLING[name]))
-
-    assert [kept for kept in project.set_aside() if kept.endswith(name.rsplit("/", 1)[-1])]
-    assert name in "\n".join(line for line in ended.said if "put back" in line)
+def place_of(name: str) -> str:
+    return name if name.startswith(".ralphy/") else f"{FOLDER}/{name}"
 
 
 @pytest.mark.fault("A5")
@@ -88,7 +90,7 @@ def test_checks_that_the_agent_wrote_are_not_the_ones_that_run(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["symlink", "folder", "fifo"])
-def test_a_control_file_that_became_something_else_is_put_back(tmp_path: Path, kind: str) -> None:
+def test_a_control_file_that_became_something_else_is_one_again(tmp_path: Path, kind: str) -> None:
     path = f"{FOLDER}/prd.json"
     make = {"symlink": ["ln", "-s", "/etc/hostname", path], "folder": ["mkdir", path], "fifo": ["mkfifo", path]}
     project, _ = meddled(tmp_path, {"run": [["rm", path], make[kind]]})
@@ -149,15 +151,16 @@ def test_the_qa_agents_changes_of_control_files_are_not_taken_for_a_persons(tmp_
     assert_clean(project)
 
 
-def test_code_that_the_qa_agent_changed_is_put_back_and_kept(tmp_path: Path) -> None:
+def test_code_that_the_qa_agent_changed_is_kept_and_not_taken(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     changes = {"write": {"src/new.py": "N = 1\n", "src/us_001.py": "SPOILT = 1\n"}, "commit": "fix: me too"}
     project.play(stories={"*": [works()]}, qa=[{**reports(), **changes}])
 
-    ended = project.loop()
+    project.loop()
 
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
-    assert not (project.repo / "src" / "new.py").exists()
-    assert any("put back" in line for line in ended.said)
+    assert project.code("src/us_001.py") == "WORKS = 1\n"
+    assert "src/new.py" not in project.code_files()
     assert "fix: me too" not in project.subjects()
+    (kept,) = project.refs("refs/ralphy/login")
+    assert project.code("src/us_001.py", kept) == "SPOILT = 1\n"
     assert_clean(project)
