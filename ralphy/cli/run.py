@@ -152,7 +152,7 @@ def _forget(call: Invocation, feature: str | None) -> None:
     from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
-        start_over(workspace, seen)
+        seen = start_over(workspace, seen)
         new = plan(seen, Change(Verb.RESET_ALL))
         keep(workspace, seen, new)
         call.output.say(new.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ralphy.documents.questions import step_key
 from ralphy.engine.gate import keep_prd
@@ -31,7 +32,7 @@ def redo_step(w: Workspace, step: str) -> str:
         raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step} step will not run again",
                        hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
     if step == "spec":
-        start_over(w, s)
+        s = start_over(w, s)
     output = BY_NAME[step].output
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
     said = _without_approvals(s.prd.workflow.get("approvals", ()), step)
@@ -45,10 +46,14 @@ def redo_step(w: Workspace, step: str) -> str:
     return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
 
 
-def start_over(w: Workspace, s: Snapshot) -> None:
-    """A person's word that stories which are gone from prd.json are to stay gone."""
-    if s.lost:
-        w.record("started_over", head=s.tree.head)
+def start_over(w: Workspace, s: Snapshot) -> Snapshot:
+    """A person's word that stories which are gone from prd.json are to stay gone: the feature without them."""
+    if not s.lost:
+        return s
+    w.record("started_over", head=s.tree.head)
+    set_aside(w, w.feature.file("prd.json"))
+    left = [story.raw for story in s.prd.stories if story.id not in s.lost.stories]
+    return replace(s, prd=s.prd.with_stories(left))
 
 
 def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:

@@ -58,7 +58,7 @@ def why_stuck(prd: Prd) -> str:
 
 def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
     """A sentence on stories that are gone from prd.json, with the ways on."""
-    back = f"`git checkout {lost.commit} -- {lost.path}` brings back"
+    back = f"`git show {lost.commit}:{lost.path} > {lost.path}` brings back"
     which = f"{_listed(lost.stories)}, which {lost.commit} has"
     if is_missing:
         return f"{lost.path} is missing: {back} {which}; to start over: `ralphy redo spec {feature}`"

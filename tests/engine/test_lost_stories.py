@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ralphy.errors import ExitCode, InvalidInput
-from tests.engine.building import Project, build, story
+from tests.engine.building import Project, build, story, strayed_documents
+
+Lose = Callable[[Project], None]
 
 
 @pytest.fixture
@@ -26,6 +29,10 @@ def loses_everything(project: Project) -> None:
     (project.folder / "prd.json").unlink()
 
 
+def loses_its_text(project: Project) -> None:
+    project.write("prd.json", "")
+
+
 def loses_its_stories(project: Project) -> None:
     project.write("prd.json", json.dumps({**project.prd(), "userStories": []}))
 
@@ -36,6 +43,7 @@ def loses_a_completed_story(project: Project) -> None:
 
 
 def loses_its_file_with_git(project: Project) -> None:
+    project.switch()
     project.git("rm", "--quiet", f"{project.path}/prd.json")
 
 
@@ -44,45 +52,59 @@ def loses_its_commit(project: Project) -> None:
     project.git("commit", "--quiet", "-m", "tidy up")
 
 
-LOSSES = [loses_everything, loses_its_stories, loses_a_completed_story, loses_its_file_with_git, loses_its_commit]
+LOSSES = [loses_its_stories, loses_its_text, loses_a_completed_story, loses_its_commit]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_stories_that_are_gone_are_asked_for_and_nothing_is_done(done: Project, lose: object) -> None:
-    assert callable(lose)
+def test_stories_that_are_gone_are_asked_for_and_nothing_is_done(done: Project, lose: Lose) -> None:
     lose(done)
-    head = done.git("rev-parse", "HEAD")
+    tip = done.tip
 
     ended = done.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
-    assert "git checkout " in ended.rest.reason and "ralphy redo spec" in ended.rest.reason
-    assert done.git("rev-parse", "HEAD") == head
+    assert "git show " in ended.rest.reason and "ralphy redo spec" in ended.rest.reason
+    assert done.tip == tip
     code, said = done.call("story", "add", "one more", "login")
-    assert code == ExitCode.CONFLICT and "git checkout " in said
-    commit = "HEAD" if lose is not loses_its_commit else "HEAD~1"
-    done.git("checkout", commit, "--", f"{done.path}/prd.json")
+    assert code == ExitCode.CONFLICT and "git show " in said
+    if lose is loses_its_commit:
+        done.git("revert", "--no-edit", "HEAD")
+    else:
+        done.write("prd.json", done.git("show", f"{done.branch}:{done.path}/prd.json") + "\n")
     assert done.loop().runs == []
     assert done.statuses() == {"US-001": "completed", "US-002": "completed"}
 
 
-@pytest.mark.parametrize("data", ["", "[]", "{}", '{"userStories": [{"id"'])
+@pytest.mark.parametrize("data", ["[]", "{}", '{"userStories": [{"id"'])
 def test_a_broken_prd_json_says_how_to_bring_it_back(done: Project, data: str) -> None:
     done.write("prd.json", data)
     with pytest.raises(InvalidInput) as error:
         done.loop()
-    assert "git checkout HEAD -- docs/features/login/prd.json" in error.value.hint
+    path = "docs/features/login/prd.json"
+    assert f"git show ralph/login:{path} > {path}" in error.value.hint
 
 
-@pytest.mark.parametrize("words", [["redo", "spec", "login"], ["start", "login", "--fresh", "--max-iterations", "1"]])
-def test_starting_over_is_a_persons_word(done: Project, words: list[str]) -> None:
-    loses_everything(done)
+@pytest.mark.parametrize("lose", [loses_everything, loses_its_file_with_git])
+def test_a_prd_json_that_is_gone_from_the_checkout_is_laid_out_again(done: Project, lose: Lose) -> None:
+    tip = done.tip
+    lose(done)
 
-    done.call(*words)
+    done.loop()
+
+    assert done.statuses() == {"US-001": "completed", "US-002": "completed"}
+    assert done.tip == tip
+    assert strayed_documents(done) == []
+
+
+def test_starting_over_is_a_persons_word(done: Project) -> None:
+    loses_its_stories(done)
+
+    assert done.call("redo", "spec", "login")[0] == 0
     done.loop(last_step="spec")
 
     assert done.outcomes()[-1] == ("spec", "succeeded")
-    assert [found["id"] for found in done.prd()["userStories"]] == ["US-001", "US-002"]
+    assert done.statuses() == {"US-001": "pending", "US-002": "pending"}
+    assert done.set_aside() == ["SPEC.md", "prd.json"]
 
 
 def test_a_story_that_is_not_completed_may_go(tmp_path: Path) -> None:
