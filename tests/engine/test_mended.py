@@ -1,95 +1,31 @@
-"""What was once wrong: locks and indexes that a person holds, editors' leftovers, and the words for an end."""
+"""What was once wrong: a lock that a person holds, editors' leftovers, and the words for an end."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ralphy.config import load as settings
-from ralphy.engine import forgery
 from ralphy.engine.recover import close_stopped
 from ralphy.errors import Conflict
-from tests.engine.building import PATIENCE_S, Project, assert_clean, build, drive, open_feature, reports, story, works
+from tests.engine.building import Project, assert_clean, build, drive, open_feature, reports, story, works
 from tests.engine.driver import KILLED
 
 
-@contextmanager
-def committing(project: Project) -> Iterator[Path]:
-    """A person's `git commit -a` with the editor open; gives the lock it holds."""
-    pipe = project.repo.parent / "editor"
-    subprocess.run(["mkfifo", str(pipe)], check=True)
-    editor = project.repo.parent / "edit.sh"
-    editor.write_text(f"#!/bin/sh\necho open > {pipe}\nread line < {pipe}\nexit 1\n", encoding="utf-8")
-    editor.chmod(0o755)
-    (project.repo / "check.py").write_text((project.repo / "check.py").read_text() + "# mine\n", encoding="utf-8")
-    env = {**project.env, "GIT_EDITOR": str(editor)}
-    words = ["sh", "-c", "git commit -a &"]  # nobody's child, as in a shell of its own
-    with subprocess.Popen(words, cwd=project.repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as shell:
-        assert pipe.read_text() == "open\n"
-        try:
-            shell.wait(PATIENCE_S)
-            yield project.repo / ".git" / "index.lock"
-        finally:
-            pipe.write_text("enough\n")
-            shell.communicate(timeout=PATIENCE_S)
-
-
-@pytest.mark.fault("G1")
-def test_the_lock_of_a_person_who_commits_is_left_alone(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    said: list[str] = []
-    with committing(project) as lock, open_feature(project.repo, project.path, project.env) as w:
-        w.say = said.append
-        assert lock.exists()
-        forgery.drop_locks(w, "main", 0.0)
-        assert lock.exists()
-    assert "index.lock is left alone: git (pid" in said[0]
-
-
-@pytest.mark.fault("G1")
-def test_a_lock_that_nobody_holds_is_removed(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    lock = project.repo / ".git" / "index.lock"
-    lock.touch()
-    with open_feature(project.repo, project.path, project.env) as w:
-        _ = w.objects.tree_of("HEAD")  # a git of Ralphy's own is no person's
-        w.checkout.refs.warm()
-        forgery.drop_locks(w, "main", 0.0)
-    assert not lock.exists()
-
-
-def test_an_index_that_could_not_be_brought_up_is_said_once_and_brought_up_later(tmp_path: Path) -> None:
+def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    lock = project.repo / ".git" / "index.lock"
-    lock.touch()
-
-    first = project.loop()
-
-    assert first.text.count("index.lock is held: until it is gone, git status shows") == 1
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.git("status", "--porcelain") != ""
-    lock.unlink()
-
-    second = project.loop()
-
-    assert "uncommitted" not in second.text
-    assert_clean(project)
-
-
-def test_what_a_person_has_staged_since_stays_staged(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    lock = project.repo / ".git" / "index.lock"
-    lock.touch()
-    project.loop()
-    lock.unlink()
     (project.repo / "mine.txt").write_text("mine\n", encoding="utf-8")
     project.git("add", "mine.txt")
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+
     project.loop()
-    assert "mine.txt" in project.git("diff", "--cached", "--name-only").split()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert lock.exists()
+    lock.unlink()
+    assert project.git("diff", "--cached", "--name-only") == "mine.txt"
 
 
 LEFTOVERS = [".PRD.md.swp", "PRD.md.swo", "PRD.md~", "#PRD.md#", ".#PRD.md", ".DS_Store", "stories/US-001.md~"]
@@ -115,16 +51,16 @@ def test_leftovers_of_editors_are_not_committed(tmp_path: Path) -> None:
     assert all((project.repo / path).exists() for path in strays)
 
 
-def test_settings_beside_unknown_files_are_committed(tmp_path: Path) -> None:
+def test_settings_are_the_persons_to_commit(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    project.loop()
     for name in ("ralphy.mk", "notes.txt", "schemas/prd.json"):
         (project.repo / ".ralphy" / name).parent.mkdir(exist_ok=True)
         (project.repo / ".ralphy" / name).write_text("text\n", encoding="utf-8")
-    project.approve()
+
     project.loop()
-    assert {".ralphy/ralphy.mk", ".ralphy/schemas/prd.json"} <= set(project.git("ls-files", ".ralphy").split())
-    assert ".ralphy/notes.txt" not in project.git("ls-files", ".ralphy").split()
+
+    assert [path for path in project.code_files() if path.startswith(".ralphy/")] == [".ralphy/config.yaml"]
+    assert (project.repo / ".ralphy" / "notes.txt").exists()
 
 
 def test_a_file_of_ralphys_folder_that_somebody_committed_stays_under_control(tmp_path: Path) -> None:
@@ -167,13 +103,6 @@ def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) ->
     assert "the run r-1 is closed: it ended with an error: the branch was moved" in said
 
 
-def test_a_changed_file_is_named_once(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("rm", "--quiet", "--cached", "src/base.py", "check.py")
-    ended = project.loop()
-    assert ended.text.count("src/base.py") == 1
-
-
 @pytest.fixture
 def reviewed(tmp_path: Path) -> Project:
     """A review whose agent changes code besides."""
@@ -186,16 +115,16 @@ def reviewed(tmp_path: Path) -> Project:
 def test_code_that_a_review_changed_is_kept_under_the_ref_that_is_named(reviewed: Project) -> None:
     ended = reviewed.loop()
     (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
-    assert f"put back: src/base.py, src/new.py (kept: git show {ref})" in ended.text
-    assert reviewed.git("show", f"{ref}:src/new.py") == "NEW = 1"
+    assert f"src/base.py, src/new.py (kept: git show {ref})" in ended.text
+    assert reviewed.code("src/new.py", ref) == "NEW = 1\n"
+    assert "src/new.py" not in reviewed.code_files()
     assert_clean(reviewed)
 
 
-def test_code_that_a_review_changed_is_kept_before_it_is_put_back(reviewed: Project) -> None:
+def test_code_that_a_review_changed_is_kept_when_ralphy_dies_too(reviewed: Project) -> None:
     assert drive(reviewed, "die", "code_kept", "1") == KILLED
-    assert (reviewed.repo / "src" / "new.py").exists()
     (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
-    assert reviewed.git("show", f"{ref}:src/new.py") == "NEW = 1"
+    assert reviewed.code("src/new.py", ref) == "NEW = 1\n"
     assert reviewed.loop().runs == ["qa"]
     assert_clean(reviewed)
 
@@ -226,13 +155,12 @@ def test_a_note_of_what_init_wrote_that_is_none_stops_nothing(tmp_path: Path, no
 @pytest.mark.parametrize(
     "name", ["/".join(["d" * 40] * 6) + "/of-a-check.log", "e" * 250 + ".log"], ids=["deep", "long"]
 )
-def test_what_has_a_long_name_is_set_aside_by_the_end_of_it(tmp_path: Path, name: str) -> None:
+def test_an_ignored_file_with_a_long_name_stops_nothing(tmp_path: Path, name: str) -> None:
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [works(run=[["mkdir", "-p", str(Path(name).parent)], ["touch", name]])]})
 
     project.loop()
 
     assert project.landed() == ["login/US-001"]
-    (kept,) = project.set_aside()
-    assert kept.startswith("…") and name.replace("/", "__").endswith(kept[1:])
+    assert project.files_of(project.commit_of("US-001"))[-1] == "src/us_001.py"
     assert_clean(project)

@@ -43,20 +43,13 @@ def edits_while_checked(tmp_path: Path, script: str, act: dict[str, object]) -> 
 
 
 @pytest.mark.fault("G5")
-def test_a_persons_edit_while_the_checks_run_stays_and_ends_the_loop(tmp_path: Path) -> None:
-    project = edits_while_checked(tmp_path, "echo mine > README.md", breaks())
+def test_a_persons_edit_while_the_checks_run_stays_and_is_in_no_commit(tmp_path: Path) -> None:
+    mine = tmp_path / "repo" / "README.md"
+    project = edits_while_checked(tmp_path, f"echo mine > {mine}", works())
 
-    assert (project.repo / "README.md").read_text() == "mine\n"
-    assert not (project.repo / "src/us_001.py").exists()
-
-
-def test_what_a_check_changes_is_not_what_is_committed(tmp_path: Path) -> None:
-    """The agent's file only works because the check mends it: a clean checkout of the commit would be red."""
-    project = edits_while_checked(tmp_path, "sed -i s/BROKEN/WORKS/ src/us_001.py", breaks())
-
-    assert project.statuses()["US-001"] == "failed"
-    assert "changed while the checks ran" in project.story("US-001")["execution"]["last_error"]
-    assert any("us_001" in name for name in project.set_aside())
+    assert mine.read_text() == "mine\n"
+    assert project.landed() == ["login/US-001"]
+    assert project.code("README.md") == "old\n"
 
 
 def test_files_that_checks_leave_lying_about_are_in_nobodys_commit(tmp_path: Path) -> None:
@@ -69,14 +62,19 @@ def test_files_that_checks_leave_lying_about_are_in_nobodys_commit(tmp_path: Pat
 
 def test_an_agent_cannot_take_in_files_that_git_ignored(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    (project.repo / "secret.log").write_text("token")
-    project.play(stories={"US-001": [works(write={".gitignore": "__pycache__/\n", "src/a.py": "A = 1\n"})]})
+    for name, text in {".gitignore": "__pycache__/\n*.log\n.env\n", ".env": "TOKEN=1\n", "secret.log": "token"}.items():
+        (project.repo / name).write_text(text)
+    project.git("commit", "--quiet", "--all", "-m", "chore: ignore the settings")
+    reads = ["sh", "-c", "grep -q TOKEN .env && ! test -e secret.log"]
+    act = works(write={".gitignore": "__pycache__/\n", "src/a.py": "A = 1\n"}, run=reads)
+    project.play(stories={"US-001": [act]})
 
     project.loop()
 
     assert (project.repo / "secret.log").read_text() == "token"
-    assert "secret.log" not in project.git("log", "--all", "--name-only", "--format=")
-    assert "git no longer ignores secret.log" in project.story("US-001")["execution"]["last_error"]
+    assert (project.repo / ".env").read_text() == "TOKEN=1\n"
+    committed = project.git("log", "--all", "--name-only", "--format=").split()
+    assert {"secret.log", ".env"}.isdisjoint(committed)
 
 
 def test_an_ignored_folder_of_a_person_is_not_moved_when_the_ignore_rule_grows(tmp_path: Path) -> None:
@@ -115,6 +113,7 @@ def test_a_heal_goes_on_from_what_a_person_committed_meanwhile(tmp_path: Path) -
     draft = breaks(append={"src/base.py": "BASE = 0\n", "src/mine": "a file\n", "notes.md": "half\n"})
     project.play(stories={"US-001": [draft, works()]})
     project.loop()
+    project.switch()
     mine = {"src/base.py": "BASE = 'person'\n", "src/person.py": "P = 1\n", "src/mine/now.py": "A_FOLDER = 1\n"}
     for name, text in {**mine, ".ralphy/notes.txt": "mine\n"}.items():
         (project.repo / name).parent.mkdir(exist_ok=True)
@@ -138,6 +137,7 @@ def test_a_heal_does_not_bring_a_reverted_story_back(tmp_path: Path) -> None:
     first, again = works(write={"src/old.py": "OLD = 1\n"}), works(write={"src/new.py": "NEW = 1\n"})
     project.play(stories={"US-001": [first, again], "US-002": [breaks(), works()]})
     project.loop()
+    project.switch()
     project.git("revert", "--no-edit", project.commit_of("US-001"))
 
     project.loop()

@@ -13,9 +13,9 @@ def seen_on_main(project: Project) -> str:
 
 
 def meddled(tmp_path: Path) -> Project:
-    """A feature whose agent marked its own story as passed, so that there is something set aside."""
+    """A feature whose agent approved it in the checkout, so that there is something set aside."""
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(cheat={"mark_passed": True})]})
+    project.play(stories={"US-001": [works(run=["touch", str(project.folder / "APPROVED")])]})
     project.loop()
     return project
 

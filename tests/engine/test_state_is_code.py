@@ -12,10 +12,11 @@ from tests.engine.building import Project, assert_clean, breaks, build, story, w
 
 @pytest.fixture
 def three(tmp_path: Path) -> Project:
-    """Three stories, done; the second one had to be healed."""
+    """Three stories, done; the second one had to be healed. A person stands on the branch."""
     project = build(tmp_path, story("US-001"), story("US-002"), story("US-003"))
     project.play(stories={"US-002": [breaks(), works()], "*": [works(learnings="- pattern: by {{story}}")]})
     project.loop()
+    project.switch()
     return project
 
 

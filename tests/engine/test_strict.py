@@ -160,6 +160,6 @@ def test_works_and_the_guard_knows_the_level(tmp_path: Path) -> None:
     project = strict(tmp_path)
     project.play(stories={"US-001": [works(run="git commit --allow-empty -m mine")]})
     project.loop()
-    policy = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login.policy.json"
+    policy = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login-1.policy.json"
     assert json.loads(policy.read_text())["level"] == "strict"
     assert project.subjects("mine") == []

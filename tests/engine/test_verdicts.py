@@ -169,7 +169,7 @@ def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_pa
     first, second = project.journal("run")[:2]
     assert (first["mode"], second["mode"]) == ("fresh", "heal")
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\nMORE = 1\n"
+    assert project.code("src/us_001.py") == "WORKS = 1\nMORE = 1\n"
 
 
 def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> No
 
     project.loop()
 
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\nB = 1\nC = 1\n"
+    assert project.code("src/us_001.py") == "WORKS = 1\nB = 1\nC = 1\n"
 
 
 def test_two_checks_must_both_be_green(tmp_path: Path) -> None:

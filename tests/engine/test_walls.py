@@ -29,7 +29,7 @@ def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
 
 
 def settings(project: Project) -> dict[str, object]:
-    path = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login.settings.json"
+    path = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login-1.settings.json"
     found: dict[str, object] = json.loads(path.read_text())
     return found
 
