@@ -235,10 +235,15 @@ def _is_untouched(w: Workspace, record: Record) -> bool:
     return all(seen and signature(w.feature.file(name)) == seen for name, (_, seen) in record.files.items())
 
 
+def unsettled(w: Workspace) -> str:
+    """The operation of Git in which the documents cannot be judged, e.g. "a merge"; "" if there is none."""
+    operation = git.operation_in_progress(w.repository)
+    return operation if operation != _BISECT else ""
+
+
 def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
     """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
-    operation = git.operation_in_progress(w.repository)
-    if operation and operation != _BISECT:
+    if operation := unsettled(w):
         return [], operation
     seen: list[_Seen] = []
     for _ in range(_TRIES):

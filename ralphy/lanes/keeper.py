@@ -134,6 +134,9 @@ def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[s
     found = look(rows, set(request["keep"]))
     take = Take(rows, request)
     take.known(found)
+    for path in take.special:  # Git would wait for a pipe that it takes for its rules
+        if os.path.basename(path).startswith(".git"):  # noqa: PTH119
+            remove([path])
     if found.extra:
         names = git("ls-files", "--others", "--exclude-standard", "-z")
         take.new([os.fsdecode(name) for name in names.split(b"\0") if name])

@@ -40,11 +40,9 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
 
 
 def folder_name(repository: Repository) -> str:
-    """The repository's name, and a hash of where it lies: two of one name have lanes of their own."""
-    common = repository.common_dir.resolve()
-    name = common.parent.name if common.name == ".git" else common.name
-    digest = hashlib.sha256(str(common).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:40]}-{digest}"
+    """The checkout's name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
+    digest = hashlib.sha256(str(repository.git_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', repository.root.name)[:40]}-{digest}"
 
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:

@@ -72,7 +72,13 @@ class Swept:
 def feature(folder: Path) -> Project:
     """One story that is committed, and a review that waits for a person."""
     at_home(folder)
-    project = build(folder / "place", story("US-001"), limits={"max_attempts": 9}, safety={"sandbox": "none"})
+    project = build(
+        folder / "place",
+        story("US-001"),
+        limits={"max_attempts": 9},
+        safety={"sandbox": "none"},
+        lanes={"probe": "off"},
+    )
     project.play(stories={"US-001": [works()]})
     return project
 

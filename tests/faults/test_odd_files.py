@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import pytest
 
-from ralphy.git import special_files
-from tests.engine.building import Project, assert_clean, build, drive, story, works
+from tests.engine.building import assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 
 SOCKET = "import os, socket; os.remove('src/base.py'); socket.socket(socket.AF_UNIX).bind('src/base.py')"
@@ -21,25 +19,18 @@ MADE = {
 pytestmark = pytest.mark.timeout(60)
 
 
-def odd(project: Project) -> list[Path]:
-    found = (path for path in project.repo.rglob("*") if not path.is_symlink())
-    return [path for path in found if not (stat.S_ISREG(mode := path.lstat().st_mode) or stat.S_ISDIR(mode))]
-
-
 @pytest.mark.parametrize("what", [
     "pipe", "socket", pytest.param("device", marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root")),
 ])  # fmt: skip
-def test_what_is_no_file_in_a_tracked_files_place_is_removed_and_the_file_deleted(tmp_path: Path, what: str) -> None:
+def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted(tmp_path: Path, what: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"US-001": [works(run=[MADE[what]])], "US-002": [works()]})
 
-    ended = project.loop()
+    project.loop()
 
-    assert odd(project) == []
-    assert "src/base.py: removed special file; treated as deleted" in ended.text
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "src/base.py" in project.files_of(project.commit_of("US-001"))
-    assert not (project.repo / "src" / "base.py").exists()
+    assert "src/base.py" not in project.code_files()
     assert_clean(project)
 
 
@@ -48,22 +39,17 @@ def test_nor_does_a_restart_wait_for_it(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [works(run=[MADE["pipe"]]), works()]})
     assert drive(project, "die", "agent_ended", "1") == KILLED
-    assert odd(project) == [project.repo / "src" / "base.py"]
 
     project.loop()
 
-    assert odd(project) == []
-    assert not (project.repo / "src" / "base.py").exists()  # the run is resumed: what it had replaced stays deleted
+    assert "src/base.py" not in project.code_files()  # the run is resumed: what it had replaced stays deleted
     assert project.landed() == ["login/US-001"]
     assert_clean(project)
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "src/.gitignore"])
 @pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
-def test_git_is_not_kept_waiting_by_what_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, killed: bool
-) -> None:
-    monkeypatch.setattr(special_files, "PATIENCE_S", 0.5)
+def test_git_is_not_kept_waiting_by_what_it_reads(tmp_path: Path, name: str, killed: bool) -> None:
     project = build(tmp_path, story("US-001"))
     pipe = ["sh", "-c", f"rm -f {name}; mkfifo {name}"]
     project.play(stories={"US-001": [works(run=[pipe]), works()]})
@@ -72,25 +58,5 @@ def test_git_is_not_kept_waiting_by_what_it_reads(
 
     project.loop()
 
-    assert odd(project) == []
     assert project.landed() == ["login/US-001"]
-    assert_clean(project)
-
-
-@pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "ralphy-hook-index"])
-def test_a_folder_in_a_locks_place_is_removed(tmp_path: Path, lock: str, killed: bool) -> None:
-    project = build(tmp_path, story("US-001"))
-    hook = project.repo / ".git" / "hooks" / "pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
-    hook.chmod(0o755)
-    project.play(stories={"US-001": [works(run=[["mkdir", f".git/{lock}"]]), works()]})
-    if killed:
-        assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert not (project.repo / ".git" / lock).exists()
     assert_clean(project)

@@ -147,7 +147,8 @@ def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path
 def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path, what: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
-    oid, tip = project.git("rev-parse", what), project.git("rev-parse", "HEAD")
+    tip = project.tip
+    oid = project.git("rev-parse", what.replace("HEAD", tip))
     path = project.repo / ".git" / "objects" / oid[:2] / oid[2:]
     whole = path.read_bytes()
     path.chmod(0o644)
