@@ -2,6 +2,7 @@
 # Safe to include anywhere: your default goal stays, and so does everything that is not named here.
 #
 #   make loop FEATURE=login                 run until done, or until a person is needed
+#   make loop                               the same for all open features, one after the other
 #   make docs/features/login/SPEC.md        run as far as the specification
 #   make -n loop                            print the command, run nothing
 #

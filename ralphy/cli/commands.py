@@ -12,7 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trust": ("trust", "Accept settings that came with the repository, or a new feature."),
     "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
     "start": ("run", "Run one feature in the foreground and ask at gates."),
-    "loop": ("run", "Run one feature until a gate, failure or completion; never asks."),
+    "loop": ("run", "Run features until a gate, failure or completion; never asks."),
     "watch": ("run", "Watch all features: wait at gates, go on when files appear."),
     "why": ("look", "Say what comes next, and why."),
     "status": ("look", "Show where a feature stands."),

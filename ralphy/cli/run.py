@@ -100,7 +100,10 @@ def run_options(command: Any) -> Any:
 @click.option("--to", "last_step", type=_STEPS, help="End when this step's document is there.")
 @with_options
 def loop(call: Invocation, feature: str | None, last_step: str | None, **limits: Any) -> int:
-    """Run FEATURE to a gate (10), a halt or the end; never asks. This is `make loop`."""
+    """Run FEATURE to a gate (10), a halt or the end; never asks. This is `make loop`.
+
+    Without FEATURE, all open features are run, one after the other.
+    """
     return _drive(call, feature, last_step or "", limits, asks=False)
 
 

@@ -27,8 +27,8 @@ _AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPRO
 def init(call: Invocation, dry_run: bool) -> int:
     """Set this repository up: settings with the checks that were found, Make targets, ignore rules.
 
-    Nothing is overwritten. Commit what was written, so that every branch has the settings; what is not committed goes
-    with the first commit of the first feature's branch.
+    Nothing is overwritten. Commit what was written, so that every branch has the settings. Ralphy reads them from the
+    checkout, and no feature's branch takes them along.
     """
     from ralphy.scaffold import writer
 

@@ -17,7 +17,7 @@ _HEADER = """\
 # Settings of Ralphy for this repository. Commented lines show the defaults: remove the `# ` to change one.
 """
 _REMARKS = {
-    "setup": "run once per checkout or worktree before anything else, such as: npm ci",
+    "setup": "run in each lane, and again when a manifest or lock file changes, such as: npm ci",
     "agent": "the program that does the work; env: further variables that it may see",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
     "timeouts": "seconds; agent bounds a single run, startup the time until it begins to work, the others a whole step",

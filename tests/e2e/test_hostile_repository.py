@@ -94,7 +94,7 @@ def test_an_agent_in_its_walls_can_only_work(git_repo: Path, private_home: Path,
         told = refused(api)
     assert_story_alone(project, tmp_path, main)
     assert any("Ralphy pushes the branch itself" in words for words in told)
-    assert any("would be put back" in words for words in told)
+    assert any("is not taken over" in words for words in told)
     assert any("denied by your permission settings" in words for words in told)
     assert any("Read-only file system" in words for words in told)
     by_rule = {"Write": 1} if expected().rules_count_for_write else {}
@@ -130,7 +130,7 @@ def test_without_a_sandbox_its_traces_are_put_back(git_repo: Path, private_home:
         ended = project.loop("--max-iterations", "1")
         told = refused(api)
     assert_story_alone(project, tmp_path, main)
-    assert any("would be put back" in words for words in told)
+    assert any("is not taken over" in words for words in told)
     assert "WITHOUT a sandbox" in ended.said
     assert "changed during the run and put back" in ended.said
     aside = [path.name.split("-", 1)[1] for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")]

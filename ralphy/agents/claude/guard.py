@@ -109,7 +109,7 @@ class Judge:
         if any(is_in(path, free) for free in self.policy["free"]):
             return ""
         if any(is_in(path, kept) for kept in self.policy["kept"]):
-            return (f"{text} is Ralphy's or a person's, and would be put back. What you hand in goes to the outbox "
+            return (f"{text} is Ralphy's or a person's, and is not taken over. What you hand in goes to the outbox "
                     "folder that the prompt names; what you change goes into the project's own files")  # fmt: skip
         name = os.path.basename(path)  # noqa: PTH119
         if KEYS.fullmatch(name) or "/.claude/" in f"{path}/" or name == ".mcp.json":
