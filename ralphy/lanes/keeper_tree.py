@@ -49,6 +49,8 @@ def look(rows: Rows, keep: set[str]) -> Found:
                 is_same = (now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns) == row[2]
                 if not is_same and not is_empty_module(entry, row):
                     found.changed.append(path)
+                    if row[0] != GITLINK and stat.S_ISDIR(now.st_mode):  # what is in it is new
+                        found.extra.append(path)
             elif path in keep:
                 continue
             elif path in folders and entry.is_dir(follow_symlinks=False):

@@ -183,7 +183,6 @@ def test_a_name_that_is_no_text_is_committed_as_it_is(tmp_path: Path) -> None:
     assert_clean(project)
 
 
-@pytest.mark.xfail(strict=True, reason="lanes: the keeper does not take a file in the place of a folder")
 def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     swap = [["rm", "src/base.py"], ["mkdir", "src/base.py"], ["cp", "check.py", "src/base.py/inner.py"]]
