@@ -39,7 +39,6 @@ def test_a_live_run_of_another_checkout_is_not_recovered(tmp_path: Path) -> None
         with pytest.raises(Conflict, match="feature login is being worked on in main"):
             other.loop()
     assert project.journal("end") == []
-    assert (project.repo / "src" / "us_001.py").exists()
 
 
 def test_a_live_run_of_a_worktree_is_shown_from_main(tmp_path: Path) -> None:
@@ -64,7 +63,6 @@ def half_done(project: Project) -> None:
     with open_feature(project.repo, project.path, project.env) as w:
         w.record("run", step="story", story="US-001", attempt=1, run="r-1", mode="fresh",
                  green=project.git("rev-parse", "HEAD"), branch="main", checkout="main")  # fmt: skip
-    (project.repo / "src" / "us_001.py").write_text("HALF = 1\n", encoding="utf-8")
 
 
 def test_a_dead_run_of_another_checkout_is_left_to_that_checkout(killed: Project, tmp_path: Path) -> None:
