@@ -96,7 +96,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
     def make(*stories: dict[str, Any], **settings: Any) -> tuple[Project, Call]:
         project = build(tmp_path, *stories, **settings)
-        monkeypatch.setenv("RALPHY_REHEARSAL", str(project.scenario))
+        for name in ("RALPHY_REHEARSAL", "RALPHY_REHEARSAL_STATE"):
+            monkeypatch.setenv(name, project.env[name])
         return project, Call(project.repo, capfd)
 
     return make

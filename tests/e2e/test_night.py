@@ -81,7 +81,14 @@ def project(small_disk: Path, private_home: Path) -> Project:
     scenario = private_home / "scenario.json"
     scenario.write_text(json.dumps(acts(ballast)), encoding="utf-8")
     (private_home / ".gitconfig").write_text((private_home / "gitconfig").read_text(), encoding="utf-8")
-    found = Project(repo, shell(RALPHY_REHEARSAL=str(scenario), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
+    found = Project(
+        repo,
+        shell(
+            RALPHY_REHEARSAL=str(scenario),
+            RALPHY_REHEARSAL_STATE=str(scenario.with_name("counts.json")),
+            PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+        ),
+    )
     subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
     found.git("add", "--all")
     found.git("commit", "--quiet", "--message", "chore: begin")
