@@ -94,7 +94,7 @@ def assert_ledger(project: Project, bare: Path) -> None:
     assert len(runs) == 5 and set(project.trailer("Ralphy-Run")) < runs
     assert project.git("show", f"{BRANCH}:greet.py") == SHOUT.strip()
     assert project.git("status", "--porcelain") == ""
-    assert project.git("--git-dir", str(bare), "rev-parse", BRANCH) == project.git("rev-parse", "HEAD")
+    assert project.git("--git-dir", str(bare), "rev-parse", BRANCH) == project.git("rev-parse", BRANCH)
     for story in ("US-001", "US-002"):
         found = project.story(story)
         assert (found["passes"], found["status"]) == (True, "completed")
@@ -160,7 +160,7 @@ def assert_frame(seen: str, project: Project) -> None:
     for flag, value in (("--setting-sources", "user"), ("--model", "sonnet"), ("--output-format", "stream-json")):
         assert flags[flags.index(flag) + 1] == value
     assert {"-p", "--strict-mcp-config", "--dangerously-skip-permissions", "--session-id"} <= set(flags)
-    assert flags[flags.index("--append-system-prompt-file") + 1] == str(project.repo / "CLAUDE.md")
+    assert flags[flags.index("--append-system-prompt-file") + 1].endswith("/1/tree/CLAUDE.md")
     assert not any(line.startswith(("GH_TOKEN=", "GH_CONFIG_DIR=")) for line in lines)
     assert {"GIT_TERMINAL_PROMPT=0", "DISABLE_TELEMETRY=1"} <= set(lines)
 
