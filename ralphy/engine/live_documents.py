@@ -301,6 +301,8 @@ def _judged(w: Workspace, name: str, want: str, tracked: str, record: Record, fo
         return _Seen(name, _Kind.SAME, want, want, data, found)
     if tracked and (tracked in ids or record.is_ours(name, ids)):
         kind = _Kind.LEFT
+    elif not want and name not in record.files:
+        kind = _Kind.EDIT  # taken out of the branch, and brought back by a person
     else:
         kind = _Kind.STALE if record.is_ours(name, ids) else _Kind.EDIT
     return _Seen(name, kind, ids[0], want, data, found)

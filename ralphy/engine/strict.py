@@ -60,13 +60,15 @@ def require_agent_starts(w: Workspace) -> None:
         home = Path(name).resolve()
         for part in ("tree", "git"):
             (home / part).mkdir()
-        closed = w.lanes.sandbox(view_of(w, networked=True))
+        closed = w.lanes.sandbox(view_of(w, "", networked=True))
         if closed and (lacking := list(_no_start(w, closed.around(home)))):
             raise _missing(lacking)
 
 
-def view_of(w: Workspace, *, networked: bool) -> View:
-    """What a closed sandbox around a lane shows; Claude Code's own settings in there are empty ones."""
+def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
+    """What a closed sandbox around a lane shows; `settings` are Claude Code's own in there, "" for none."""
+    if settings:
+        return _view(w, Path(settings), networked=networked)
     empty = w.repository.checkout_dir / "guard" / "empty.json"
     if not empty.exists():
         replace_file(empty, b"{}", durable=False)

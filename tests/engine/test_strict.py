@@ -93,9 +93,6 @@ def test_what_runs_in_it_sees_a_bare_system(tmp_path: Path, private_home: Path) 
     assert not (private_home / ".claude").exists()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="lanes: the settings of a Claude Code that is started in there by hand are empty"
-)
 def test_a_claude_that_is_started_in_it_by_hand_has_the_guards_rules(tmp_path: Path) -> None:
     code = "import pathlib, sys\nrules = (pathlib.Path.home() / '.claude/settings.json').read_text()\n"
     code += "sys.exit(any(word not in rules for word in ('PreToolUse', 'Bash(git push:*)', 'Read(~/.ssh/**)')))\n"
