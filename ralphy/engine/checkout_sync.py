@@ -132,10 +132,16 @@ def moved_by_person(w: Workspace) -> Moved | None:
 
 def why_hold(w: Workspace) -> str:
     """Why the branch must not be moved now; "" if it may be: a merge that goes on would undo what lands meanwhile."""
+    begun = begun_on(w)
+    return f"{begun} is in progress: finish or abort it" if begun else ""
+
+
+def begun_on(w: Workspace) -> str:
+    """The operation that a person has begun on the branch, and where, such as "a merge on ralph/login in /srv/shop"."""
     for repository in standing(w):
         operation = git.operation_in_progress(repository)
         if operation and operation != _BISECT:
-            return f"{operation} is in progress on {w.feature_branch} in {repository.root}: finish or abort it"
+            return f"{operation} on {w.feature_branch} in {repository.root}"
     return ""
 
 

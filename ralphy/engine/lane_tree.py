@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.engine.checkout_sync import why_hold
+from ralphy.engine.checkout_sync import begun_on
 from ralphy.engine.workspace import Workspace, base_branch
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.git import commands as git
@@ -60,7 +60,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         base=base,
         feature_branch=mine,
         code=w.code_of(w.objects.tree_of(head)),
-        busy=why_hold(w) if is_begun else "",
+        busy=begun_on(w) if is_begun else "",
         pushed=_pushed(w, prd, mine),
         behind="" if is_begun else tip,
     )

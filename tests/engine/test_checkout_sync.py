@@ -20,6 +20,7 @@ from ralphy.engine.checkout_sync import (
     why_hold,
 )
 from ralphy.engine.live_documents import edited, exclude, lay_out, note_adopted
+from ralphy.engine.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
 
@@ -211,7 +212,9 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
         assert why_hold(w) == ""
     project.git("merge", "--quiet", "--no-commit", "--no-ff", "other")
     with opened(project) as w:
-        assert why_hold(w).startswith("a merge is in progress on ralph/login")
+        begun = f"a merge on ralph/login in {project.repo}"
+        assert why_hold(w) == f"{begun} is in progress: finish or abort it"
+        assert observe(w).tree.busy == begun
     behind, _ = land(project)
     assert behind[0].why == "a merge is in progress: finish or abort it"
     assert text(project, "src/base.py") == "OTHER = 1\n"
