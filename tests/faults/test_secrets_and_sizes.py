@@ -304,7 +304,7 @@ def test_a_persons_ignored_file_stays_when_a_new_folder_around_it_has_too_many_f
     project.git("commit", "--quiet", "-m", "chore: data is not committed")
     (project.repo / "data").mkdir()
     (project.repo / "data" / "precious.parquet").write_text("years of work")
-    many = ["sh", "-c", "mkdir -p data/deep && for i in $(seq 6); do echo $i > data/$i.csv; echo $i > data/deep/$i; done"]
+    many = ["sh", "-c", "mkdir -p data/deep; for i in $(seq 6); do echo $i > data/$i.csv; echo $i > data/deep/$i; done"]
     project.play(stories={"US-001": [works(run=[many]), works()]})
 
     project.loop()
