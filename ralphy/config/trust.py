@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralphy.files.atomic import last_bytes, read_regular, replace_file
-from ralphy.git.dead_run import git_dirs
+from ralphy.files.safe_open import read_safely
 
 PATH = ".ralphy/config.yaml"
 Values = Mapping[str, object]
@@ -44,7 +44,7 @@ def untrusted(root: Path, values: Values, env: Mapping[str, str], read: Callable
 
     `read` gives the settings in another version of the file.
     """
-    dirs = git_dirs(root)
+    dirs = _git_dirs(root)
     if dirs is None or not values:
         return frozenset()
     noted = _noted(dirs[1], env)
@@ -62,7 +62,7 @@ def untrusted(root: Path, values: Values, env: Mapping[str, str], read: Callable
 
 def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
     """Note these settings as the person's own; does nothing where nothing can be noted."""
-    path, dirs = record_path(env), git_dirs(root)
+    path, dirs = record_path(env), _git_dirs(root)
     if path is None or dirs is None:
         return
     noted = _noted(dirs[1], env)
@@ -74,6 +74,23 @@ def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(path, json.dumps(known, indent=1).encode(), durable=False)
+
+
+def _git_dirs(start: Path) -> tuple[Path, Path] | None:
+    """(git directory, common directory) of the checkout around a folder, found without git."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        at = folder / ".git"
+        if at.is_dir():
+            return at, at
+        if at.is_file():
+            named = os.fsdecode(read_safely(at)).removeprefix("gitdir:").strip()
+            git_dir = (folder / named).resolve()
+            try:
+                common = os.fsdecode(read_safely(git_dir / "commondir")).strip()
+            except OSError:
+                return git_dir, git_dir
+            return git_dir, (git_dir / common).resolve()
+    return None
 
 
 def _noted(common_dir: Path, env: Mapping[str, str]) -> list[str]:

@@ -21,7 +21,6 @@ from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import as_problem, problem_said, refusal
 from ralphy.files.safe_open import read_safely
 from ralphy.git import tree_programs
-from ralphy.git.dead_run import mend_dead
 from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, ref_text
 from ralphy.processes import program_paths
 
@@ -169,7 +168,6 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     inside = tree_programs.in_environment(Path(root), base) if root else {}
     env = program_paths.own_environment(environment(base), root)
     env = {name: value for name, value in env.items() if name not in inside}
-    mend_dead(start)
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:

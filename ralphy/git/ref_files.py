@@ -18,11 +18,6 @@ def is_oid(value: str) -> bool:
     return _OID.fullmatch(value) is not None
 
 
-def can_be_head(text: str) -> bool:
-    """Is it something that HEAD can hold?"""
-    return text.startswith("ref: refs/") or is_oid(text)
-
-
 def ref_text(path: Path) -> str | None:
     """What a regular file holds, through links as git reads it; None if nothing is there, or something else. Never
     waits."""

@@ -2,7 +2,7 @@
 
 Git reads `.gitignore` and `.gitattributes` without a look at what they are, in folders that it finds as it goes. To
 look for special files everywhere before each call would cost more than the call: they are looked for when git is slow.
-Who judges what an agent left removes them; who only looks lets git read nothing from them, and leaves them there.
+Git then reads nothing from them, and they stay.
 """
 
 from __future__ import annotations
@@ -26,36 +26,12 @@ _BETWEEN_S, _FEEDING_S = 0.05, 20.0
 _NAMES = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
 
 
-def remove_odd(path: Path) -> bool:
-    """Take away what is at a path if it is odd: nothing can be kept of it. Is it gone?"""
-    try:
-        if not is_odd(path.lstat().st_mode):
-            return False
-        path.unlink()
-    except OSError:
-        return False
-    return True
-
-
-def run_wary(repository: Repository, *args: str, index: Path | None = None) -> bytes:
-    """A git command that reads the working tree; special files that keep it waiting are removed, and it runs again."""
-    printed = _run(repository, args, index, lambda found: not found)
-    if printed is None:
-        for path in _read_by_git(repository):
-            with suppress(OSError):
-                path.unlink()
-        if index:
-            index.with_suffix(".lock").unlink(missing_ok=True)
-        return repository.run(*args, index=index)
-    return printed
-
-
 def run_patient(repository: Repository, *args: str) -> bytes:
     """A git command that reads the working tree; from special files that keep it waiting it reads nothing.
 
     Nothing is removed. Raises EnvironmentProblem when it waits all the same.
     """
-    printed = _run(repository, args, None, _feed)
+    printed = _run(repository, args)
     if printed is None:
         raise EnvironmentProblem(f"git {args[0]} does not end: special files are in its way",
                                  where=str(next(iter(_read_by_git(repository)), repository.root)),
@@ -63,21 +39,18 @@ def run_patient(repository: Repository, *args: str) -> bytes:
     return printed
 
 
-def _feed(found: Sequence[Path]) -> bool:
+def _feed(found: Sequence[Path]) -> None:
     """Open each FIFO for writing and close it at once: who waits to read it finds its end."""
     for path in found:
         with suppress(OSError):  # nobody reads this one just now
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
-    return True
 
 
-def _run(
-    repository: Repository, args: Sequence[str], index: Path | None, goes_on: Callable[[Sequence[Path]], bool]
-) -> bytes | None:
-    """What a command prints; None if it was ended because `goes_on` said so of the special files that are there."""
-    with repository.start(*args, index=index) as process:
+def _run(repository: Repository, args: Sequence[str]) -> bytes | None:
+    """What a command prints; None if it was ended because special files kept it waiting all the same."""
+    with repository.start(*args) as process:
         try:
-            printed = _printed(process, lambda: list(_read_by_git(repository)), goes_on)
+            printed = _printed(process, lambda: list(_read_by_git(repository)))
         except BaseException:  # else its end would be waited for
             process.kill()
             raise
@@ -86,9 +59,7 @@ def _run(
     return printed and printed[0]
 
 
-def _printed(
-    process: subprocess.Popen[bytes], look: Callable[[], list[Path]], goes_on: Callable[[Sequence[Path]], bool]
-) -> tuple[bytes, bytes] | None:
+def _printed(process: subprocess.Popen[bytes], look: Callable[[], list[Path]]) -> tuple[bytes, bytes] | None:
     """What a command prints on both its outputs; None if it had to be killed.
 
     Not `communicate` with a timeout: that sleeps between looks at whether the process has ended.
@@ -105,7 +76,8 @@ def _printed(
             if not ready:
                 found, now = look(), time.monotonic()
                 fed_until = fed_until or (now + _FEEDING_S if found else 0.0)
-                if not goes_on(found) or (fed_until and now > fed_until):
+                _feed(found)
+                if fed_until and now > fed_until:
                     process.kill()
                     return None
                 patience_s = _BETWEEN_S if found else 2 * patience_s

@@ -74,8 +74,8 @@ class LaneSandbox:
         kept = self.place.kept if folder == AGENTS else ()
         tree = home / "tree"
         view = self.view or View((), (), ())
-        sources = BindSources(tree, tuple(tree / name for name in kept), tuple(exposed(view.writable, view)),
-                              is_closed=self.view is not None, shown_at=self.place.root)  # fmt: skip
+        sources = BindSources(tree, self.place.root, tuple(tree / name for name in kept),
+                              tuple(exposed(view.writable, view)), is_closed=self.view is not None)  # fmt: skip
         root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(shown))
         if self.view:
             box = closed_around(self.program, root, self.view, project, sources, last)

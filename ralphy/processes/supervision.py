@@ -7,7 +7,7 @@ runs one program at a time, for any thread; programs side by side need one each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -37,7 +37,6 @@ class Supervisor:
 
     def __init__(self) -> None:
         self._link: Link | None = None
-        self._becomes: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -54,24 +53,9 @@ class Supervisor:
         """The process below which all programs run; 0 before it is started."""
         return self._link.pid if self._link else 0
 
-    def become(self, argv: list[str]) -> None:
-        """What the supervisor process turns into if this one dies while a program runs, once nothing of that lives."""
-        self.warm()
-        assert self._link
-        if argv != self._becomes:  # what it was told last still holds
-            self._becomes = argv
-            self._link.send({"do": "become", "argv": argv})
-
-    def stay(self) -> None:
-        """It is to become nothing: this process has seen the end of the program itself."""
-        if self._link and self._becomes:
-            self._becomes = []
-            with suppress(LinkError):  # it has gone already
-                self._link.send({"do": "become", "argv": []})
-
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""
-        link, self._link, self._becomes = self._link, None, []
+        link, self._link = self._link, None
         if link:
             link.drop()
 

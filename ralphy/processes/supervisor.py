@@ -6,7 +6,7 @@ Orders and events are lines of JSON:
 
     in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
          {"do": "signal", "signal": 2, "tree": false}
-         {"do": "kill"}, {"do": "become", "argv": [...]}: when the link closes while the program runs
+         {"do": "kill"}
     out  {"event": "started", "pid": 7}
          {"event": "failed", "errno": 2, "message": "...", "what": "program"}
          {"event": "exited", "returncode": -9, "killed": 3}
@@ -70,7 +70,6 @@ class Supervisor:
     def __init__(self, link: socket.socket, parent: int, descendants: Descendants) -> None:
         self.link, self.parent, self.descendants = link, parent, descendants
         self.main = 0
-        self.becomes: list[str] = []
         self.status: int | None = None
         self.killed: set[int] = set()
         self.over, self.received = False, b""
@@ -93,11 +92,7 @@ class Supervisor:
                     for order in self.orders():
                         self.obey(order)
         finally:
-            argv = self.becomes  # also if the program has just ended: nobody has noted that yet
             self.end_tree(0.0)
-            if argv:
-                signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's death may be told only now
-                os.execv(argv[0], argv)  # noqa: S606 - without a shell, on purpose
 
     def patience_ms(self) -> float | None:
         watch_s = self.descendants.watch_s
@@ -122,8 +117,6 @@ class Supervisor:
     def obey(self, order: dict[str, Any]) -> None:
         if order["do"] == "start":
             self.start(order)
-        elif order["do"] == "become":
-            self.becomes = order["argv"]
         elif order["do"] == "kill":
             self.end_tree(0.0)
             self.report_exit()

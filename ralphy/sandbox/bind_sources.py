@@ -3,8 +3,8 @@
 Bubblewrap resolves the sources of its binds outside of the sandbox. A link that an earlier agent or check left in the
 place of a source would show whatever it leads to. Between this look and the bind nothing of an agent is alive.
 
-A control path that does not exist is bound as an empty folder: inside, nothing can be put there. Git does not see
-empty folders, and `remove_placeholders` takes them away.
+A control path that does not exist is made as an empty folder, and bound: inside, nothing can be put there. Git does not
+see empty folders.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.git.credentials import covers
 from ralphy.sandbox.host_sockets import sockets_below
 
 
@@ -25,19 +24,15 @@ from ralphy.sandbox.host_sockets import sockets_below
 class BindSources:
     """What is read-only below `root`, present or not, and other `sources` with the writable folder that they lie in.
 
-    When `is_closed`, a link ends it, and what must not be seen is covered: the sockets of the host's programs below
-    `root`, and credentials in the configuration of `git_dirs`, by copies in the folder `copies`. `made` are the
-    placeholders, the outermost first. The root is seen at `shown_at` inside, if that is another path.
+    Inside, the root is seen at `shown_at`. When `is_closed`, a link ends it, and the sockets of the host's programs
+    below the root are covered.
     """
 
     root: Path
+    shown_at: Path
     kept: tuple[Path, ...]
     sources: tuple[tuple[Path, Path], ...] = ()
     is_closed: bool = False
-    git_dirs: tuple[Path, ...] = ()
-    copies: Path = Path()
-    shown_at: Path | None = None
-    made: list[Path] = field(default_factory=list, compare=False)
 
     def binds(self) -> Iterator[str]:
         """The options, from the state of the tree now. EnvironmentProblem names a link that must not be followed."""
@@ -53,17 +48,9 @@ class BindSources:
         if self.is_closed:
             for path in sockets_below(self.root):
                 yield from ("--ro-bind", os.devnull, self._inside(path))
-            for copy, config in covers(self.git_dirs, self.copies):
-                yield from ("--ro-bind", str(copy), str(config))
 
     def _inside(self, path: Path) -> str:
-        return str(self.shown_at / path.relative_to(self.root) if self.shown_at else path)
-
-    def remove_placeholders(self) -> None:
-        """Those that are still empty."""
-        while self.made:
-            with suppress(OSError):
-                self.made.pop().rmdir()
+        return str(self.shown_at / path.relative_to(self.root))
 
     def _is_usable(self, path: Path) -> bool:
         """Is it no link? In the open sandbox a link is left out: the machine is visible there anyway."""
@@ -73,18 +60,9 @@ class BindSources:
         return link is None
 
     def _hold_place(self, path: Path) -> None:
-        """Make an empty folder where nothing is.
-
-        One that is there is taken over: a Ralphy that was killed left it. `remove_placeholders` keeps it if it is used.
-        """
-        for folder in (*reversed(path.relative_to(self.root).parents[:-1]), path.relative_to(self.root)):
-            place = self.root / folder
-            try:
-                place.mkdir()
-            except FileExistsError:
-                if place.parent != self.root or place != path or place in self.made:
-                    continue
-            self.made.append(place)
+        """Make an empty folder where nothing is."""
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
 
 
 def _above(root: Path, paths: Sequence[Path]) -> Iterator[Path]:

@@ -1,8 +1,8 @@
 """The sandbox: bubblewrap's command line around a program, and whether it works here.
 
-Two kinds. The *open* one shows the machine as it is, in a process table of its own; what Ralphy and Git trust
-(the features' folder, Git's configuration and hooks, Ralphy's state) is read-only in it. The *closed* one shows a
-bare system, an empty home and the repository, in which all of `.git` is read-only; it has no network but a proxy.
+Two kinds. The *open* one shows the machine as it is, in a process table of its own. The *closed* one shows a bare
+system, an empty home and a project; it has no network but a proxy. `ralphy/lanes/lane_sandbox.py` says what is shown
+of a repository in either.
 
 Folders are bound, not files, wherever it can be: a file that is replaced from outside comes loose from its
 bind. A folder above a bind is bound to itself, so that it cannot be moved away with what is read-only in it.
@@ -17,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from ralphy.files.memory_file import sealed
@@ -49,31 +48,6 @@ _PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
 _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
 # Claude Code's settings and servers, Ralphy's settings and prompts: nobody is asked for them in a run.
 CONTROL = (".ralphy", ".claude", ".mcp.json")
-_FIXED = ("hooks", "info", "config", "config.worktree")  # what makes Git run programs, or hides files from it
-_MOST_BRANCHES = 100
-_OTHERS = ("modules", "worktrees")  # Git's folders of submodules and of other checkouts
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What the walls stand around. Paths are absolute and real; `features` is the folder of all features, `branch` the
-    one that an agent may commit to, `own` where Ralphy itself is installed in the checkout."""
-
-    root: Path
-    git_dir: Path
-    common_dir: Path
-    state_dir: Path
-    feature: Path
-    features: Path
-    branch: str = ""
-    own: tuple[Path, ...] = ()
-
-    @property
-    def kept(self) -> tuple[Path, ...]:
-        """What agents and checks may not write below the root, and may not make if it is not there."""
-        inside = [path for path in (self.features, self.feature) if self.root in path.parents]
-        own = dict.fromkeys(path for path in inside if not any(other in path.parents for other in inside))
-        return (*(self.root / name for name in CONTROL), *own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +108,6 @@ class Sandbox:
         """Does this command line begin with it?"""
         return tuple(argv[: len(self.prefix)]) == self.prefix
 
-    def take_down(self) -> None:
-        """Leave nothing behind in the repository."""
-        if self.sources:
-            self.sources.remove_placeholders()
-
 
 def _path(env: Mapping[str, str]) -> list[str]:
     return [at for at in env.get("PATH", os.defpath).split(os.pathsep) if at]
@@ -163,7 +132,7 @@ def run_inside(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a closed sandbox shows beside the system and the repository. `links` are names for programs in it;
+    """What a closed sandbox shows beside the system and the project. `links` are names for programs in it;
     `proxy` is the folder of its socket, None for no network; `settings`, if any, becomes the agent's own."""
 
     readable: tuple[Path, ...]
@@ -203,22 +172,6 @@ def bare_sandbox(program: str) -> Sandbox:
     """The machine as it is, in a process table of its own: what must work for any of them."""
     own_memory = ("--unshare-ipc", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm") if Path("/dev/shm").is_dir() else ()  # noqa: S108
     return Sandbox((program, *_HOLD, *_without_power(), "--dev-bind", "/", "/", *_proc(), *own_memory))
-
-
-def open_sandbox(program: str, place: Place) -> Sandbox:
-    """The machine as it is; what is trusted is read-only."""
-    return Sandbox(
-        (*bare_sandbox(program).prefix, *_trusted(place)), root=place.root,
-        sources=BindSources(place.root, place.kept), filter=call_filter(place.root, is_closed=False),
-    )  # fmt: skip
-
-
-def closed_sandbox(program: str, place: Place, view: View) -> Sandbox:
-    """A bare system, an empty home, the repository with all of Git and the feature folder read-only."""
-    sources = BindSources(place.root, place.kept, tuple(exposed((place.root, *view.writable), view)), is_closed=True,
-                          git_dirs=tuple(dict.fromkeys((place.common_dir, place.git_dir))),
-                          copies=place.state_dir / "shown")  # fmt: skip
-    return closed_around(program, place.root, view, tuple(_project(place)), sources)
 
 
 def closed_around(
@@ -288,12 +241,6 @@ def _surroundings(view: View) -> Iterator[str]:
         yield from ("--setenv", variable, value)
 
 
-def _project(place: Place) -> Iterator[str]:
-    yield from ("--bind", str(place.root), str(place.root))
-    for folder in dict.fromkeys((place.root / ".git", place.common_dir, place.git_dir)):
-        yield from ("--ro-bind", str(folder), str(folder))
-
-
 def _starter(view: View) -> tuple[str, ...]:
     if view.proxy is None:
         return ()
@@ -323,42 +270,6 @@ def _without_power() -> Iterator[str]:
     if os.geteuid() == 0:
         for name in _DROPPED:
             yield from ("--cap-drop", f"CAP_{name}")
-
-
-def _trusted(place: Place) -> Iterator[str]:
-    """Read-only: Git's settings and hooks, and Ralphy's state."""
-    yield from ("--bind", str(place.common_dir), str(place.common_dir))
-    for name in _OTHERS:
-        yield from _read_only(place.common_dir / name)
-    yield from _other_refs(place)
-    if place.git_dir != place.common_dir:
-        yield from ("--bind", str(place.git_dir), str(place.git_dir))
-    for folder in dict.fromkeys((place.common_dir, place.git_dir)):
-        for name in _FIXED:
-            yield from _read_only(folder / name)
-    dot_git = place.root / ".git"
-    leads = (dot_git,) if dot_git.is_file() and not dot_git.is_symlink() else ()
-    for path in (place.state_dir, *leads, *place.own):
-        yield from _read_only(path)
-
-
-def _other_refs(place: Place) -> Iterator[str]:
-    """Read-only: every ref but the branch. Git replaces a ref's file, so the folder of that one can be written, and the
-    other branches in it are bound one by one; a branch without a folder of its own can only be committed to by Ralphy.
-    """
-    if not place.branch:
-        return
-    for name in ("refs", "packed-refs", "logs/refs", "objects/pack"):
-        yield from _read_only(place.common_dir / name)
-    folder, _, name = f"heads/{place.branch}".rpartition("/")
-    if folder == "heads":
-        return
-    for refs in (place.common_dir / "refs", place.common_dir / "logs" / "refs"):
-        (refs / folder).mkdir(parents=True, exist_ok=True)
-        yield from ("--bind", str(refs / folder), str(refs / folder))
-        others = (entry for entry in os.scandir(refs / folder) if entry.name != name)
-        for entry in islice(others, _MOST_BRANCHES):
-            yield from _read_only(Path(entry.path))
 
 
 def _read_only(path: Path) -> Iterator[str]:

@@ -13,54 +13,31 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ralphy.files.memory_file import sealed
-from ralphy.processes.supervision import Command, Supervisor
-from ralphy.sandbox.bubblewrap import Place, Sandbox, find, open_sandbox, run_inside, why_not
+from ralphy.processes.supervision import Command, NotStarted, Supervisor
+from ralphy.sandbox.bubblewrap import Sandbox, why_not
 from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
-
-pytestmark = pytest.mark.usefixtures("sandbox")
-
-
-@pytest.fixture
-def place(git_repo: Path) -> Place:
-    feature = git_repo / "docs" / "features" / "login"
-    for folder in (feature / ".ralphy" / "outbox", git_repo / ".ralphy", git_repo / ".git" / "ralphy"):
-        folder.mkdir(parents=True)
-    (feature / "prd.json").write_text("{}")
-    (git_repo / ".git" / "ralphy" / "journal.jsonl").write_text("")
-    git_dir = git_repo / ".git"
-    return Place(git_repo, git_dir, git_dir, git_dir / "ralphy", feature, feature.parent)
+from tests.sandbox.inside import Box, Boxes
 
 
 @pytest.fixture
-def box(place: Place) -> Sandbox:
-    program = find(os.environ)
-    assert program
-    return open_sandbox(program, place)
+def place(sandbox: None, git_repo: Path, git: RunGit, tmp_path: Path) -> Iterator[Box]:
+    """A lane of a repository with one feature. Inside, it is seen at the repository's path."""
+    boxes = Boxes(git_repo, tmp_path / "lanes")
+    git("add", "--all", "--force", ":!docs/features/login/.ralphy")
+    git("commit", "--quiet", "-m", "a feature")
+    yield boxes("open")
+    boxes.close()
 
 
-def outbox(place: Place) -> Path:
-    """The one folder of the feature that its agent may write to."""
-    return place.feature / ".ralphy" / "outbox"
-
-
-def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
-    """(exit code, what was printed) of a shell script in the sandbox."""
-    done = run_inside(box, ["sh", "-c", script], os.environ, cwd=str(place.root), shared=str(outbox(place)))
-    return done.returncode, (done.stdout + done.stderr).decode()
+@pytest.fixture
+def box(place: Box) -> Sandbox:
+    return place.sandbox
 
 
 @pytest.mark.parametrize(
     "attempt",
     [
-        "git config core.fsmonitor evil",
-        "echo x >> .git/config",
-        "mv evil .git/config",
-        "echo x > .git/hooks/post-commit",
-        "echo '*' >> .git/info/exclude",
-        "echo x >> .git/ralphy/journal.jsonl",
-        "rm -rf .git/ralphy",
         "mv .git .hidden",
         "echo HACK > docs/features/login/prd.json",
         "mv evil docs/features/login/prd.json",
@@ -72,48 +49,32 @@ def inside(box: Sandbox, place: Place, script: str) -> tuple[int, str]:
         "mv docs elsewhere",
         "touch .ralphy/config.yaml",
         "umount docs/features/login",
-        "mount -o remount,rw,bind docs/features/login",
-        "unshare -rm sh -c 'mount -o remount,rw,bind docs/features/login; echo HACK > docs/features/login/prd.json'",
-        "unshare -rm sh -c 'umount docs/features/login; echo HACK > docs/features/login/prd.json'",
+        "mount -o remount,rw,bind docs/features",
+        "unshare -rm sh -c 'mount -o remount,rw,bind docs/features; echo HACK > docs/features/login/prd.json'",
+        "unshare -rm sh -c 'umount docs/features; echo HACK > docs/features/login/prd.json'",
     ],
 )
 @pytest.mark.fault("A4")
 @pytest.mark.attempt(12, 14)
-def test_what_is_trusted_cannot_be_changed(box: Sandbox, place: Place, attempt: str) -> None:
-    (place.root / "evil").write_text("HACK")
-    code, words = inside(box, place, attempt)
+def test_what_is_trusted_cannot_be_changed(place: Box, attempt: str) -> None:
+    (place.tree / "evil").write_text("HACK")
+    code, words = place.runs("sh", "-c", attempt)
     assert code != 0, words
-    assert (place.feature / "prd.json").read_text() == "{}"
-    assert "HACK" not in (place.git_dir / "config").read_text()
-    assert sorted(path.name for path in place.feature.iterdir()) == [".ralphy", "prd.json"]
+    for at in (place.root, place.tree):
+        assert (at / "docs" / "features" / "login" / "prd.json").read_text() == "{}"
+        assert not (at / "docs" / "features" / "login" / "APPROVED").exists()
 
 
-def test_work_is_done_as_ever(box: Sandbox, place: Place, git: RunGit, private_home: Path) -> None:
+def test_work_is_done_as_ever(place: Box, git: RunGit, private_home: Path) -> None:
     work = (
         "echo 'x = 1' > new.py && git add new.py && git commit --quiet -m 'my own' && touch ~/note"
-        f" && echo spec > {outbox(place)}/SPEC.md && echo doc > docs/guide.md && git status --short"
+        f" && echo spec > {place.outbox}/SPEC.md && echo doc > docs/guide.md && git log -1 --format=%s"
     )
-    assert inside(box, place, work)[0] == 0
-    assert git("log", "-1", "--format=%s") == "my own"
+    assert place.runs("sh", "-c", work) == (0, "my own\n")
+    assert git("log", "-1", "--format=%s") == "a feature"
     assert (private_home / "note").exists()
-    assert (outbox(place) / "SPEC.md").read_text() == "spec\n"
-    assert (place.root / "docs" / "guide.md").exists()
-
-
-def test_a_file_that_ralphy_replaces_meanwhile_stays_out_of_reach(box: Sandbox, place: Place) -> None:
-    script = "echo ready; read go; cat docs/features/login/prd.json; echo HACK > docs/features/login/prd.json"
-    with sealed(box.filter) as filter_at, subprocess.Popen(
-        box.around(["sh", "-c", script], os.environ, filter_at=filter_at), cwd=place.root, pass_fds=(filter_at,),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-    ) as process:  # fmt: skip
-        assert process.stdin and process.stdout
-        assert process.stdout.readline() == "ready\n"
-        (place.feature / "new").write_text('{"new": 1}')
-        (place.feature / "new").replace(place.feature / "prd.json")
-        out, _ = process.communicate("go\n", timeout=20)
-    assert out.strip() == '{"new": 1}'
-    assert process.returncode != 0
-    assert (place.feature / "prd.json").read_text() == '{"new": 1}'
+    assert (place.outbox / "SPEC.md").read_text() == "spec\n"
+    assert (place.tree / "docs" / "guide.md").exists()
 
 
 @pytest.fixture
@@ -122,7 +83,7 @@ def supervisor() -> Iterator[Supervisor]:
         yield running
 
 
-def run(supervisor: Supervisor, box: Sandbox, place: Place, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
+def run(supervisor: Supervisor, box: Sandbox, place: Box, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
     """(exit code, what was printed) of a Python program that is stopped when it has printed `stop_at`."""
     heard = bytearray()
     argv = box.around([sys.executable, "-c", code], os.environ)
@@ -133,7 +94,7 @@ def run(supervisor: Supervisor, box: Sandbox, place: Place, code: str, stop_at: 
     return ended.returncode, heard.decode()
 
 
-def test_an_interrupt_reaches_the_program_inside(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+def test_an_interrupt_reaches_the_program_inside(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
     code = """
 import signal, sys, time
 def end(*_):
@@ -149,7 +110,7 @@ time.sleep(60)
 @pytest.mark.fault("A13")
 @pytest.mark.parametrize("how", ["it ends", "it is stopped"])
 @pytest.mark.attempt(47)
-def test_nothing_outlives_the_program(supervisor: Supervisor, box: Sandbox, place: Place, how: str) -> None:
+def test_nothing_outlives_the_program(supervisor: Supervisor, box: Sandbox, place: Box, how: str) -> None:
     """Not even a server that was put into a session of its own, twice, and ignores every signal."""
     mark = place.root / "mark"
     server = f"""
@@ -187,7 +148,7 @@ def sleepers() -> set[int]:
     return found
 
 
-def test_the_program_dies_with_ralphy(box: Sandbox, place: Place) -> None:
+def test_the_program_dies_with_ralphy(box: Sandbox, place: Box) -> None:
     argv = replace(box, filter=b"").around(["sh", "-c", "echo ready; exec sleep 300"], os.environ)
     starter = f"import subprocess,sys,time; p = subprocess.Popen({argv!r}); print(p.pid, flush=True); time.sleep(300)"
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, encoding="utf-8") as parent:
@@ -198,8 +159,9 @@ def test_the_program_dies_with_ralphy(box: Sandbox, place: Place) -> None:
     assert is_gone(pid)
 
 
-def test_a_program_that_does_not_exist_is_left_to_fail_by_itself(box: Sandbox) -> None:
-    assert box.around(["is-not-there", "-x"], os.environ) == ("is-not-there", "-x")
+def test_a_program_that_does_not_exist_is_named(box: Sandbox) -> None:
+    with pytest.raises(NotStarted, match="is-not-there cannot be started"):
+        box.around(["is-not-there", "-x"], os.environ)
 
 
 def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
@@ -212,22 +174,22 @@ def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
     assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")
 
 
-def held(box: Sandbox, place: Place, script: str) -> Command:
+def held(box: Sandbox, place: Box, script: str) -> Command:
     argv = box.held.around(["sh", "-c", script], os.environ)
     return Command(argv, str(place.root), dict(os.environ), 30.0, is_held=True, filter=box.filter)
 
 
-def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
     heard = bytearray()
     command = held(box, place, f"cat {place.root}/laid-out; ls /proc/$$/fd")
     with supervisor.prepared(command, heard.extend, None) as held_run:
-        (place.root / "laid-out").write_text("in time\n")
+        (place.tree / "laid-out").write_text("in time\n")
         held_run.start()
         ended = held_run.complete()
     assert (ended.returncode, bytes(heard)) == (0, b"in time\n0\n1\n2\n")  # what it waited at is closed
 
 
-def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Supervisor, box: Sandbox, place: Place) -> None:
+def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
     with pytest.raises(ZeroDivisionError), supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
         assert wait_until(lambda: bool(walls_below(supervisor.pid)))
         raise ZeroDivisionError
@@ -235,11 +197,11 @@ def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Superviso
     with supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
         assert wait_until(lambda: bool(walls_below(supervisor.pid)))
     assert not walls_below(supervisor.pid)
-    assert not (place.root / "ran").exists()
+    assert not (place.tree / "ran").exists()
     assert supervisor.run(held(box, place, "touch ran"), _unheard, None).returncode == 0  # the next one is let go
 
 
-def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Place) -> None:
+def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Box) -> None:
     code = """
 import os, signal, sys
 from ralphy.files.memory_file import sealed
@@ -257,7 +219,7 @@ with Supervisor().prepared(command, bytes, None):
         ralphy.kill()
     _, alive = psutil.wait_procs(family, timeout=5)
     assert not alive
-    assert not (place.root / "ran").exists()
+    assert not (place.tree / "ran").exists()
 
 
 def walls_below(pid: int) -> list[int]:

@@ -1,19 +1,30 @@
-"""The two sandboxes around a small repository."""
+"""The two sandboxes around a lane of a small repository."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.inside import Box, boxed, place_in
+from tests.conftest import RunGit
+from tests.sandbox.inside import Box, Boxes
 
 
 @pytest.fixture
-def closed(sandbox: None, git_repo: Path) -> Box:
-    return boxed(place_in(git_repo), "closed")
+def boxes(sandbox: None, git_repo: Path, git: RunGit, tmp_path: Path) -> Iterator[Boxes]:
+    made = Boxes(git_repo, tmp_path / "lanes")
+    git("add", "--all", "--force", ":!docs/features/login/.ralphy")
+    git("commit", "--quiet", "-m", "a feature")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def closed(boxes: Boxes) -> Box:
+    return boxes("closed")
 
 
 @pytest.fixture(params=["open", "closed"])
-def either(request: pytest.FixtureRequest, sandbox: None, git_repo: Path) -> Box:
-    return boxed(place_in(git_repo), request.param)
+def either(request: pytest.FixtureRequest, boxes: Boxes) -> Box:
+    return boxes(request.param)

@@ -1,4 +1,4 @@
-"""Programs inside a sandbox of either kind, without an engine: many attempts in one start."""
+"""Programs in a lane, in a sandbox of either kind, without an engine: many attempts in one start."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ from typing import Any
 
 import pytest
 
-from ralphy.sandbox.bubblewrap import (
-    FORWARD,
-    Place,
-    Sandbox,
-    View,
-    closed_sandbox,
-    find,
-    interpreter,
-    open_sandbox,
-    run_inside,
-)
+from ralphy.git.commands import discover
+from ralphy.lanes.lane import Lane
+from ralphy.lanes.lane_sandbox import Bind
+from ralphy.lanes.pool import Pool
+from ralphy.sandbox.bubblewrap import FORWARD, Sandbox, View, find, interpreter, run_inside
 
 # Each attempt is an expression; what it gives is told, or the name of the error that it meets.
 PROBE = """
@@ -56,27 +50,24 @@ CLOSED_ERRORS = {"EROFS", "EACCES", "EPERM", "EBUSY", "EXDEV", "ENOENT", "ENOTDI
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A sandbox around a small repository."""
+    """A sandbox around a lane of a small repository. `root` is the checkout; inside, the lane is seen in its place."""
 
     sandbox: Sandbox
-    place: Place
+    lane: Lane
+    root: Path
+    outbox: Path
 
     @property
-    def root(self) -> Path:
-        return self.place.root
+    def tree(self) -> Path:
+        """Where the files lie that programs inside see at `root`."""
+        return self.lane.tree
 
     def tries(
-        self,
-        attempts: Mapping[str, str] | None = None,
-        /,
-        *,
-        env: Mapping[str, str] = os.environ,
-        shared: str = "",
-        **more: str,
+        self, attempts: Mapping[str, str] | None = None, /, *, env: Mapping[str, str] = os.environ, **more: str
     ) -> dict[str, Any]:
         """What each attempt gave; all are made by one program."""
         argv = [interpreter(), "-I", "-S", "-c", PROBE, json.dumps({**(attempts or {}), **more})]
-        done = run_inside(self.sandbox, argv, env, timeout_s=60, cwd=str(self.root), shared=shared)
+        done = run_inside(self.sandbox, argv, env, timeout_s=60, cwd=str(self.root))
         assert done.returncode == 0, done.stderr.decode()
         found: dict[str, Any] = json.loads(done.stdout)
         return found
@@ -87,30 +78,54 @@ class Box:
         return done.returncode, (done.stdout + done.stderr).decode()
 
 
-def place_in(repo: Path) -> Place:
-    """A repository with one feature, as Ralphy lays it out."""
-    feature = repo / "docs" / "features" / "login"
-    for folder in (feature / ".ralphy" / "outbox" / "run", repo / ".ralphy", repo / ".git" / "ralphy"):
-        folder.mkdir(parents=True, exist_ok=True)
-    for file in (feature / "prd.json", feature / "SPEC.md", repo / ".ralphy" / "config.yaml",
-                 repo / ".git" / "ralphy" / "journal.jsonl"):  # fmt: skip
-        file.write_text("{}")
-    git = repo / ".git"
-    return Place(repo, git, git, git / "ralphy", feature, feature.parent)
+class Boxes:
+    """Makes sandboxes around lanes of a repository with one feature, as Ralphy lays it out. `close` lets go of them."""
+
+    def __init__(self, repo: Path, folder: Path) -> None:
+        self.repo, self._folder = repo, folder
+        self._pools: list[Pool] = []
+        feature = repo / "docs" / "features" / "login"
+        self.outbox = feature / ".ralphy" / "outbox" / "run"
+        for path in (self.outbox, repo / ".ralphy", repo / ".git" / "ralphy"):
+            path.mkdir(parents=True, exist_ok=True)
+        for file in (feature / "prd.json", feature / "SPEC.md", repo / ".ralphy" / "config.yaml",
+                     repo / ".git" / "ralphy" / "journal.jsonl"):  # fmt: skip
+            file.write_text("{}")
+
+    def __call__(
+        self, kind: str, *, repo: Path | None = None, readable: Sequence[Path] = (), writable: Sequence[Path] = (),
+        proxy: Path | None = None, binds: Sequence[Bind] = (),
+    ) -> Box:  # fmt: skip
+        """The open or the closed sandbox around the lane of an agent, which holds what is committed."""
+        repo = repo or self.repo
+        repository, level = discover(repo), "moderate" if kind == "open" else "strict"
+        pool = Pool(repository, self._folder, find(os.environ), level, control=("docs/features",))
+        self._pools.append(pool)
+        lane = pool.agent()
+        lane.lay_out(repository.text("rev-parse", "HEAD^{tree}"), repository.text("rev-parse", "HEAD"), "main")
+        settings = self._folder / "settings.json"
+        settings.write_text("{}")
+        own = (Path(sys.base_prefix), FORWARD.parent, *readable)
+        view = View(own, tuple(writable), (), settings, proxy) if kind == "closed" else None
+        walls = pool.sandbox(view)
+        assert walls
+        outbox = [Bind(self.outbox, self.outbox, is_writable=True)] if repo == self.repo else []
+        return Box(walls.around(lane.home, binds=[*outbox, *binds]), lane, repo, self.outbox)
+
+    def close(self) -> None:
+        """Give the lanes back."""
+        for pool in self._pools:
+            pool.close()
 
 
-def boxed(
-    place: Place, kind: str, *, readable: Sequence[Path] = (), writable: Sequence[Path] = (), proxy: Path | None = None
-) -> Box:
-    """The open or the closed sandbox around it."""
-    program = find(os.environ)
-    assert program
-    if kind == "open":
-        return Box(open_sandbox(program, place), place)
-    settings = place.state_dir / "settings.json"
-    settings.write_text("{}")
-    own = (Path(sys.base_prefix), FORWARD.parent, *readable)
-    return Box(closed_sandbox(program, place, View(own, tuple(writable), (), settings, proxy)), place)
+def everything_in(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Path -> (mode, bytes or where a link leads) of all that lies below a folder."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        mode = path.lstat().st_mode
+        data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        found[str(path.relative_to(folder))] = (mode, data)
+    return found
 
 
 def as_root() -> pytest.MarkDecorator:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.sandbox.proxy import AllowProxy
-from tests.sandbox.inside import CLOSED_ERRORS, Box, boxed, on_known_machine, place_in
+from tests.sandbox.inside import CLOSED_ERRORS, Box, Boxes, on_known_machine
 
 RENAMEAT2 = {"x86_64": 316, "aarch64": 276}.get(platform.machine(), 0)
 # chmod by the 32-bit way into the kernel, whose numbers are others: 15 is chmod there.
@@ -25,9 +25,9 @@ print(ctypes.CFUNCTYPE(ctypes.c_int)(at)())
 
 
 @pytest.mark.attempt(63)
-def test_the_socket_of_the_proxy_cannot_be_replaced_or_talked_round(sandbox: None, git_repo: Path) -> None:
+def test_the_socket_of_the_proxy_cannot_be_replaced_or_talked_round(boxes: Boxes) -> None:
     proxy = AllowProxy([("127.0.0.1", 9)], "a test")
-    found = boxed(place_in(git_repo), "closed", proxy=proxy.folder).tries(
+    found = boxes("closed", proxy=proxy.folder).tries(
         gone="os.unlink('/run/ralphy/proxy')", new="put('/run/ralphy/x')", moved="os.rename('/run/ralphy', '/run/x')",
         direct="(lambda s: (s.connect('/run/ralphy/proxy'), s.sendall(b'CONNECT 127.0.0.1:22 HTTP/1.1\\r\\n\\r\\n'),"
         " s.recv(12))[2].decode())(socket.socket(socket.AF_UNIX))",
@@ -63,7 +63,7 @@ def test_no_descriptor_of_ralphys_is_inherited(either: Box) -> None:
 @pytest.mark.attempt(67)
 @on_known_machine()
 def test_no_exchange_of_names_replaces_what_is_kept(either: Box) -> None:
-    (either.root / "mine").mkdir()
+    (either.tree / "mine").mkdir()
     swap = "call({}, -100, b'mine', -100, b'{}', 2)"
     names = (".claude", ".ralphy", "docs/features", "docs", ".git")
     found = either.tries({name: swap.format(RENAMEAT2, name) for name in names})
@@ -73,10 +73,10 @@ def test_no_exchange_of_names_replaces_what_is_kept(either: Box) -> None:
 @pytest.mark.attempt(68)
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the 32-bit way in is that of x86")
 def test_the_filter_holds_for_32_bit_system_calls(either: Box) -> None:
-    (either.root / "x").write_text("")
+    (either.tree / "x").write_text("")
     code, said = either.runs("python3", "-I", "-S", "-c", INT_80)
     assert code != 0 or int(said) < 0, said  # without 32-bit support the program dies
-    assert (either.root / "x").stat().st_mode & 0o6000 == 0
+    assert (either.tree / "x").stat().st_mode & 0o6000 == 0
 
 
 @pytest.mark.attempt(69)
@@ -113,8 +113,8 @@ def test_it_gives_itself_no_priority_over_the_machine(closed: Box) -> None:
 def test_the_newer_calls_for_mounts_and_processes_are_no_way_round(closed: Box) -> None:
     found = closed.tries(
         open_tree="call(428, -100, b'/usr', 1)", fsopen="call(430, b'tmpfs', 0)", move="call(429, -1, b'', -1, b'', 4)",
-        setattr="call(442, -100, b'.git', 0, (ctypes.c_uint64 * 4)(0, 1, 0, 0), 32)", setns="call(308, 0, 0)"
+        setattr="call(442, -100, b'.ralphy', 0, (ctypes.c_uint64 * 4)(0, 1, 0, 0), 32)", setns="call(308, 0, 0)"
         if platform.machine() == "x86_64" else "call(268, 0, 0)",
     )  # fmt: skip
     assert set(found.values()) <= {"EPERM", "ENOSYS", "EINVAL", "EBADF"}, found
-    assert closed.tries(still="put('.git/config')") == {"still": "EROFS"}
+    assert closed.tries(still="put('.ralphy/config.yaml')") == {"still": "EROFS"}

@@ -17,7 +17,7 @@ from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.tree_usage import MEGABYTE, exact_memory
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.engine.building import build, story
-from tests.sandbox.inside import Box, boxed, place_in
+from tests.sandbox.inside import Box, Boxes
 
 # Each takes 120 MB of memory and holds it, in no page of its own.
 HOLDS = {
@@ -67,10 +67,9 @@ def test_files_in_memory_have_a_size_or_cannot_be_written(closed: Box) -> None:
 
 
 @pytest.mark.attempt(44)
-def test_shared_memory_ends_with_the_sandbox(sandbox: None, git_repo: Path) -> None:
+def test_shared_memory_ends_with_the_sandbox(boxes: Boxes) -> None:
     name = f"ralphy-test-{os.getpid()}"
-    box = boxed(place_in(git_repo), "open")
-    found = box.tries(shm=f"put('/dev/shm/{name}')", space="os.readlink('/proc/self/ns/ipc')",
+    found = boxes("open").tries(shm=f"put('/dev/shm/{name}')", space="os.readlink('/proc/self/ns/ipc')",
                       segment="libc.shmget(4711, 4096, 0o1600) >= 0")  # fmt: skip
     assert (found["shm"], found["segment"]) == (4, True)
     assert found["space"] != os.readlink("/proc/self/ns/ipc")

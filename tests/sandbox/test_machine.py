@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.inside import CLOSED_ERRORS, Box, as_root, boxed, on_known_machine, place_in
+from tests.sandbox.inside import CLOSED_ERRORS, Box, Boxes, as_root, on_known_machine
 
 KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine, (0, 0))
 SETUID = {
@@ -169,13 +169,13 @@ with Supervisor() as supervisor:
 @pytest.mark.attempt(42)
 @on_known_machine()
 def test_no_setuid_file_can_be_made(either: Box) -> None:
-    (either.root / "x").write_text("#!/bin/sh\nid\n")
+    (either.tree / "x").write_text("#!/bin/sh\nid\n")
     found = either.tries(SETUID)
     assert {found[name] for name in ("chmod", "fchmod", "at", "create", "mknod", "setgid")} == {"EPERM"}, found
     assert found["creat"] == -1
     assert found["program"] == 1
     assert {found["openat2"], found["io_uring"], found["fchmodat2"]} <= {"ENOSYS", "EPERM"}
-    assert setuid_below(either.root) == []
+    assert setuid_below(either.tree) == []
 
 
 @pytest.mark.attempt(42)
@@ -185,7 +185,7 @@ def test_ordinary_modes_and_programs_work_on(either: Box) -> None:
         "set -e; umask 022; echo 'int main(void){return 0;}' > t.c; if command -v cc; then cc t.c -o t && ./t; fi;"
         " chmod 755 t.c; chmod +t . ; chmod -t .; mkdir -m 1777 d; cp -a t.c d/; tar cf t.tar d; tar xf t.tar;"
         " git status --short >/dev/null; if command -v node; then node -e \"require('fs').writeFileSync('n','')\"; fi;"
-        f" {sys.executable if either.sandbox.last == () else 'python3'} -c 'import tempfile, multiprocessing as m;"
+        " python3 -c 'import tempfile, multiprocessing as m;"
         " m.Lock(); tempfile.mkdtemp()' ; stat -c %a d"
     )
     code, words = either.runs("sh", "-c", script)
@@ -193,8 +193,7 @@ def test_ordinary_modes_and_programs_work_on(either: Box) -> None:
 
 
 @pytest.mark.attempt(42)
-def test_where_folders_pass_their_group_on_their_copies_may_carry_the_bit(sandbox: None, git_repo: Path) -> None:
-    git_repo.chmod(0o2755)
-    box = boxed(place_in(git_repo), "open")
-    found = box.tries(group="os.mkdir('a') or os.chmod('a', 0o2755)", user="os.chmod('a', 0o4755)")
+def test_where_folders_pass_their_group_on_their_copies_may_carry_the_bit(boxes: Boxes) -> None:
+    boxes.repo.chmod(0o2755)
+    found = boxes("open").tries(group="os.mkdir('a') or os.chmod('a', 0o2755)", user="os.chmod('a', 0o4755)")
     assert found == {"group": None, "user": "EPERM"}

@@ -15,11 +15,22 @@ from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentRequest
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
+from ralphy.lanes.lane_sandbox import Bind
 from ralphy.processes.supervision import Supervisor
-from ralphy.sandbox.bubblewrap import Place, interpreter
+from ralphy.sandbox.bubblewrap import interpreter
 from tests.conftest import RunGit
-from tests.sandbox.inside import CLOSED_ERRORS, Box, boxed, place_in
+from tests.sandbox.inside import CLOSED_ERRORS, Box, Boxes, everything_in
 
+GIT = {
+    "config": "put('.git/config')", "hook": "put('.git/hooks/pre-commit')", "attributes": "put('.git/info/attributes')",
+    "alternates": "put('.git/objects/info/alternates')", "ref": "put('.git/refs/heads/main')",
+    "packed": "put('.git/packed-refs')", "replace": "said('git', 'update-ref', 'refs/replace/' + 40 * 'a', 'HEAD')",
+    "head": "said('git', 'switch', '--quiet', '--create', 'mine')", "tag": "said('git', 'tag', 'made')",
+    "main": "said('git', 'commit', '--quiet', '--allow-empty', '-m', 'x')", "journal": "shutil.rmtree('.git/ralphy')",
+    "state": "os.makedirs('.git/ralphy') or put('.git/ralphy/journal.jsonl')", "mode": "os.chmod('.git/config', 0o777)",
+    "linked": "os.link('.git/config', 'mine')", "stash": "said('git', 'stash', 'clear')", "moved": "os.rename('.git', 'x')",
+    "removed": "shutil.rmtree('.git', ignore_errors=True)",
+}  # fmt: skip
 OTHERS = {
     "approve": "put('docs/features/pay/APPROVED')",
     "spec": "put('docs/features/pay/SPEC.md')",
@@ -40,16 +51,22 @@ ABSENT = {
 }
 
 
-@pytest.mark.attempt(12)
-def test_git_and_ralphys_state_cannot_be_written(closed: Box) -> None:
-    """The open sandbox has a longer list in test_sandbox.py, by the programs that a person would use."""
-    found = closed.tries(
-        config="put('.git/config')", hook="put('.git/hooks/pre-commit')", attributes="put('.git/info/attributes')",
-        journal="put('.git/ralphy/journal.jsonl')", index="put('.git/index')", ref="put('.git/refs/heads/main')",
-        head="put('.git/HEAD')", moved="os.rename('.git', 'x')", chmod="os.chmod('.git/config', 0o777)",
-        hooks="os.rename('.git/hooks', '.git/x')", linked="os.link('.git/config', 'mine')",
-        ralphy="shutil.rmtree('.git/ralphy')", mount="'EPERM' if said('mount', '--bind', '/tmp', '.git')[0] else 'ok'",
-        packed="put('.git/objects/x')",
+@pytest.mark.attempt(12, 13)
+def test_nothing_that_is_done_to_git_in_a_lane_reaches_the_repository(either: Box, private_home: Path) -> None:
+    """The Git folder inside is the lane's own: an agent may do with it what it likes."""
+    before = everything_in(either.root)
+    found = either.tries(GIT)
+    assert found["moved"] == "EBUSY"
+    assert everything_in(either.root) == before
+
+
+@pytest.mark.attempt(12, 32, 49)
+def test_the_repositorys_objects_are_read_only(either: Box) -> None:
+    found = either.tries(
+        new="put('.git/ralphy/objects/x')", packs="put('.git/ralphy/objects/pack/x')",
+        gone="os.unlink(glob.glob('.git/ralphy/objects/??/*')[0])", moved="os.rename('.git/ralphy/objects', 'x')",
+        mode="os.chmod('.git/ralphy/objects', 0o777)", linked="os.link(glob.glob('.git/ralphy/objects/??/*')[0], 'x')",
+        mount="'EPERM' if said('mount', '--bind', '/tmp', '.git/ralphy/objects')[0] else 'ok'",
     )  # fmt: skip
     assert set(found.values()) <= CLOSED_ERRORS, found
 
@@ -68,68 +85,40 @@ def test_control_files_cannot_be_written_moved_or_linked(either: Box) -> None:
 
 @pytest.mark.attempt(15, 16, 17)
 def test_other_features_cannot_be_written_and_none_can_be_made(either: Box) -> None:
-    (either.root / "docs" / "features" / "pay").mkdir()
-    (either.root / "docs" / "features" / "pay" / "SPEC.md").write_text("# Pay\n")
+    (either.tree / "docs" / "features" / "pay").mkdir()
+    (either.tree / "docs" / "features" / "pay" / "SPEC.md").write_text("# Pay\n")
     found = either.tries(OTHERS, guide="put('docs/guide.md')")
     assert found.pop("guide") == 4
     assert set(found.values()) <= CLOSED_ERRORS, found
-    assert sorted(path.name for path in (either.root / "docs" / "features").iterdir()) == ["login", "pay"]
+    assert [path.name for path in (either.root / "docs" / "features").iterdir()] == ["login"]
 
 
 @pytest.mark.attempt(17)
 @pytest.mark.parametrize("kind", ["open", "closed"])
-def test_a_folder_of_features_that_is_not_there_cannot_be_made(sandbox: None, git_repo: Path, kind: str) -> None:
-    """`ralphy loop ./tasks` has its feature elsewhere; `ralphy watch` looks into the folder that is set."""
-    place = place_in(git_repo)
-    tasks = git_repo / "tasks"
-    place.feature.rename(tasks)
-    for folder in (place.features, git_repo / "docs"):
-        folder.rmdir()
-    elsewhere = type(place)(place.root, place.git_dir, place.common_dir, place.state_dir, tasks, place.features)
-    box = boxed(elsewhere, kind)
-    found = box.tries(
-        new="os.makedirs('docs/features/zz')", swap="os.rename('docs/features', 'x')", own="put('tasks/prd.json')"
-    )
-    box.sandbox.take_down()
+def test_a_folder_of_features_that_is_not_there_cannot_be_made(boxes: Boxes, git: RunGit, kind: str) -> None:
+    git("rm", "-rq", "docs")
+    git("commit", "-qm", "no features")
+    found = boxes(kind).tries(new="os.makedirs('docs/features/zz')", swap="os.rename('docs/features', 'x')")
     assert set(found.values()) <= CLOSED_ERRORS, found
-    assert not (git_repo / "docs").exists()
 
 
 @pytest.mark.attempt(18, 61)
-def test_what_steers_claude_and_ralphy_cannot_be_made_where_it_is_not(either: Box, git: RunGit) -> None:
-    (either.root / ".ralphy" / "config.yaml").unlink()
-    (either.root / ".ralphy").rmdir()
-    found = either.tries(ABSENT)
-    assert set(found.values()) <= CLOSED_ERRORS, found
-    assert ".claude" not in git("status", "--short", "--untracked-files=all")
-    assert ".mcp.json" not in git("status", "--short", "--untracked-files=all")
-    either.sandbox.take_down()
-    assert not any((either.root / name).exists() for name in (".claude", ".mcp.json", ".ralphy"))
-
-
-def test_empty_folders_of_a_ralphy_that_was_killed_are_taken_away(either: Box) -> None:
-    for name in (".claude", ".mcp.json"):
-        (either.root / name).mkdir()
-    either.tries(nothing="0")
-    either.sandbox.take_down()
+def test_what_steers_claude_and_ralphy_cannot_be_made_where_it_is_not(either: Box) -> None:
+    (either.tree / ".ralphy" / "config.yaml").unlink()
+    (either.tree / ".ralphy").rmdir()
+    found = either.tries(ABSENT, status="said('git', 'status', '--short', '--untracked-files=all')[1]")
+    assert found.pop("status") in ("D .ralphy/config.yaml", "D .ralphy/config.yaml\n?? x")
+    assert set(found.values()) <= CLOSED_ERRORS | {4}, found
     assert not any((either.root / name).exists() for name in (".claude", ".mcp.json"))
-
-
-@pytest.mark.attempt(18)
-def test_what_a_person_put_there_meanwhile_stays(closed: Box) -> None:
-    closed.tries(nothing="0")
-    (closed.root / ".claude" / "settings.json").write_text("{}")
-    closed.sandbox.take_down()
-    assert (closed.root / ".claude" / "settings.json").read_text() == "{}"
 
 
 @pytest.mark.attempt(34)
 @pytest.mark.parametrize("name", [".claude", ".mcp.json", ".ralphy", "docs/features", "docs"])
 def test_no_link_is_followed_to_what_is_bound(closed: Box, name: str, tmp_path: Path) -> None:
-    """An earlier check left a link in its place; whatever it leads to would be shown."""
+    """Something left a link in its place; whatever it leads to would be shown."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "key").write_text("CANARY")
-    place = closed.root / name
+    place = closed.tree / name
     if place.exists():
         place.rename(tmp_path / "moved")
     place.symlink_to(tmp_path / "home")
@@ -140,10 +129,10 @@ def test_no_link_is_followed_to_what_is_bound(closed: Box, name: str, tmp_path: 
 
 
 @pytest.mark.attempt(34)
-def test_nor_to_what_is_named_below_a_folder_that_can_be_written(sandbox: None, git_repo: Path, tmp_path: Path) -> None:
+def test_nor_to_what_is_named_below_a_folder_that_can_be_written(boxes: Boxes, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (cache / "tools").mkdir(parents=True)
-    box = boxed(place_in(git_repo), "closed", readable=[cache / "tools"], writable=[cache])
+    box = boxes("closed", readable=[cache / "tools"], writable=[cache])
     assert box.tries(tools=f"os.listdir('{cache}')") == {"tools": ["tools"]}
     (cache / "tools").rmdir()
     (cache / "tools").symlink_to(tmp_path)
@@ -152,50 +141,64 @@ def test_nor_to_what_is_named_below_a_folder_that_can_be_written(sandbox: None, 
 
 
 @pytest.mark.attempt(34)
-def test_in_the_open_sandbox_a_persons_link_is_left_alone(sandbox: None, git_repo: Path, tmp_path: Path) -> None:
+def test_in_the_open_sandbox_a_persons_link_is_left_alone(boxes: Boxes, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
-    (git_repo / ".claude").symlink_to(tmp_path / "shared")
-    found = boxed(place_in(git_repo), "open").tries(work="put('new.py')", settings="put('.ralphy/config.yaml')")
-    assert found == {"work": 4, "settings": "EROFS"}
+    box = boxes("open")
+    (box.tree / ".claude").symlink_to(tmp_path / "shared")
+    assert box.tries(work="put('new.py')", settings="put('.ralphy/config.yaml')") == {"work": 4, "settings": "EROFS"}
 
 
 @pytest.mark.attempt(7)
-def test_a_socket_of_the_host_in_the_repository_is_covered(closed: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under its full name, under a relative one, and in Git's folder."""
-    (closed.root / "run").mkdir()
-    monkeypatch.chdir(closed.root)
-    names = [str(closed.root / "a.sock"), "run/b.sock", str(closed.root / ".git" / "daemon.ipc")]
-    held = []
-    for name in names:
-        held.append(socket.socket(socket.AF_UNIX))
-        held[-1].bind(name)
-        held[-1].listen()
+def test_sockets_of_the_host_in_the_checkout_are_not_there(either: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those in Git's folder, nor one that is made while the program runs."""
+    (either.root / "run").mkdir()
+    monkeypatch.chdir(either.root)
+    names = [str(either.root / "a.sock"), "run/b.sock", str(either.root / ".git" / "daemon.ipc")]
+    held = [listening(name) for name in names]
     connects = {name: f"connect(socket.AF_UNIX, {name!r})" for name in names}
-    found = closed.tries(connects, own="socket.socket(socket.AF_UNIX).bind('mine.sock')")
+    found = either.tries(connects, own="socket.socket(socket.AF_UNIX).bind('mine.sock')")
+    assert found.pop("own") is None
+    assert set(found.values()) == {"ENOENT"}, found
+
+    late = str(either.root / "late.sock")
+    script = f"print(1, flush=True); input(); import socket; print(socket.socket(1).connect_ex({late!r}))"
+    with sealed(either.sandbox.filter) as at:
+        argv = either.sandbox.around([interpreter(), "-I", "-S", "-c", script], os.environ, filter_at=at)
+        with subprocess.Popen(argv, pass_fds=(at,), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline() == b"1\n"
+            held.append(listening(late))
+            assert process.communicate(b"\n", timeout=30)[0] == b"2\n"  # ENOENT
     for one in held:
         one.close()
-    assert found.pop("own") is None
-    assert set(found.values()) == {"ECONNREFUSED"}, found
+
+
+def listening(name: str) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(name)
+    made.listen()
+    return made
 
 
 @pytest.mark.attempt(7)
-@pytest.mark.xfail(strict=True, reason="lanes: a path of the checkout is shown, and a later socket is not covered")
-def test_nor_is_one_that_is_made_while_the_agent_runs(closed: Box) -> None:
-    path = closed.root / "late.sock"
-    script = f"while [ ! -S {path} ]; do :; done; exec python3 -c \"import socket; socket.socket(1).connect('{path}')\""
-    with sealed(closed.sandbox.filter) as at, socket.socket(socket.AF_UNIX) as late:
-        argv = closed.sandbox.around(["timeout", "20", "sh", "-c", script], os.environ, filter_at=at)
-        with subprocess.Popen(argv, pass_fds=(at,), stderr=subprocess.DEVNULL) as process:
-            late.bind(str(path))
-            late.listen()
-            assert process.wait(30) != 0
+def test_nor_can_one_be_reached_that_lies_in_what_was_brought(boxes: Boxes) -> None:
+    """In strict: the folder is the person's, and is shown read-only."""
+    (boxes.repo / "node_modules" / "deep").mkdir(parents=True)
+    (boxes.repo / "node_modules" / "a.js").write_text("a")
+    held = listening(str(boxes.repo / "node_modules" / "deep" / "daemon.sock"))
+    folder = boxes.repo / "node_modules"
+    found = boxes("closed", binds=[Bind(folder, folder)]).tries(
+        file="open('node_modules/a.js').read()", write="put('node_modules/a.js')",
+        socket=f"connect(socket.AF_UNIX, '{folder}/deep/daemon.sock')",
+    )  # fmt: skip
+    held.close()
+    assert found == {"file": "a", "write": "EROFS", "socket": "ECONNREFUSED"}
 
 
 @pytest.mark.attempt(38)
 def test_its_outbox_cannot_be_replaced_inside(either: Box) -> None:
-    mine = either.place.feature / ".ralphy" / "outbox" / "run"
+    mine = either.outbox
     found = either.tries(
-        shared=str(mine), hand=f"put('{mine}/SPEC.md')", swap=f"os.rename('{mine}', '{mine}-x')",
+        hand=f"put('{mine}/SPEC.md')", swap=f"os.rename('{mine}', '{mine}-x')",
         gone=f"os.unlink('{mine}/SPEC.md') or os.rmdir('{mine}')", beside=f"os.mkdir('{mine.parent}/other')",
     )  # fmt: skip
     assert found.pop("hand") == 4
@@ -234,22 +237,25 @@ def test_what_is_no_plain_file_of_a_sensible_size_is_not_handed_in(tmp_path: Pat
     assert outbox.read("plain", 1 << 20) == b"fine"
 
 
-@pytest.mark.attempt(62)
-def test_of_the_main_checkout_a_linked_worktree_shows_git_alone(
-    sandbox: None, git_repo: Path, git: RunGit, tmp_path: Path
+@pytest.mark.attempt(30, 62)
+@pytest.mark.parametrize("kind", ["open", "closed"])
+def test_of_other_checkouts_git_is_not_seen_and_no_file_can_be_written(
+    boxes: Boxes, git: RunGit, tmp_path: Path, kind: str
 ) -> None:
-    linked = tmp_path / "linked"
-    git("worktree", "add", "--quiet", "-b", "side", str(linked))
-    main_git = git_repo / ".git"
-    (git_repo / "private.txt").write_text("CANARY")
-    feature = linked / "docs" / "features" / "login"
-    for folder in (feature, main_git / "ralphy"):
-        folder.mkdir(parents=True)
-    place = Place(linked, main_git / "worktrees" / "linked", main_git, main_git / "ralphy", feature, feature.parent)
-    box = boxed(place, "closed")
-    found = box.tries(main=f"os.listdir('{git_repo}')", file=f"open('{git_repo}/private.txt')",
-                      log="said('git', 'log', '-1')[0]", write=f"put('{main_git}/config')")  # fmt: skip
-    assert found == {"main": [".git"], "file": "ENOENT", "log": 0, "write": "EROFS"}
+    """From a linked worktree: the main checkout, and a second linked one."""
+    linked, other, main = tmp_path / "linked", tmp_path / "other", boxes.repo
+    for at in (linked, other):
+        git("worktree", "add", "--quiet", "-b", at.name, str(at))
+    (main / "private.txt").write_text("CANARY")
+    found = boxes(kind, repo=linked).tries(
+        git=f"os.listdir('{main}/.git')", config=f"open('{main}/.git/config').read()", file=f"put('{main}/private.txt')",
+        hook=f"put('{main}/.git/hooks/post-commit')", lead=f"put('{main}/.git/worktrees/other/commondir')",
+        dot_git=f"put('{other}/.git')", work=f"put('{other}/base.py')", log="said('git', 'log', '-1')[0]",
+    )  # fmt: skip
+    assert found.pop("log") == 0
+    assert found.pop("git") in ([], "ENOENT")
+    assert set(found.values()) <= CLOSED_ERRORS, found
+    assert not (main / ".git" / "hooks" / "post-commit").exists()
 
 
 SECRETS = """\
@@ -257,9 +263,6 @@ SECRETS = """\
 	url = https://me:CANARY@forge.example.org/x.git
 	pushurl = https://CANARY@forge.example.org/x.git
 	fetch = +refs/heads/*:refs/remotes/origin/*
-[remote "ssh"]
-	url = git@forge.example.org:x.git
-	url = ssh://git@forge.example.org/x.git
 [http "https://forge.example.org/"] extraHeader = Authorization: CANARY
 	extraheader = Cookie: a \\
  CANARY
@@ -269,22 +272,21 @@ SECRETS = """\
 
 
 @pytest.mark.attempt(55)
-def test_credentials_in_gits_configuration_are_not_shown(closed: Box, git: RunGit) -> None:
-    """In that of submodules neither; the rest is there, and Git works with it."""
-    config, module = closed.root / ".git" / "config", closed.root / ".git" / "modules" / "vendor" / "lib"
+@pytest.mark.parametrize("kind", ["open", "closed"])
+def test_credentials_in_gits_configuration_are_not_shown(boxes: Boxes, git: RunGit, kind: str) -> None:
+    """In that of submodules neither; no remote is there."""
+    config, module = boxes.repo / ".git" / "config", boxes.repo / ".git" / "modules" / "vendor" / "lib"
     module.mkdir(parents=True)
     (module / "HEAD").write_text("ref: refs/heads/main")
     for file in (config, module / "config"):
         with file.open("a") as it:
             it.write(SECRETS)
     assert "CANARY" in git("config", "--list")
-    found = closed.tries(
-        all="said('grep', '-r', 'CANARY', '.git')[0]", url="said('git', 'remote', 'get-url', 'origin')[1]",
-        ssh="said('git', 'config', '--get-all', 'remote.ssh.url')[1]", status="said('git', 'status', '--short')[0]",
+    found = boxes(kind).tries(
+        all="said('grep', '-r', 'CANARY', '.git')[0]", remotes="said('git', 'remote')[1]",
+        modules="os.listdir('.git/modules')", status="said('git', 'status', '--short')[0]",
     )  # fmt: skip
-    assert found == {"all": 1, "url": "https://forge.example.org/x.git", "status": 0,
-                     "ssh": "git@forge.example.org:x.git\nssh://git@forge.example.org/x.git"}  # fmt: skip
-    assert config.read_text().endswith(SECRETS)
+    assert found == {"all": 1, "remotes": "", "modules": "ENOENT", "status": 0}
 
 
 WRITES = """\
@@ -302,10 +304,11 @@ print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "re
 
 
 @pytest.mark.attempt(43)
-def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box, tmp_path: Path) -> None:
-    (either.root / "agent.py").write_text(WRITES)
-    mine, run = either.place.feature / ".ralphy" / "outbox" / "run", either.place.feature / ".ralphy" / "runs" / "r1"
-    request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ), outbox=str(mine))
+def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box) -> None:
+    (either.tree / "agent.py").write_text(WRITES)
+    run = either.outbox.parents[1] / "runs" / "r1"
+    request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ),
+                           outbox=str(either.outbox))  # fmt: skip
     with Supervisor() as supervisor:
         agent = Claude((interpreter(), "-I", "-S", "agent.py"), supervisor, sandbox=either.sandbox)
         told = agent.run(request, "PROMPT", lambda _: None)
