@@ -34,11 +34,6 @@ def record_path(env: Mapping[str, str]) -> Path | None:
     return Path(home, ".local", "state", "ralphy", "trusted.json") if home else None
 
 
-def deciding_files(root: Path, env: Mapping[str, str], user_file: Path | None) -> list[str]:
-    """The files that decide which settings are in force in a repository, those of its features aside."""
-    return [str(path) for path in (user_file, record_path(env), root / PATH) if path]
-
-
 def untrusted(root: Path, values: Values, env: Mapping[str, str], read: Callable[[bytes], Values]) -> frozenset[str]:
     """The names of those settings of the repository's file that somebody else wrote and nobody here accepted.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.config.trust import record_path
 from ralphy.engine.lane_pool import bound_dependencies
 from ralphy.engine.set_aside import set_markers_aside
 from ralphy.engine.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
@@ -132,7 +133,20 @@ def _seen(w: Workspace) -> dict[str, object]:
     common = w.repository.common_dir
     refs: dict[str, object] = dict(w.checkout.all_refs.read())
     files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
-    return {**refs, **{f".git/{path.relative_to(common)}": signature(path) for path in files}}
+    own = {f".git/{path.relative_to(common)}": signature(path) for path in files}
+    return {**refs, **own, **{str(path): signature(path) for path in _settings(w)}}
+
+
+def _settings(w: Workspace) -> list[Path]:
+    """The person's settings of Git and of Ralphy, and what is noted of those that were accepted."""
+    home = Path(w.env.get("HOME", "/"))
+    config, noted = Path(w.env.get("XDG_CONFIG_HOME") or home / ".config"), record_path(w.env)
+    return [
+        home / ".gitconfig",
+        config / "git" / "config",
+        config / "ralphy" / "config.yaml",
+        *([noted] if noted else []),
+    ]
 
 
 def _hooks(common: Path) -> list[Path]:

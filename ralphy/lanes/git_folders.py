@@ -18,7 +18,7 @@ from ralphy.files.safe_read import read_bounded
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository
 
-BORROWED = "ralphy/objects"
+BORROWED, LFS = "ralphy/objects", "ralphy/lfs"  # Git LFS looks beside borrowed objects, in `lfs`
 _MOST = 4 << 20
 _MOST_BORROWED = 32
 _COPIED = re.compile(
@@ -32,7 +32,8 @@ _PERSON = re.compile(r"user\.(name|email)")
 class PersonGit:
     """What a lane takes from the person's repository. `objects` are its objects and all that they borrow from.
 
-    `excludes` and `attributes` are what the person's own files say, of all repositories and of this one.
+    `lfs` is where Git LFS keeps large files, if it does. `excludes` and `attributes` are what the person's own files
+    say, of all repositories and of this one.
     """
 
     settings: tuple[tuple[str, str], ...]
@@ -41,13 +42,16 @@ class PersonGit:
     excludes: tuple[bytes, bytes]
     attributes: tuple[bytes, bytes]
     shallow: bytes
+    lfs: Path | None = None
 
 
 def read_person(repository: Repository) -> PersonGit:
-    """What lanes of this repository take from it, as it stands now."""
+    """What lanes of this repository take from it, as it stands now. EnvironmentProblem for a partial clone."""
     rows = [row.partition("\n") for row in os.fsdecode(repository.run("config", "-z", "--list")).split("\0") if row]
     settings = [(name, value if line else "true") for name, line, value in rows]
+    _require_whole(settings, repository)
     common = repository.common_dir
+    lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
     return PersonGit(
         tuple(_without_tree_programs(settings, repository)),
         tuple(_objects(common / "objects")),
@@ -55,7 +59,25 @@ def read_person(repository: Repository) -> PersonGit:
         (_named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")),
         (_named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")),
         _bytes(common / "shallow"),
+        lfs if lfs.is_dir() else None,
     )
+
+
+def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) -> None:
+    """No lane has a remote from which objects that are missing could be fetched."""
+    named = [value if name == "extensions.partialclone" else name.split(".", 1)[1].rpartition(".")[0]
+             for name, value in settings
+             if name == "extensions.partialclone" or (name.startswith("remote.") and name.endswith(".promisor")
+                                                      and value.lower() in ("true", "yes", "on", "1"))]  # fmt: skip
+    if named:
+        remote = named[-1]
+        raise EnvironmentProblem(
+            "is a partial clone: objects that are not here cannot be fetched where agents and checks work",
+            where=str(repository.root),
+            hint=f"make it a full one: git config --unset remote.{remote}.promisor; "
+                 f"git config --unset remote.{remote}.partialclonefilter; git config --unset extensions.partialclone; "
+                 f"git fetch --refetch {remote}",
+        )  # fmt: skip
 
 
 def _without_tree_programs(rows: Sequence[tuple[str, str]], repository: Repository) -> Iterator[tuple[str, str]]:
@@ -98,7 +120,7 @@ def write_own(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
 
     Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies.
     """
-    _write_common(folder, person, is_bound=seen_at is not None)
+    _write_common(folder, person, seen_at)
     (folder / "HEAD").write_text("ref: refs/heads/lane\n")
     (folder / "config").write_bytes(_config(person, _COPIED, seen_at or folder, {
         "core.trustctime": "true", "core.checkstat": "default", "core.logallrefupdates": "false",
@@ -114,7 +136,7 @@ def write_git(
     """
     if not remove(folder):
         raise EnvironmentProblem("cannot be removed", where=str(folder))
-    _write_common(folder, person, is_bound=seen_at is not None)
+    _write_common(folder, person, seen_at)
     named = {**dict(refs), **({f"refs/heads/{branch}": commit} if branch and commit else {})}
     (folder / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
     packed = "".join(f"{oid} {name}\n" for name, oid in sorted(named.items()))
@@ -123,10 +145,10 @@ def write_git(
     (folder / "config").write_bytes(_config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}))
 
 
-def _write_common(folder: Path, person: PersonGit, *, is_bound: bool) -> None:
+def _write_common(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "ralphy"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    places = [_bound_at(number) if is_bound else str(path) for number, path in enumerate(person.objects)]
+    places = [f"{seen_at}/{borrowed(number)}" if seen_at else str(path) for number, path in enumerate(person.objects)]
     (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode("".join(f"{place}\n" for place in places)))
     # Later lines win, as the repository's own file does over the person's.
     (folder / "info" / "exclude").write_bytes(b"\n".join(text for text in person.excludes if text))
@@ -139,9 +161,9 @@ def _write_common(folder: Path, person: PersonGit, *, is_bound: bool) -> None:
         shallow.unlink(missing_ok=True)
 
 
-def _bound_at(number: int) -> str:
-    """The place of borrowed objects as Git reads it: relative to the folder of objects."""
-    return f"../{BORROWED}" + (f"-{number}" if number else "")
+def borrowed(number: int) -> str:
+    """The place in a lane's Git folder of the person's objects, and of those that they borrow from."""
+    return f"{BORROWED}-{number}" if number else BORROWED
 
 
 def _config(person: PersonGit, copied: re.Pattern[str], seen_at: Path, more: dict[str, str]) -> bytes:

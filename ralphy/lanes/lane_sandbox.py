@@ -1,24 +1,28 @@
 """The sandbox of a lane: its tree is seen at the checkout's path, the checkout and its Git folder nowhere.
 
-Two kinds, as `bubblewrap` has them. The *open* one shows the machine as it is; all lanes and the person's Git folder
-are covered. The *closed* one shows a bare system. In both the person's objects are read-only, in the place where the
-lane's Git folders look for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the features) is
-read-only in the tree, but for the keeper.
+Two kinds, as `bubblewrap` has them. The *open* one shows the machine as it is; all lanes, the person's Git folder and
+other paths of the checkout are covered, other checkouts and the person's settings are read-only. The *closed* one shows
+a bare system. In both the person's objects are read-only, in the place where the lane's Git folders look for them, and
+what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the features) is read-only in the tree, but for the keeper.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ralphy.lanes.git_folders import BORROWED
+from ralphy.lanes.git_folders import LFS, borrowed
 from ralphy.lanes.mount_points import make_mount_point
+from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
+from ralphy.sandbox.host_sockets import sockets_below
 
-AGENTS, OWN = "git", "own"  # the Git folders of a lane
-_COVER_BYTES = str(1 << 20)
+AGENTS = "git"  # the Git folders of a lane
+OWN = "own"
+_COVER_BYTES, _SCRATCH_BYTES = str(1 << 20), str(1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class LanePlace:
     """What all lanes of a repository have in common. Paths are absolute and real.
 
     `lanes` is the folder of all lanes of all repositories; `objects` the person's, then those that they borrow from;
-    `kept` what agents and checks may not write, relative to the root.
+    `kept` what agents and checks may not write, relative to the root. `read_only` can be read where it is visible:
+    other checkouts, the person's settings. `lfs` is where Git LFS keeps the person's large files, if it does.
     """
 
     root: Path
@@ -47,6 +52,15 @@ class LanePlace:
     lanes: Path
     objects: tuple[Path, ...]
     kept: tuple[str, ...] = CONTROL
+    read_only: tuple[Path, ...] = ()
+    lfs: Path | None = None
+
+    @property
+    def borrowed(self) -> Iterator[tuple[Path, str]]:
+        """(what the lane reads of the person's, its place in the lane's Git folder)."""
+        yield from ((path, borrowed(number)) for number, path in enumerate(self.objects))
+        if self.lfs:
+            yield self.lfs, LFS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,7 @@ class LaneSandbox:
                               tuple(exposed(view.writable, view)), is_closed=self.view is not None)  # fmt: skip
         root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(shown))
         if self.view:
+            last = (*last, *_sockets_in(shown))
             box = closed_around(self.program, root, self.view, project, sources, last)
             return replace(box, outside=lambda at: self.source_of(at, home, binds))
         net = () if self.is_networked else ("--unshare-net",)
@@ -93,18 +108,25 @@ class LaneSandbox:
         return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at
 
     def _tree(self, home: Path, folder: str) -> Iterator[str]:
-        for path in self._covered():
-            yield from ("--size", _COVER_BYTES, "--tmpfs", str(path))
+        for path in self._visible(self.place.read_only):
+            yield from ("--ro-bind-try", str(path), str(path))
+        for path in self._visible(self._hidden()):
+            yield from _cover(path)
         root = self.place.root
         yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / folder), str(root / ".git"))
-        for number, objects in enumerate(self.place.objects):
-            yield from ("--ro-bind", str(objects), str(root / ".git" / borrowed(number)))
+        for path, at in self.place.borrowed:
+            yield from ("--ro-bind", str(path), str(root / ".git" / at))
 
-    def _covered(self) -> Iterator[Path]:
-        """What would be seen beside the lane's own tree."""
-        hidden = (self.place.lanes, *(() if self._hides_git else (self.place.common_dir,)))
+    def _hidden(self) -> Iterable[Path]:
+        """All lanes and the person's Git folder, where the lane's tree does not stand before it; these and the checkout
+        at their other paths."""
+        place = self.place
+        found = [place.lanes, *(() if self._hides_git else (place.common_dir,))]
+        return dict.fromkeys([*found, *(at for path in (place.root, *found) for at in other_paths(path))])
+
+    def _visible(self, paths: Iterable[Path]) -> Iterator[Path]:
         shown = (Path("/"),) if self.view is None else (*self.view.readable, *self.view.writable)
-        return (path for path in hidden if any(path.is_relative_to(above) for above in shown))
+        return (path for path in paths if any(path.is_relative_to(above) for above in shown))
 
     @property
     def _hides_git(self) -> bool:
@@ -113,17 +135,12 @@ class LaneSandbox:
 
     def _make_mount_points(self, home: Path, folder: str, binds: Sequence[Bind]) -> None:
         make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
-        for number in range(len(self.place.objects)):
-            make_mount_point(home / folder, PurePath(borrowed(number)), may_replace=True)
+        for _, at in self.place.borrowed:
+            make_mount_point(home / folder, PurePath(at), may_replace=True)
         for bind in (one for one in binds if not one.is_scratch):
             top, inner = _mounted(self.place.root, bind.at, home, folder)
             if top:
                 make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / folder)
-
-
-def borrowed(number: int) -> str:
-    """The place in a lane's Git folder of the person's objects, and of those that they borrow from."""
-    return f"{BORROWED}-{number}" if number else BORROWED
 
 
 def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None, PurePath]:
@@ -136,6 +153,21 @@ def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None
 def _binds(binds: Iterable[Bind]) -> Iterator[str]:
     for bind in binds:
         if bind.is_scratch:
-            yield from ("--tmpfs", str(bind.at))
+            yield from ("--size", _SCRATCH_BYTES, "--tmpfs", str(bind.at))
         else:
             yield from ("--bind" if bind.is_writable else "--ro-bind", str(bind.source), str(bind.at))
+
+
+def _cover(path: Path) -> Iterator[str]:
+    if path.is_dir():
+        yield from ("--size", _COVER_BYTES, "--tmpfs", str(path))
+    elif path.exists():
+        yield from ("--ro-bind", os.devnull, str(path))
+
+
+def _sockets_in(binds: Iterable[Bind]) -> Iterator[str]:
+    """Covers for the sockets of the host's programs in the person's folders that are shown."""
+    for bind in binds:
+        if not bind.is_scratch and bind.source.is_dir():
+            for path in sockets_below(bind.source):
+                yield from ("--ro-bind", os.devnull, str(bind.at / path.relative_to(bind.source)))

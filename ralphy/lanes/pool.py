@@ -18,6 +18,7 @@ from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
 from ralphy.lanes.lanes_folder import folder_name
+from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
 STRICT = "strict"
@@ -81,7 +82,8 @@ class Pool:
         self._make_folder()
         r = self._repository
         place = LanePlace(r.root.resolve(), r.common_dir.resolve(), self.folder.parent.resolve(), self.person.objects,
-                          tuple(dict.fromkeys((*CONTROL, *self._control))))  # fmt: skip
+                          tuple(dict.fromkeys((*CONTROL, *self._control))), (*other_checkouts(r), *settings_of(r.env)),
+                          self.person.lfs)  # fmt: skip
         return LaneSandbox(self._bwrap, place, view, tuple(binds))
 
     def listed(self) -> list[LaneFacts]:

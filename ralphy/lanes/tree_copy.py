@@ -199,7 +199,7 @@ class TreeCopy:
     def _is_interpreter(self, path: str) -> bool:
         """Is it the Python of a virtual environment? Nothing in there works without it."""
         *folders, place, name = ["", "", *path.split("/")]
-        if place not in ("bin", "Scripts") or not name.startswith(("python", "pypy")):
+        if place not in ("bin", "Scripts") or not name.startswith(("pypy", "python")):
             return False
         return (self.source / "/".join(filter(None, folders)) / "pyvenv.cfg").is_file()
 

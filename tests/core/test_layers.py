@@ -25,7 +25,7 @@ PACKAGES: dict[str, set[str]] = {
     "files": {"errors", "system"},
     "processes": {"errors", "files", "system"},
     "git": {"errors", "system", "files", "processes"},
-    "sandbox": {"errors", "system", "files", "processes", "git"},
+    "sandbox": {"errors", "system", "files", "processes"},
     "config": {"errors", "files", "git"},
     "detect": {"errors", "files", "config"},
     "checks": {"files"},

@@ -119,3 +119,27 @@ def test_a_link_left_in_the_git_folder_does_not_lead_a_mount_away(world: World, 
     world.inside(lane, f"mv .git/ralphy .git/x; ln -s {outside} .git/ralphy")
     assert world.inside(lane, "git log -1 --format=%s") == (0, "more\n")
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("setting", ["", "../large"])
+def test_the_files_of_git_lfs_are_readable_beside_the_borrowed_objects(world: World, setting: str) -> None:
+    """There `git lfs` looks for them: beside the folders that the alternates name."""
+    if setting:
+        world.git("config", "lfs.storage", setting)
+    stored = world.root / ".git" / (setting or "lfs") / "objects" / "ab"
+    stored.mkdir(parents=True)
+    (stored / "abc").write_text("large")
+    lane = world.laid_out()
+    beside = "$(dirname $(cat .git/objects/info/alternates))/lfs/objects/ab"
+    assert world.inside(lane, f"cat {beside}/abc") == (0, "large")
+    assert world.inside(lane, f"touch {beside}/x")[0] != 0
+    assert os.listdir(stored) == ["abc"]
+
+
+@pytest.mark.parametrize("setting", ["remote.up.promisor", "extensions.partialClone"])
+def test_a_partial_clone_is_refused_with_what_to_do(world: World, setting: str) -> None:
+    world.git("config", "core.repositoryformatversion", "1")
+    world.git("config", setting, "true" if setting.startswith("remote") else "up")
+    with pytest.raises(EnvironmentProblem, match="is a partial clone") as refused:
+        world.new_pool().agent()
+    assert "git fetch --refetch up" in refused.value.hint

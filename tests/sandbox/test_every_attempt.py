@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
-KNOWN = range(1, 82)
+KNOWN = range(1, 83)
 # What stays possible, and where it is said.
 DOCUMENTED = {
     51: ("security.md", "in `moderate`, an agent that sets out to find a key in your home"),

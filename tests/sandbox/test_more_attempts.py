@@ -15,16 +15,24 @@ from ralphy.config import load as settings
 from ralphy.git.tree_programs import in_environment, in_the_tree
 from ralphy.processes import program_paths
 from tests.engine.building import ROOT, build, story, works
-from tests.sandbox.inside import Box, boxed, place_in
+from tests.sandbox.inside import Box
 from tests.sandbox.test_submodules import looked_at, meddles, with_submodule
 
 EVIL = "printf '#!/bin/sh\\ntouch %s\\ncat\\n' \"$1\" > evil.log; "
 STEERS = "printf '[core]\\nfsmonitor = sh %s/evil.log\\n[filter \"x\"]\\nclean = sh %s/evil.log\\n' $PWD $PWD"
 
 
+@pytest.fixture(params=["in the sandbox", "without"])
+def walls(request: pytest.FixtureRequest) -> str:
+    if request.param == "in the sandbox":
+        request.getfixturevalue("sandbox")
+    return str(request.param)
+
+
 @pytest.mark.attempt(73)
 @pytest.mark.parametrize("by", ["agent", "check"])
-def test_an_included_file_that_was_not_there_runs_nothing(tmp_path: Path, by: str) -> None:
+def test_an_included_file_that_was_not_there_runs_nothing(walls: str, tmp_path: Path, by: str) -> None:
+    """Git's configuration names it in the checkout; a lane has neither that configuration nor a way to that file."""
     canary = tmp_path / "sung"
     script = tmp_path / "it.sh"
     script.write_text(f"{EVIL} {STEERS} > two.log\n")
@@ -39,11 +47,12 @@ def test_an_included_file_that_was_not_there_runs_nothing(tmp_path: Path, by: st
     act = works() if by == "check" else works(run=[["sh", str(script), str(canary)]])
     project.play(stories={"US-001": [act]})
 
-    ended = project.loop()
+    project.loop()
     looked_at(project)
 
     assert not canary.exists()
-    assert "two.log" in ended.text
+    assert not (project.repo / "two.log").exists()
+    assert project.landed() == ["login/US-001"]
 
 
 @pytest.mark.attempt(74)
@@ -68,7 +77,7 @@ def test_programs_of_the_tree_are_known_by_a_shells_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.attempt(75)
-def test_a_submodule_of_a_submodule_that_is_pointed_elsewhere_runs_nothing(tmp_path: Path) -> None:
+def test_a_submodule_of_a_submodule_that_is_pointed_elsewhere_runs_nothing(walls: str, tmp_path: Path) -> None:
     project = with_submodule(tmp_path)
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -85,23 +94,22 @@ def test_a_submodule_of_a_submodule_that_is_pointed_elsewhere_runs_nothing(tmp_p
         project,
         tmp_path,
         """
-mkdir -p .cache; cp -r .git/modules/lib/modules/in .cache/g
+mkdir -p .cache lib/in; git init -q --bare .cache/g; git config -f .cache/g/config core.bare false
 git config -f .cache/g/config core.worktree "$PWD/lib/in"
 git config -f .cache/g/config core.fsmonitor "touch $1; :"
 echo "gitdir: $PWD/.cache/g" > lib/in/.git
 """,
     )
 
-    ended = project.loop()
+    project.loop()
     looked_at(project)
 
     assert not canary.exists()
     assert (project.repo / "lib" / "in" / ".git").read_text() == before
-    assert "lib/in/.git" in ended.text
 
 
 @pytest.mark.attempt(76)
-def test_a_worktree_in_the_checkout_that_is_pointed_elsewhere_runs_nothing(tmp_path: Path) -> None:
+def test_a_worktree_in_the_checkout_that_is_pointed_elsewhere_runs_nothing(walls: str, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / ".gitignore").write_text("wt/\n.cache/\n*.log\n__pycache__/\n")
     project.git("commit", "--quiet", "-am", "chore: ignore")
@@ -111,17 +119,16 @@ def test_a_worktree_in_the_checkout_that_is_pointed_elsewhere_runs_nothing(tmp_p
         project,
         tmp_path,
         """
-mkdir .cache; cp -r .git .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
+mkdir -p .cache wt; git init -q --bare .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
 git config -f .cache/g/config core.worktree "$PWD/wt"; echo "gitdir: $PWD/.cache/g" > wt/.git
 """,
     )
 
-    ended = project.loop()
+    project.loop()
     project.git("-C", "wt", "status")
 
     assert not canary.exists()
     assert (project.repo / "wt" / ".git").read_text() == before
-    assert "wt/.git" in ended.text
 
 
 @pytest.mark.attempt(77)
@@ -162,7 +169,7 @@ def test_no_file_gets_capabilities(either: Box) -> None:
 
 
 @pytest.mark.attempt(79)
-def test_a_persons_git_settings_inside_the_checkout_are_put_back(tmp_path: Path) -> None:
+def test_a_persons_git_settings_inside_the_checkout_are_out_of_reach(walls: str, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / ".gitignore").write_text(".home/\n*.log\n__pycache__/\n")
     (project.repo / ".gitattributes").write_text("*.py filter=x\n")
@@ -189,7 +196,7 @@ echo 'gates: {{qa: auto}}' > .home/ralphy/config.yaml
 
 @pytest.mark.attempt(80)
 @pytest.mark.parametrize("how", ["separate", "link"])
-def test_a_git_file_of_the_checkout_itself_is_put_back(tmp_path: Path, how: str) -> None:
+def test_a_git_file_of_the_checkout_itself_is_out_of_reach(walls: str, tmp_path: Path, how: str) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / ".gitignore").write_text(".cache/\n*.log\n__pycache__/\n")
     project.git("commit", "--quiet", "-am", "chore: ignore")
@@ -202,12 +209,12 @@ def test_a_git_file_of_the_checkout_itself_is_put_back(tmp_path: Path, how: str)
     canary = meddles(
         project,
         tmp_path,
-        f"""
-mkdir .cache; cp -r {real} .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
+        """
+mkdir .cache; git init -q --bare .cache/g; git config -f .cache/g/config core.fsmonitor "touch $1; :"
 git config -f .cache/g/config core.worktree "$PWD"
 git config -f .cache/g/config filter.x.clean "touch $1; cat"; mkdir -p .cache/g/info
 echo '* filter=x' > .cache/g/info/attributes
-rm .git; echo "gitdir: $PWD/.cache/g" > .git; touch src/base.py check.py
+rm -rf .git || mv .git x || true; echo "gitdir: $PWD/.cache/g" > .git || true; touch src/base.py check.py
 """,
     )
 
@@ -217,18 +224,6 @@ rm .git; echo "gitdir: $PWD/.cache/g" > .git; touch src/base.py check.py
     assert not canary.exists()
     assert project.git("rev-parse", "--absolute-git-dir") == str(real)
     assert project.landed() == ["login/US-001"], ended.text
-
-
-@pytest.mark.attempt(80)
-def test_in_the_sandbox_the_git_file_of_the_checkout_is_read_only(sandbox: None, git_repo: Path) -> None:
-    place = place_in(git_repo)
-    real = git_repo.parent / "real.git"
-    place.git_dir.rename(real)
-    (git_repo / ".git").write_text(f"gitdir: {real}\n")
-    found = boxed(replace(place, git_dir=real, common_dir=real, state_dir=real / "ralphy"), "open").tries(
-        put="put('.git')", gone="os.unlink('.git')", moved="os.rename('.git', 'x')"
-    )
-    assert found == {"put": "EROFS", "gone": "EBUSY", "moved": "EBUSY"}
 
 
 @pytest.mark.attempt(81)

@@ -1,4 +1,4 @@
-"""An agent or a check that writes into another feature's folder, where no sandbox keeps it out."""
+"""An agent or a check that writes into another feature's folder, in a sandbox and without one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.building import AGENT, Project, build, story, works
+from tests.sandbox.inside import everything_in
 
 OTHER = "docs/features/pay"
 WRITE = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.parent.mkdir(parents=True, exist_ok=True); p.write_text(sys.argv[2])"  # noqa: E501
@@ -17,6 +18,7 @@ LEAVES = """
 import os
 if os.path.exists("src/us_001.py"):
     for path, text in (("docs/features/pay/APPROVED", ""), ("docs/features/login/.ralphy/config.yaml", "setup: evil")):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         open(path, "w").write(text)
 """
 
@@ -38,42 +40,34 @@ def two(tmp_path: Path) -> Project:
     return project
 
 
-@pytest.mark.attempt(15, 16)
-def test_what_an_agent_does_to_another_feature_is_put_back_and_said(two: Project) -> None:
-    changes = {"APPROVED": "", "SPEC.md": "# Pay me\n", ".ralphy/config.yaml": "gates: {qa: auto}\n"}
-    acts = [writes(f"{OTHER}/{name}", text) for name, text in changes.items()]
+@pytest.fixture(params=["in the sandbox", "without"])
+def walls(request: pytest.FixtureRequest) -> str:
+    if request.param == "in the sandbox":
+        request.getfixturevalue("sandbox")
+    return str(request.param)
+
+
+@pytest.mark.attempt(15, 16, 17)
+def test_what_an_agent_does_to_other_features_in_its_lane_stays_there(walls: str, two: Project) -> None:
+    evil = "agent: {command: [evil]}\nsafety: {level: minimal}\n"
+    changes = {f"{OTHER}/APPROVED": "", f"{OTHER}/SPEC.md": "# Pay me\n", f"{OTHER}/.ralphy/config.yaml": evil,
+               f"{NEW}/PRD.md": "# zz\n", f"{NEW}/.ralphy/config.yaml": evil}  # fmt: skip
+    before = everything_in(two.repo / OTHER)
+    acts = [["sh", "-c", '"$@" || true', "sh", *writes(name, text)] for name, text in changes.items()]
     two.play(stories={"*": [works(run=acts)]})
-    ended = two.loop()
-    assert (two.repo / OTHER / "SPEC.md").read_text() == "# Pay\n"
-    for name in changes:
-        assert f"{OTHER}/{name}" in ended.text
-        assert name == "SPEC.md" or not (two.repo / OTHER / name).exists()
-    assert {"docs__features__pay__APPROVED", "docs__features__pay__SPEC.md"} <= set(two.set_aside())
+    two.loop()
+    assert everything_in(two.repo / OTHER) == before
+    assert not (two.repo / NEW).exists()
+    assert not [name for name in two.git("ls-tree", "-r", "--name-only", two.branch).split() if name in changes]
 
 
 @pytest.mark.attempt(15, 61)
 def test_so_is_what_a_check_does_to_it_and_to_the_settings(two: Project) -> None:
     put(two, "check.py", f"{LEAVES}\n{(two.repo / 'check.py').read_text()}")
     two.git("commit", "--quiet", "--all", "-m", "test: more")
-    ended = two.loop()
-    assert f"{OTHER}/APPROVED" in ended.text
+    two.loop()
     assert not (two.repo / OTHER / "APPROVED").exists()
     assert not (two.folder / ".ralphy" / "config.yaml").exists()
-
-
-@pytest.mark.attempt(17)
-def test_a_feature_that_appears_during_a_run_waits_for_a_persons_word(two: Project) -> None:
-    evil = "agent: {command: [evil]}\nsafety: {level: minimal}\n"
-    acts = [writes(f"{NEW}/PRD.md", "# zz\n"), writes(f"{NEW}/.ralphy/config.yaml", evil)]
-    two.play(stories={"*": [works(run=acts)]})
-    ended = two.loop()
-    assert f"{NEW}: appeared while an agent or a check was running" in ended.text
-    code, said = two.call("loop", "zz")
-    assert code == 4
-    assert "ralphy trust zz" in said
-    assert two.call("trust", "zz")[0] == 0
-    code, said = two.call("loop", "zz", "--dry-run")
-    assert "agent.command: evil has no effect" in said
 
 
 @pytest.mark.attempt(61)

@@ -27,7 +27,7 @@ def planted(project: Project, tmp_path: Path) -> tuple[Path, str]:
     outside = '[ "$(cat /proc/1/comm)" = bwrap ]'
     script.write_text(f'#!/bin/sh\n{outside} || echo "$0 $*" >> {heard}\nexec /usr/bin/"${{0##*/}}" "$@"\n')
     script.chmod(0o755)
-    return heard, f"mkdir -p .venv/bin; for p in git gh bwrap ssh; do cp {script} .venv/bin/$p; done"
+    return heard, f"cd {project.repo}; mkdir -p .venv/bin; for p in git gh bwrap ssh; do cp {script} .venv/bin/$p; done"
 
 
 @pytest.mark.attempt(22)
@@ -47,7 +47,7 @@ def test_a_git_that_an_agent_plants_on_path_is_not_run_by_ralphy(
     for words in (["status", "login"], ["status", "login"], ["attempts", "list", "login"], ["doctor"]):
         project.call(*words)
 
-    assert (project.repo / ".venv" / "bin" / "git").exists()
+    assert (project.repo / ".venv" / "bin" / "git").exists() is (walls == "without")
     assert not heard.exists(), heard.read_text()
     assert project.landed() == ["login/US-001", "login/US-002"]
 

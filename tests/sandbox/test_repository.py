@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from ralphy.lanes.lane_sandbox import Bind
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.conftest import RunGit
+from tests.engine.building import ROOT
 from tests.sandbox.inside import CLOSED_ERRORS, Box, Boxes, everything_in
 
 GIT = {
@@ -28,7 +31,8 @@ GIT = {
     "head": "said('git', 'switch', '--quiet', '--create', 'mine')", "tag": "said('git', 'tag', 'made')",
     "main": "said('git', 'commit', '--quiet', '--allow-empty', '-m', 'x')", "journal": "shutil.rmtree('.git/ralphy')",
     "state": "os.makedirs('.git/ralphy') or put('.git/ralphy/journal.jsonl')", "mode": "os.chmod('.git/config', 0o777)",
-    "linked": "os.link('.git/config', 'mine')", "stash": "said('git', 'stash', 'clear')", "moved": "os.rename('.git', 'x')",
+    "linked": "os.link('.git/config', 'mine')", "stash": "said('git', 'stash', 'clear')",
+    "moved": "os.rename('.git', 'x')",
     "removed": "shutil.rmtree('.git', ignore_errors=True)",
 }  # fmt: skip
 OTHERS = {
@@ -180,15 +184,16 @@ def listening(name: str) -> socket.socket:
 
 
 @pytest.mark.attempt(7)
-def test_nor_can_one_be_reached_that_lies_in_what_was_brought(boxes: Boxes) -> None:
+def test_nor_can_one_be_reached_that_lies_in_what_was_brought(boxes: Boxes, monkeypatch: pytest.MonkeyPatch) -> None:
     """In strict: the folder is the person's, and is shown read-only."""
     (boxes.repo / "node_modules" / "deep").mkdir(parents=True)
     (boxes.repo / "node_modules" / "a.js").write_text("a")
-    held = listening(str(boxes.repo / "node_modules" / "deep" / "daemon.sock"))
+    monkeypatch.chdir(boxes.repo)
+    held = listening("node_modules/deep/daemon.sock")
     folder = boxes.repo / "node_modules"
     found = boxes("closed", binds=[Bind(folder, folder)]).tries(
         file="open('node_modules/a.js').read()", write="put('node_modules/a.js')",
-        socket=f"connect(socket.AF_UNIX, '{folder}/deep/daemon.sock')",
+        socket="connect(socket.AF_UNIX, 'node_modules/deep/daemon.sock')",
     )  # fmt: skip
     held.close()
     assert found == {"file": "a", "write": "EROFS", "socket": "ECONNREFUSED"}
@@ -248,7 +253,8 @@ def test_of_other_checkouts_git_is_not_seen_and_no_file_can_be_written(
         git("worktree", "add", "--quiet", "-b", at.name, str(at))
     (main / "private.txt").write_text("CANARY")
     found = boxes(kind, repo=linked).tries(
-        git=f"os.listdir('{main}/.git')", config=f"open('{main}/.git/config').read()", file=f"put('{main}/private.txt')",
+        git=f"os.listdir('{main}/.git')", config=f"open('{main}/.git/config').read()",
+        file=f"put('{main}/private.txt')",
         hook=f"put('{main}/.git/hooks/post-commit')", lead=f"put('{main}/.git/worktrees/other/commondir')",
         dot_git=f"put('{other}/.git')", work=f"put('{other}/base.py')", log="said('git', 'log', '-1')[0]",
     )  # fmt: skip
@@ -256,6 +262,40 @@ def test_of_other_checkouts_git_is_not_seen_and_no_file_can_be_written(
     assert found.pop("git") in ([], "ENOENT")
     assert set(found.values()) <= CLOSED_ERRORS, found
     assert not (main / ".git" / "hooks" / "post-commit").exists()
+
+
+# Makes the sandbox of `kind` where a bind mount shows the repository a second time, and prints what is seen of that.
+SECOND = """
+import pathlib, sys
+from tests.sandbox.inside import Boxes
+repo, lanes, second, kind = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+boxes = Boxes(repo, lanes)
+box = boxes(kind, readable=[pathlib.Path(second).parent])
+found = box.tries(all=f"sorted(os.listdir('{second}'))", git=f"os.listdir('{second}-git')", note=f"put('{second}/x')")
+boxes.close()
+print(found)
+"""
+
+
+@pytest.mark.attempt(82)
+@pytest.mark.parametrize("kind", ["open", "closed"])
+def test_where_a_bind_mount_shows_the_repository_again_nothing_of_it_is_seen(
+    boxes: Boxes, tmp_path: Path, kind: str
+) -> None:
+    second = tmp_path / "second" / "repo"
+    for at in (second, tmp_path / "second" / "repo-git"):
+        at.mkdir(parents=True)
+    power = ("--cap-add", "ALL") if os.geteuid() == 0 else ()
+    words = ["bwrap", *power, "--dev-bind", "/", "/", "--proc", "/proc", "--bind", str(boxes.repo), str(second),
+             "--bind", str(boxes.repo / ".git"), f"{second}-git", "--chdir", str(ROOT), sys.executable, "-c", SECOND,
+             str(boxes.repo), str(tmp_path / "lanes"), str(second), kind]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode and "bwrap: " in done.stderr.splitlines()[-1]:
+        pytest.skip(f"no sandbox within another one here: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    found = ast.literal_eval(done.stdout)
+    assert (found["all"], found["git"]) == ([], []), found
+    assert not (boxes.repo / "x").exists()
 
 
 SECRETS = """\

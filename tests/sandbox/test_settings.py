@@ -92,12 +92,20 @@ def test_a_feature_only_tightens_what_the_repository_says(tmp_path: Path) -> Non
 
 
 @pytest.mark.attempt(37)
-def test_a_persons_own_settings_that_an_agent_writes_are_put_back_and_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("walls", ["in the sandbox", "without"])
+def test_a_persons_own_settings_that_an_agent_writes(
+    tmp_path: Path, walls: str, request: pytest.FixtureRequest
+) -> None:
+    """They are read-only in the sandbox; without one, what changed is said."""
+    if walls == "in the sandbox":
+        request.getfixturevalue("sandbox")
     project = build(tmp_path, story("US-001"))
     put(user_file(project), "limits: {max_attempts: 2}\n")
-    loosen = f"open({str(user_file(project))!r}, 'w').write('gates: {{spec: auto, qa: auto}}')"
-    project.play(stories={"US-001": [works(run=[[sys.executable, "-c", loosen]])]})
+    loosen = f"echo 'gates: {{spec: auto, qa: auto}}' > {user_file(project)} || true"
+    project.play(stories={"US-001": [works(run=[["sh", "-c", loosen]])]})
     ended = project.loop()
-    assert user_file(project).read_text(encoding="utf-8") == "limits: {max_attempts: 2}\n"
-    assert "config/ralphy/config.yaml" in ended.text
+    is_kept = user_file(project).read_text(encoding="utf-8") == "limits: {max_attempts: 2}\n"
+    assert is_kept is (walls == "in the sandbox")
+    said = f"{user_file(project)}: changed during the run, by you or, without a sandbox, by the agent"
+    assert (said in ended.text) is not is_kept
     assert project.statuses() == {"US-001": "completed"}

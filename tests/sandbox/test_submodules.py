@@ -1,4 +1,4 @@
-"""What an agent makes of a submodule, or of another worktree, runs nowhere and does not stay."""
+"""What an agent makes of a submodule, or of another worktree, runs nowhere."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, beside, build, drive, story, works
+from tests.engine.building import Project, beside, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.sandbox.inside import everything_in
 
 # The agent points lib/.git at a folder of its own, whose configuration runs a program when Git looks at a file.
 REPOINTED = """
@@ -65,23 +65,29 @@ def looked_at(project: Project) -> None:
     project.git("diff")
 
 
-@pytest.mark.attempt(26, 27, 28)
-@pytest.mark.parametrize("more", ["", "echo x >> lib/f.txt"])
-@pytest.mark.parametrize("initialised", [True, False])
-def test_a_submodule_that_is_pointed_elsewhere_runs_nothing(tmp_path: Path, more: str, initialised: bool) -> None:
-    project = with_submodule(tmp_path, initialised=initialised)
-    before = (project.repo / "lib" / ".git").read_text() if initialised else None
-    canary = meddles(project, tmp_path, REPOINTED + more)
+@pytest.fixture(params=["in the sandbox", "without"])
+def walls(request: pytest.FixtureRequest) -> str:
+    if request.param == "in the sandbox":
+        request.getfixturevalue("sandbox")
+    return str(request.param)
 
-    ended = project.loop()
+
+@pytest.mark.attempt(26, 27, 28, 29)
+@pytest.mark.parametrize("initialised", [True, False])
+def test_a_submodule_that_is_pointed_elsewhere_or_configured_runs_nothing(
+    walls: str, tmp_path: Path, initialised: bool
+) -> None:
+    """In the lane `.git/modules` is the agent's own; in the checkout nothing of a submodule changes."""
+    project = with_submodule(tmp_path, initialised=initialised)
+    before = {at: everything_in(project.repo / at) for at in ("lib", ".git/modules", ".git/hooks")}
+    canary = meddles(project, tmp_path, f"{REPOINTED} echo x >> lib/f.txt; mkdir -p .git/modules/lib; {CONFIGURED}")
+
+    project.loop()
     project.call("status", "login")
     looked_at(project)
 
     assert not canary.exists()
-    dot_git = project.repo / "lib" / ".git"
-    assert (dot_git.read_text() if dot_git.exists() else None) == before
-    assert "lib/.git" in ended.text + str(project.story("US-001"))
-    assert (project.landed() == []) is bool(more)
+    assert {at: everything_in(project.repo / at) for at in before} == before
 
 
 @pytest.mark.attempt(26)
@@ -90,73 +96,24 @@ def test_nor_when_ralphy_was_killed(tmp_path: Path) -> None:
     canary = meddles(project, tmp_path, REPOINTED + "echo x >> lib/f.txt")
     assert drive(project, "die", "agent_ended", "1") == KILLED
 
-    ended = project.loop()
+    project.loop()
     looked_at(project)
 
     assert not canary.exists()
-    assert ended.code == ExitCode.CONFLICT
-    assert "lib" in ended.rest.reason
+    assert project.git("status", "--porcelain", "lib") == ""
 
 
-@pytest.mark.attempt(26, 27)
-def test_what_changed_in_a_submodule_holds_up_the_next_start_until_it_is_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.attempt(29, 30)
+def test_what_leads_another_worktree_astray_cannot_be_written_in_the_sandbox(sandbox: None, tmp_path: Path) -> None:
     project = with_submodule(tmp_path)
-    meddles(project, tmp_path, "echo x >> lib/f.txt")
-    project.loop()
-    error = project.story("US-001")["execution"]["last_error"]
-    assert "lib is a submodule" in error
-    assert "do that yourself, commit it with the change, and: ralphy story done" in error
-
-    held = project.loop()
-    assert (held.code, held.runs) == (ExitCode.CONFLICT, [])
-    project.git("submodule", "--quiet", "update", "--force", "lib")
-    project.git("-C", "lib", "checkout", "--quiet", "--", ".")
-    project.play(stories={"US-001": [works()]})
-
-    project.loop()
-    assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.attempt(29)
-def test_a_submodules_configuration_and_hooks_are_put_back(tmp_path: Path) -> None:
-    project = with_submodule(tmp_path)
-    config = project.repo / ".git" / "modules" / "lib" / "config"
-    before = config.read_text()
-    canary = meddles(project, tmp_path, CONFIGURED)
-
-    ended = project.loop()
-    looked_at(project)
-
-    assert not canary.exists()
-    assert config.read_text() == before
-    assert not (config.parent / "hooks" / "post-checkout").exists()
-    assert ".git/modules/lib/config" in ended.text
-    assert project.landed() == ["login/US-001"]
-    assert_clean(project)
-
-
-@pytest.mark.attempt(30)
-def test_what_leads_another_worktree_astray_is_put_back(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    (project.repo / ".gitignore").write_text(".cache-git/\n*.log\n__pycache__/\n")
-    project.git("commit", "--quiet", "-am", "chore: ignore")
     beside(project, tmp_path / "other")
-    canary = meddles(project, tmp_path, ELSEWHERE)
+    at_home = f"cd {project.repo} && ({CONFIGURED} {ELSEWHERE})"
+    canary = meddles(project, tmp_path, f"({at_home}) || true; echo x > {tmp_path}/other/.git || true")
 
     project.loop()
+    looked_at(project)
     project.git("-C", str(tmp_path / "other"), "status")
 
     assert not canary.exists()
     assert (project.repo / ".git" / "worktrees" / "other" / "commondir").read_text() == "../..\n"
-
-
-@pytest.mark.attempt(29, 30)
-def test_in_the_sandbox_submodules_and_worktrees_are_read_only(sandbox: None, tmp_path: Path) -> None:
-    project = with_submodule(tmp_path)
-    beside(project, tmp_path / "other")
-    meddles(project, tmp_path, f"({CONFIGURED} {ELSEWHERE}) || true")
-
-    ended = project.loop()
-
-    assert ".git/" not in ended.text
     assert project.landed() == ["login/US-001"]

@@ -1,0 +1,95 @@
+"""What a sandbox that shows all of the machine must guard beside the checkout: other paths at which a mount shows a
+folder, other checkouts of the repository, the person's settings of Git and of Ralphy."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.files.safe_read import read_bounded
+from ralphy.git.commands import Repository
+
+_TABLE = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+_MOST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """`inner` of a file system (its device) is seen at `at`."""
+
+    device: bytes
+    inner: Path
+    at: Path
+
+
+def other_paths(folder: Path) -> list[Path]:
+    """The paths outside of a folder at which bind mounts show it, or something in it."""
+    mounts = list(_mounts())
+    own = [mount for mount in mounts if folder.is_relative_to(mount.at)]
+    if not own:
+        return []
+    main = max(own, key=lambda mount: len(mount.at.parts))
+    wanted = main.inner / folder.relative_to(main.at)
+    found = dict.fromkeys(at for mount in mounts if mount.device == main.device for at in _shown(mount, wanted, folder))
+    return [at for at in found if not at.is_relative_to(folder)]
+
+
+def _shown(mount: _Mount, wanted: Path, folder: Path) -> Iterator[Path]:
+    """Where a mount shows the wanted folder of its file system, or a part of it; not what a later mount hides."""
+    if wanted.is_relative_to(mount.inner):
+        at, same = mount.at / wanted.relative_to(mount.inner), folder
+    elif mount.inner.is_relative_to(wanted):
+        at, same = mount.at, folder / mount.inner.relative_to(wanted)
+    else:
+        return
+    try:
+        if at.samefile(same):
+            yield at
+    except OSError:
+        return
+
+
+def _mounts() -> Iterator[_Mount]:
+    """All mounts of this process's view, the oldest first."""
+    try:
+        lines = _TABLE.read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        words = line.split(b" ")
+        if len(words) > 4:
+            yield _Mount(words[2], _path(words[3]), _path(words[4]))
+
+
+def _path(word: bytes) -> Path:
+    return Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), word)))
+
+
+def other_checkouts(repository: Repository) -> list[Path]:
+    """The main checkout and the linked ones, but for this one and one that holds the home: programs write there."""
+    common, home = repository.common_dir.resolve(), Path(repository.env.get("HOME", "/"))
+    root = repository.root.resolve()
+    named = [read_bounded(file, _MOST) or b"" for file in sorted(common.glob("worktrees/*/gitdir"))]
+    found = [Path(os.fsdecode(text.strip())).parent for text in named if text.startswith(b"/")]
+    found += [common.parent] if common.name == ".git" else []
+    return [at for at in dict.fromkeys(found)
+            if at.is_dir() and not at.is_relative_to(root) and not home.is_relative_to(at)]  # fmt: skip
+
+
+def settings_of(env: Mapping[str, str]) -> list[Path]:
+    """The person's settings of Git, those that are there, and of Ralphy, whose folders are made."""
+    home = Path(env.get("HOME", "/"))
+    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    state = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
+    for own in (config / "ralphy", state / "ralphy"):
+        with suppress(OSError):
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    named = [home / ".gitconfig", config / "git", config / "ralphy", state / "ralphy"]
+    named += [Path(env["GIT_CONFIG_GLOBAL"])] if env.get("GIT_CONFIG_GLOBAL", "").startswith("/") else []
+    found = [path.resolve() for path in named if path.is_file() or path.is_dir()]
+    return [path for path in dict.fromkeys(found) if not home.is_relative_to(path)]
