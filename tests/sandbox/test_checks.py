@@ -117,7 +117,8 @@ def test_a_commit_made_as_a_person_in_a_lane_is_no_base(walls: str, tmp_path: Pa
 @pytest.mark.attempt(35)
 def test_what_an_agent_moves_in_the_checkout_without_a_sandbox_is_said_and_flagged(tmp_path: Path) -> None:
     project = with_check(tmp_path, "")
-    forge = f"cd {project.repo}; {FORGED} update-ref -m 'commit: me' refs/heads/main $(git commit-tree -m x main^{{tree}}); {FORGED} tag made main"
+    moves = f"{FORGED} update-ref -m 'commit: me' refs/heads/main $(git commit-tree -m x main^{{tree}})"
+    forge = f"cd {project.repo}; {moves}; {FORGED} tag made main"
     project.play(stories={"US-001": [works(run=[["sh", "-c", forge]])]})
 
     ended = project.loop()
