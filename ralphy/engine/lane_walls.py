@@ -56,9 +56,8 @@ def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None)
     if w.config.safety.level == STRICT:
         from ralphy.engine.strict import view_of
 
-        settings = guard_settings(w, lane) if whose == "agent" else ""
         networked = whose == "agent" or w.config.safety.checks_network
-        box = w.lanes.sandbox(view_of(w, settings, networked=networked))
+        box = w.lanes.sandbox(view_of(w, guard_settings(w, lane), networked=networked))
     else:
         box = w.lanes.sandbox()
     binds = [*_binds(w, lane, whose), *([Bind(outbox, outbox, is_writable=True)] if outbox else [])]
