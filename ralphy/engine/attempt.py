@@ -18,7 +18,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.kept_attempts import kept_commit, next_number
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
-from ralphy.engine.lane_pool import lay_out_lane, with_documents
+from ralphy.engine.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_tree import tip_of
 from ralphy.engine.live_documents import lay_out, put
 from ralphy.engine.onto_tip import onto_tip
@@ -68,7 +68,7 @@ class Attempt:
 
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
-    lane = w.lanes.agent()
+    lane = agent_lane(w)
     prd, head = snapshot.prd, snapshot.tree.head
     story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
     past = snapshot.history.of("story", story.id)

@@ -20,7 +20,7 @@ from ralphy.engine.ending import end_line
 from ralphy.engine.kept_attempts import kept_commit
 from ralphy.engine.land import Landing, land
 from ralphy.engine.lane_candidate import candidate_from
-from ralphy.engine.lane_pool import lay_out_lane, with_documents
+from ralphy.engine.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.running import Ran, agent_run, no_more
 from ralphy.engine.scan import redacted, secrets_in_document
 from ralphy.engine.waiting import next_try
@@ -57,7 +57,7 @@ class Artifacts:
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     """Run the step's agent once and move in what it made, or note why not."""
-    lane = w.lanes.agent()
+    lane = agent_lane(w)
     laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
     lay_out_lane(w, lane, laid_out, snapshot.tree.head)
     with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane) as ran:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.engine.documents import all_of_the_folder
 from ralphy.engine.lane_tree import begun_at, tip_of
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 _SET_UP = "setup-done"
+_MOST_LANES = 64
 
 
 def open_pool(w: Workspace) -> Pool:
@@ -29,6 +31,15 @@ def open_pool(w: Workspace) -> Pool:
 
     program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
     return Pool(w.repository, folder, program, w.config.safety.level, control=(w.config.project.features_dir,))
+
+
+def agent_lane(w: Workspace) -> Lane:
+    """The lane of the workspace's next agent: the first that holds no work of another feature's dead run."""
+    for slot in range(1, _MOST_LANES + 1):
+        lane = w.lanes.agent(slot)
+        if lane.kept_for() in ("", w.feature.name):
+            return lane
+    raise EnvironmentProblem(f"all {_MOST_LANES} lanes hold work that was cut off", hint="ralphy loop; ralphy lanes")
 
 
 def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
@@ -43,7 +54,6 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     brought = _brought(w, tree)
     lane.keep = kept_paths(brought, w.config.lanes, is_clean=lane is w.clean)
     lane.lay_out(tree, commit, w.feature_branch)
-    lane.note(w.feature.name)
     _furnish(w, lane, brought)
     _set_up(w, lane, tree)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
@@ -68,7 +78,7 @@ def make_lanes(w: Workspace) -> None:
     """Have the lanes ready before they are needed: laid out as the work will find them."""
     tip = tip_of(w)
     if tip and not w.history.open_run:
-        for lane in (w.lanes.agent(), w.clean):
+        for lane in (agent_lane(w), w.clean):
             lane.keep = kept_paths(_brought(w, w.objects.tree_of(tip)), w.config.lanes, is_clean=lane is w.clean)
             lane.lay_out(w.objects.tree_of(tip), tip, w.feature_branch)
 

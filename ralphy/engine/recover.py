@@ -64,7 +64,9 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     result = with_known_cost(w, str(run.get("run")), result)
-    _close(w, w.lanes.agent(_slot(run)), run, result)
+    lane = w.lanes.agent(_slot(run))
+    _close(w, lane, run, result)
+    lane.note(w.feature.name)
 
 
 def _slot(run: Entry) -> int:

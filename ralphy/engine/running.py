@@ -66,10 +66,9 @@ def no_more() -> None:
 def agent_run(
     w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
 ) -> Iterator[Ran]:  # fmt: skip
-    """Run the agent once. The control files are put back before the body of the `with` sees anything.
+    """Run the agent once, in a lane that was laid out for it; what it left there is kept until the `with` ends.
 
-    `get_ready` lays out what the agent is to find: it is called when the run is in the journal, so that a kill
-    from there on is a run to be cleared away.
+    `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
     """
     _set_early_aside(w)
     run = w.new_run_id()
@@ -79,6 +78,7 @@ def agent_run(
     with _agent(w, request, lane).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
+        lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
         _note(w, decision, snapshot, run, lane)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
@@ -95,6 +95,7 @@ def agent_run(
     redact_run(w, Path(request.run_dir))
     w.milestone("run_redacted")
     yield Ran(run, result, claim, outbox, tampered, stands, touched)
+    lane.note(w.feature.name)
     root = w.repository.root
     for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)

@@ -152,6 +152,14 @@ class Lane:
         note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
         replace_file(self.home / "lane.json", json.dumps(note).encode(), durable=False)
 
+    def kept_for(self) -> str:
+        """The feature whose work lies in it and has not been taken over; "" if nothing is kept."""
+        try:
+            note = json.loads(read_safely(self.home / "lane.json", 1 << 16))
+        except (OSError, ValueError):
+            return ""
+        return str(note.get("feature") or "") if isinstance(note, dict) and note.get("kept") else ""
+
     def let_go(self) -> None:
         """Remove all of it, whatever is in it. EnvironmentProblem names what cannot be removed."""
         for name in ("tree", "git", "own", "lane.json", "lock"):
