@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ralphy.engine.checkout_sync import begun_on
-from ralphy.engine.workspace import Workspace, base_branch
+from ralphy.engine.workspace import Workspace, base_branch, fixed_base
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.git import commands as git
 from ralphy.pipeline.model import Prd, Tree
@@ -29,9 +29,15 @@ def tip_of(w: Workspace) -> str:
 def begun_at(w: Workspace) -> str:
     """The tip of the feature's branch, "" before its work has begun: a branch that holds nothing new, or nothing of the
     feature, counts as none."""
-    tip, start = git.resolve(w.repository, f"refs/heads/{w.feature_branch}"), start_of(w)[1]
-    is_behind = tip != start and _is_in(w, tip, start)
+    tip, base = git.resolve(w.repository, f"refs/heads/{w.feature_branch}"), _base_tip(w)
+    is_behind = tip != base and _is_in(w, tip, base)
     return "" if is_behind or not tip or w.objects.at(w.objects.tree_of(tip), w.feature.path) is None else tip
+
+
+def _base_tip(w: Workspace) -> str:
+    """Where the base branch stands; a branch of a person's own into which the work was merged does not count."""
+    base = fixed_base(w.repository, w.config)
+    return git.resolve(w.repository, f"refs/heads/{base}") if base else start_of(w)[1]
 
 
 def _is_in(w: Workspace, commit: str, of: str) -> bool:
@@ -52,6 +58,9 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     is_begun = bool(begun_at(w))
     is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
     head = tip if is_begun or is_a_persons else start
+    if not head and git.head_of(w.repository)[1]:
+        raise Conflict("HEAD is detached, and there is no base branch to begin at",
+                       hint="git switch to a branch, or set git.base in .ralphy/config.yaml")  # fmt: skip
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     return Tree(

@@ -117,8 +117,8 @@ def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon
 
     ended = project.loop()
 
-    assert ended.runs == ["US-001", "US-001", "US-002", "qa"]
-    assert "ralph/login was moved meanwhile: the work goes on from" in ended.text
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert "meanwhile: the work is merged onto it, and checked again" in ended.text
     assert project.code("src/mine.py") == "MINE = 1\n"
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "mine" in project.subjects()
@@ -169,3 +169,18 @@ def test_a_night_that_died_goes_on_wherever_the_person_is_now(tmp_path: Path, do
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands_on
     assert project.git("status", "--porcelain") == "?? src/mine.py"
     assert "src/mine.py" not in project.code_files()
+
+
+def test_a_person_who_merges_the_unfinished_work_elsewhere_does_not_begin_it_again(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_iterations": 1})
+    project.loop()
+    project.git("switch", "--quiet", "--create", "dev", "main")
+    project.git("merge", "--quiet", "--no-edit", project.branch)
+    before = project.git("rev-parse", project.branch)
+
+    project.configure(limits={"max_iterations": 50})
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.git("merge-base", project.branch, before) == before
+    assert project.subjects("chore(login): start of") == [f"chore(login): start of {project.branch}"]
