@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +16,14 @@ from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.pool import Pool
 from ralphy.lanes.probe import is_manifest
+from ralphy.text.tone import WAITING, Toned
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
     from ralphy.lanes.lane import Lane
 
 _SET_UP = "setup-done"
+_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.M)
 _MOST_LANES = 64
 
 
@@ -51,6 +54,7 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
     w.objects.persist(tree)  # Git reads them from the disk
     w.objects.sync()
+    _tell_of_submodules(w, tree)
     brought = _brought(w, tree)
     lane.keep = kept_paths(brought, w.config.lanes, is_clean=lane is w.clean)
     lane.lay_out(tree, commit, w.feature_branch)
@@ -91,6 +95,17 @@ def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
     source = lane.tree if w.config.setup else w.repository.root
     folders = [one for one in coming(w.checkout.brought or ()) if one not in unbound([one]) and one.is_folder]
     return [(source / one.path, lane.at / one.path) for one in folders if (source / one.path).is_dir()]
+
+
+def _tell_of_submodules(w: Workspace, tree: str) -> None:
+    """Say once that submodules are empty folders in lanes, before checks turn red for it."""
+    entry = w.objects.at(tree, ".gitmodules")
+    text = (w.objects.read(entry.oid) or b"").decode("utf-8", "replace") if entry else ""
+    paths = _MODULE_PATH.findall(text)
+    sentence = f"submodules are empty folders in lanes: {', '.join(paths[:5])}; checks that need them fail there"
+    if paths and sentence not in w.checkout.said:
+        w.checkout.said.add(sentence)
+        w.say(Toned(sentence, WAITING))
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:

@@ -49,8 +49,9 @@ def test_what_an_agent_writes_into_a_submodule_is_neither_checked_nor_committed(
     before = project.git("rev-parse", "main:lib")
     project.play(stories={"US-001": [works(append={"lib/more.py": "# more\n"})]})
 
-    project.loop()
+    ended = project.loop()
 
+    assert "submodules are empty folders in lanes: lib; checks that need them fail there" in ended.said
     assert project.landed() == ["login/US-001"]
     assert project.git("rev-parse", f"{project.branch}:lib") == before
     assert not (project.repo / "lib" / "more.py").exists()
