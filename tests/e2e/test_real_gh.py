@@ -61,7 +61,7 @@ def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
     """There is one pull request, its address is on record, and both sides agree on the branch."""
     assert [pr["headRefName"] for pr in github.world.prs] == [BRANCH]
     assert project.prd()["workflow"]["pr"]["url"] == URL
-    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert pushed(project, bare) == project.git("rev-parse", BRANCH)
     assert project.git("status", "--porcelain") == ""
     assert project.loop().code == 0
     assert len(github.world.prs) == 1
@@ -132,7 +132,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
     assert ("gh auth login" if trouble == "login" else "502") in refused.said
     assert "the branch" in refused.said and "pushed" in refused.said
     assert github.world.prs == []
-    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert pushed(project, bare) == project.git("rev-parse", BRANCH)
     assert project.story("US-001")["passes"] is True
     assert project.git("status", "--porcelain") == ""
     runs = len(project.journal("run"))
@@ -165,7 +165,7 @@ def only(*programs: str, folder: Path) -> Path:
 
 def assert_handed_over(project: Project, bare: Path) -> None:
     """The branch is on the remote, PR.md in the feature folder, and it is on record that it was not opened."""
-    assert pushed(project, bare) == project.git("rev-parse", "HEAD")
+    assert pushed(project, bare) == project.git("rev-parse", BRANCH)
     assert (project.folder / "PR.md").read_text().startswith("# Sign in\n")
     record = project.prd()["workflow"]["pr"]
     assert record["pushed"] is True and "url" not in record
@@ -193,4 +193,5 @@ def test_without_a_remote_the_branch_and_the_text_are_the_result(project: Projec
     assert github.requests == []
     assert (project.folder / "PR.md").read_text().startswith("# Sign in\n")
     assert project.prd()["workflow"]["pr"]["pushed"] is False
-    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == BRANCH
+    assert project.subjects()
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
