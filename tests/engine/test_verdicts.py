@@ -95,10 +95,10 @@ def test_any_other_answer_reopens_the_story_and_reaches_the_next_prompt(satisfie
 
 
 def test_already_satisfied_with_red_checks_is_no_question(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "test -e passes"}])
-    (project.repo / "passes").touch()
-    (project.repo / ".git" / "info" / "exclude").write_text("passes\n")
-    project.play(stories={"US-001": [{**SATISFIED, "delete": ["passes"]}]})
+    passes = tmp_path / "passes"
+    passes.touch()
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"test -e {passes}"}])
+    project.play(stories={"US-001": [{**SATISFIED, "run": [["rm", "-f", str(passes)]]}]})
 
     project.loop(runs=49)
 

@@ -184,7 +184,6 @@ def test_room_that_is_just_enough_is_not_worked_in_until_there_is_clearly_more(d
     with open_feature(project.repo, project.path, project.env) as workspace:
         for megabytes in (7, 9, 9.9, 10.5):
             leave(ballast, megabytes)
-            workspace.checkout.look_anew()
             rests.append(reconcile(workspace, lambda *_: None))
             runs.append(len(project.journal("run")))
 
@@ -297,7 +296,7 @@ def test_a_write_that_takes_less_than_was_given_is_gone_on_with(
 
     assert [run["step"] for run in project.journal("run")] == ["story", "story", "qa"]
     intent = json.loads((project.repo / ".git/ralphy/checkouts/main/intent-login.json").read_bytes())
-    assert intent["commit"] == project.git("rev-parse", "HEAD")
+    assert intent["commit"] == project.tip
     assert_done(project)
 
 

@@ -219,11 +219,14 @@ def test_a_process_that_hides_its_mark_and_its_session_ends_with_the_run(tmp_pat
 
 
 @pytest.mark.fault("P8")
-def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_on(scene: Scene) -> None:
-    sleeper = "setsid sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > sleeper.pid"
+def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_on(
+    scene: Scene, tmp_path: Path
+) -> None:
+    told = tmp_path / "sleeper.pid"
+    sleeper = f"setsid sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > '{told}'"
     process = scene.begin(before=["sh", "-c", sleeper])
     supervisor = psutil.Process(scene.hanging).ppid()
-    asleep = int((scene.project.repo / "sleeper.pid").read_text())
+    asleep = int(told.read_text())
     os.kill(supervisor, signal.SIGKILL)
     _, said = process.communicate(timeout=PATIENCE_S)
 
