@@ -219,9 +219,7 @@ def test_a_process_that_hides_its_mark_and_its_session_ends_with_the_run(tmp_pat
 
 
 @pytest.mark.fault("P8")
-def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_on(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_on(scene: Scene, tmp_path: Path) -> None:
     told = tmp_path / "sleeper.pid"
     sleeper = f"setsid sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > '{told}'"
     process = scene.begin(before=["sh", "-c", sleeper])
