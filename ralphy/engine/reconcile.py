@@ -31,9 +31,9 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
     require_programs_outside(workspace.repository)
     while True:
         with named_trouble():
-            keep_up(workspace)
+            rest = _kept_up(workspace)
             snapshot = observe(workspace)
-        decision = decide(snapshot, workspace.config)
+        decision = rest or decide(snapshot, workspace.config)
         report(decision, snapshot)
         if isinstance(decision, (Rest, RunAgent)):
             note_room(workspace, decision)
@@ -45,6 +45,19 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
         if rest:
             report(rest, snapshot)
             return rest
+
+
+def _kept_up(w: Workspace) -> Rest | None:
+    """Keep up with the branch; a rest if the disk has no room for that."""
+    try:
+        with named_trouble():
+            keep_up(w)
+    except (EnvironmentProblem, git.GitError) as error:
+        rest = wait_instead(w, None, error)
+        if rest is None:
+            raise
+        return rest
+    return None
 
 
 def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:

@@ -34,8 +34,11 @@ def note_room(w: Workspace, decision: Decision) -> None:
     w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
 
 
-def wait_instead(w: Workspace, decision: Decision, error: BaseException) -> Rest | None:
-    """The rest in place of an error that a full disk has caused; None if it was something else, or too often."""
+def wait_instead(w: Workspace, decision: Decision | None, error: BaseException) -> Rest | None:
+    """The rest in place of an error that a full disk has caused; None if it was something else, or too often.
+
+    Without a decision, nothing was done that could have been cut short.
+    """
     if not isinstance(error, (OSError, EnvironmentProblem, GitError)):
         return None
     if not isinstance(error, DiskFull) and not has_no_room(places(w)):
@@ -44,7 +47,10 @@ def wait_instead(w: Workspace, decision: Decision, error: BaseException) -> Rest
     rest = wait_for_room(w.session, w.clock(), "the disk is full")
     if cuts > _MOST_CUTS or not isinstance(rest, Wait):
         return None
+    is_known = bool(w.session.short_since)
     note_room(w, rest)
-    w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
-    w.say(f"{error}: will resume when disk space is available")
+    if decision:
+        w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
+    if not is_known:
+        w.say(f"{error}: will resume when disk space is available")
     return rest

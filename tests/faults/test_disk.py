@@ -167,6 +167,30 @@ def test_a_disk_without_room_ends_an_impatient_loop_in_words_and_the_next_one_go
 
 @needs_root
 @pytest.mark.fault("F1")
+def test_documents_that_cannot_be_laid_out_on_a_full_disk_are_waited_for_and_said_once(disk: Path) -> None:
+    project, taken = two(disk), disk / "taken"
+    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    (project.folder / "PRD.md").unlink(missing_ok=True)
+    (project.folder / "prd.json").unlink()
+    fill(taken)
+    now = [NOON]
+
+    def clock() -> float:
+        now[0] += 10.0
+        if now[0] > NOON + 300:
+            taken.unlink(missing_ok=True)
+        return now[0]
+
+    ended = project.loop(clock=clock)
+
+    assert ended.text.count("will resume when disk space is available") == 1
+    assert [found.reason for found in ended.decisions].count("the disk is full: it goes on when there is room") > 1
+    assert ended.code == ExitCode.WAITING
+    assert_done(project)
+
+
+@needs_root
+@pytest.mark.fault("F1")
 def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path) -> None:
     project = two(disk, limits={"min_free_mb": 500})
 
