@@ -34,6 +34,7 @@ from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 _SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 _ANSWER_S = 10.0
+_NO_SETTINGS = "empty.json"
 
 
 def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
@@ -60,7 +61,8 @@ def require_agent_starts(w: Workspace) -> None:
         home = Path(name).resolve()
         for part in ("tree", "git"):
             (home / part).mkdir()
-        closed = w.lanes.sandbox(view_of(w, "", networked=True))
+        (home / _NO_SETTINGS).write_bytes(b"{}")  # a look: in the repository nothing is written
+        closed = w.lanes.sandbox(_view(w, home / _NO_SETTINGS, networked=True))
         if closed and (lacking := list(_no_start(w, closed.around(home)))):
             raise _missing(lacking)
 
@@ -69,7 +71,7 @@ def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
     """What a closed sandbox around a lane shows; `settings` are Claude Code's own in there, "" for none."""
     if settings:
         return _view(w, Path(settings), networked=networked)
-    empty = w.repository.checkout_dir / "guard" / "empty.json"
+    empty = w.repository.checkout_dir / "guard" / _NO_SETTINGS
     if not empty.exists():
         replace_file(empty, b"{}", durable=False)
     return _view(w, empty, networked=networked)
