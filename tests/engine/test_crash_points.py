@@ -55,7 +55,7 @@ def milestones(tmp_path_factory: pytest.TempPathFactory) -> list[Point]:
     notes = folder / "milestones"
     with pytest.MonkeyPatch.context() as patch:
         prepare_home(folder, patch)
-        drive(feature(folder), "note", str(notes))
+        assert drive(feature(folder), "note", str(notes)) == ExitCode.DONE
     seen: Counter[str] = Counter()
     points = []
     for name in notes.read_text(encoding="utf-8").split():
@@ -75,6 +75,7 @@ def prepare_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
     patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     patch.setenv("RALPHY_SAFETY_SANDBOX", "none")
+    patch.setenv("RALPHY_LANES_PROBE", "off")
 
 
 def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
