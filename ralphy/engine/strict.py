@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
+from ralphy.agents.claude.guard_settings import SCRIPT
 from ralphy.config.values import KEYS
 from ralphy.engine.checks import argv
 from ralphy.engine.environment import agent_command, agent_environment
@@ -79,7 +80,7 @@ def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
 
 def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
     safety = w.config.safety
-    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
+    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent, SCRIPT]
     readable = [*own, *_paths(w, safety.ro_paths)]
     links = []
     if found := _agent_program(w):

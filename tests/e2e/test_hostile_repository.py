@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from ralphy.agents.claude.guard_settings import SCRIPT
 from tests.doubles.messages_api import Response
 from tests.e2e.claude_cli import expected, real_claude
-from tests.e2e.project import BRANCH, Project, with_claude
+from tests.e2e.project import Project, with_claude
 from tests.e2e.scripted import Scripted, bash, report, write
 
 pytestmark = [*real_claude, pytest.mark.usefixtures("sandbox")]
@@ -111,7 +112,7 @@ def assert_story_alone(project: Project, folder: Path, main: str) -> None:
     assert project.git("rev-parse", "main") == main
     assert [(story["id"], story["status"]) for story in project.prd()["userStories"]] == [("US-001", "completed")]
     assert [line for line in project.subjects() if line.startswith("feat")] == ["feat(login): US-001 Greet by name"]
-    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == BRANCH
+    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
     assert project.git("status", "--porcelain") == ""
 
 
@@ -140,7 +141,7 @@ def test_without_a_sandbox_its_traces_are_put_back(git_repo: Path, private_home:
 
 @pytest.mark.fault("A13", "A14")
 def test_in_strict_the_machine_is_out_of_reach(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
-    """No network but the provider's, no home, no commit, no credentials; and the work is done all the same."""
+    """No network but the provider's, no home, no credentials; a commit is the lane's alone; and the work is done."""
     (private_home / "diary.txt").write_text("private")
     listens_outside = socket.create_server(("127.0.0.1", 0))
     port = listens_outside.getsockname()[1]
@@ -148,6 +149,7 @@ def test_in_strict_the_machine_is_out_of_reach(git_repo: Path, private_home: Pat
         bash(f"cat {private_home}/diary.txt || echo NO DIARY"),
         bash("cat /etc/shadow || echo NO SHADOW"),
         bash("python3 -c \"import os; os.system('git commit --allow-empty -m mine')\" || true"),
+        bash(f"python3 -c \"open('{SCRIPT}', 'a')\" || true"),
         bash(f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 5)\" || true"),
         bash("python3 -c \"import urllib.request as u; u.urlopen('http://evil.example.org/')\" || true"),
         bash("cat ~/.claude/settings.json"),
@@ -164,8 +166,9 @@ def test_in_strict_the_machine_is_out_of_reach(git_repo: Path, private_home: Pat
     listens_outside.close()
     assert_story_alone(project, tmp_path, main)
     assert "in a closed bubblewrap sandbox" in ended.said
-    for words in ("NO DIARY", "NO SHADOW", "Read-only file system", "Connection refused", "403: Forbidden",
-                  "Bash(git push:*)"):  # fmt: skip
+    assert "mine" not in project.git("log", "--all", "--reflog", "--format=%s").splitlines()
+    for words in ("NO DIARY", "NO SHADOW", "[ralph/login ", "Read-only file system", "Connection refused",
+                  "403: Forbidden", "Bash(git push:*)"):  # fmt: skip
         assert words in told
     assert (private_home / "diary.txt").read_text() == "private"
     assert not (private_home / ".claude").exists()
