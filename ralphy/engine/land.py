@@ -16,7 +16,7 @@ import orjson
 
 from ralphy.engine.checkout_sync import catch_up, expect, follow, note_tip, why_hold
 from ralphy.engine.document_edits import TakenIn, keep_aside, take_in
-from ralphy.engine.live_documents import Edits, edited, exclude, lay_out, note_adopted, unsettled
+from ralphy.engine.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import read_regular
@@ -233,7 +233,7 @@ def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
 
 def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
-    if busy := unsettled(w):
+    if busy := wait_for_git(w):
         raise Conflict(f"{busy} is in progress, and the documents of a new feature are read from the checkout",
                        where=w.feature.path, hint="finish it or abort it")  # fmt: skip
     edits = edited(w, "")

@@ -241,6 +241,14 @@ def unsettled(w: Workspace) -> str:
     return operation if operation != _BISECT else ""
 
 
+def wait_for_git(w: Workspace) -> str:
+    """Wait while a Git that lives writes the index; why the documents cannot be judged even then, or ""."""
+    end = time.monotonic() + _DEAD_LOCK_S
+    while _has_lock(w) and time.monotonic() < end:
+        time.sleep(_PAUSE_S)
+    return "a change of the index (index.lock)" if _has_lock(w) else unsettled(w)
+
+
 def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
     """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
     if operation := unsettled(w):

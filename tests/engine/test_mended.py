@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -13,7 +14,8 @@ from tests.engine.building import Project, assert_clean, build, drive, open_feat
 from tests.engine.driver import KILLED
 
 
-def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path) -> None:
+def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ralphy.engine.live_documents._DEAD_LOCK_S", 0.5)  # not ten seconds
     project = build(tmp_path, story("US-001"), story("US-002"))
     (project.repo / "mine.txt").write_text("mine\n", encoding="utf-8")
     project.git("add", "mine.txt")
@@ -26,6 +28,21 @@ def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path) -> No
     assert lock.exists()
     lock.unlink()
     assert project.git("diff", "--cached", "--name-only") == "mine.txt"
+
+
+def test_a_feature_begins_when_git_lets_go_of_the_index(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    lock = project.repo / ".git" / "index.lock"
+    lock.touch()
+    release = Timer(1.0, lock.unlink)
+    release.start()
+
+    ended = project.loop()
+    release.join()
+
+    assert "ignored" not in ended.text
+    assert project.landed() == ["login/US-001"]
+    assert_clean(project)
 
 
 LEFTOVERS = [".PRD.md.swp", "PRD.md.swo", "PRD.md~", "#PRD.md#", ".#PRD.md", ".DS_Store", "stories/US-001.md~"]
