@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from textwrap import indent
 
 from ralphy.documents.criteria import titled_lists
+from ralphy.engine.lane_tree import begun_at
 from ralphy.engine.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
@@ -29,7 +30,8 @@ def render_tasks(w: Workspace, s: Snapshot, working: str = "") -> None:
         return
     text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
-        _ignore(w, w.feature.in_repository("TASKS.md"))
+        if not begun_at(w):  # from then on, Git ignores the whole folder
+            _ignore(w, w.feature.in_repository("TASKS.md"))
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
 
 

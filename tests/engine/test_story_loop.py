@@ -183,4 +183,4 @@ def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_an
     assert (project.folder / "TASKS.md").exists()
     assert other.landed() == ["other/US-002"]
     assert project.git("status", "--porcelain", "--untracked-files=all") == ""
-    assert exclude.read_text() == "# mine\n*.orig\n/\\[my] own/tasks/TASKS.md\n"
+    assert exclude.read_text() == "# mine\n*.orig\n/\\[my] own/tasks/\n/docs/features/other/\n"
