@@ -19,6 +19,7 @@ from ralphy.files.atomic import signature
 from ralphy.lanes.bring import scratch
 from ralphy.lanes.environment import lane_variables, rewritten
 from ralphy.lanes.lane_sandbox import Bind
+from ralphy.processes.process_table import REPO_MARKER
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
 from ralphy.text.tone import WAITING, Toned
 
@@ -71,10 +72,12 @@ def cwd_of(w: Workspace, lane: Lane) -> Path:
 
 def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str, str]:
     """An environment for a program in a lane: its slot and its ports; without a sandbox, what leads into the checkout
-    leads into the lane."""
+    leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
     number = int(lane.name.rpartition("-")[2])
     own = lane_variables(w.config.lanes, number, is_clean=lane.name.startswith("clean"))
-    return {**(rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env), **own}
+    led = rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env
+    marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
+    return {**led, **marker, **own}
 
 
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:

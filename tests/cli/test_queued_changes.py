@@ -80,12 +80,16 @@ def test_stories_that_are_added_in_a_running_night_are_done_in_the_same_night(ma
 def test_an_agent_cannot_queue_a_change_for_its_own_night(made: Make) -> None:
     project, _ = made(story("US-001"))
     said = "src/said.py"
-    asks = f"env -u RALPHY_REPO PYTHONPATH='{ROOT}' '{sys.executable}' -P -m ralphy story add Mine"
-    project.play(stories={"US-001": [works(run=[["sh", "-c", f"echo \"WHY = '''$({asks} 2>&1)'''\" > '{said}'"]])]})
+    asks = f"env -u RALPHY_REPO PYTHONPATH='{ROOT}' '{sys.executable}' -P -m ralphy story add"
+    walks = f"(cd '{project.repo}' && {asks} Mine 2>&1)"
+    acts = [["sh", "-c", f"echo \"WHY = '''${walks}'''\" > '{said}'"], ["sh", "-c", f"{asks} Lane || true"]]
+    project.play(stories={"US-001": [works(run=acts)]})
     code, err = project.call("loop")
     assert code == 10, err
     assert "cannot change the stories of the run that it belongs to" in project.code(said)
+    assert waiting(project) == []
     assert project.statuses() == {"US-001": "completed"}
+    assert "Lane" not in project.code(f"{project.path}/prd.json")
 
 
 def test_stop_is_said_to_be_seen_while_the_agent_works(made: Make) -> None:
