@@ -55,6 +55,7 @@ def land(w: Workspace, landing: Landing) -> str:
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     """
     _wait_for_git(w)
+    lay_out(w, landing.parent)  # what a person committed and has checked out is no edit
     edits = edited(w, landing.parent)
     taken = take_in(w, landing.parent, edits, landing.files)
     try:
