@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
 STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
+WORKED_IN_CHECKOUT = "an older Ralphy ran its agent in the checkout: what it left there stays; see git status"
 
 
 def recover(w: Workspace, result: AgentResult = DIED) -> None:
@@ -63,6 +64,8 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     if run is None:
         return
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
+    if "lane" not in run:
+        w.say(WORKED_IN_CHECKOUT)
     result = with_known_cost(w, str(run.get("run")), result)
     lane = w.lanes.agent(_slot(run))
     _close(w, lane, run, result)
