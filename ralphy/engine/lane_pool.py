@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.engine.documents import all_of_the_folder
+from ralphy.engine.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.lane_tree import begun_at, tip_of
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
+from ralphy.lanes.ignored import dependency_folder
 from ralphy.lanes.pool import Pool
-from ralphy.lanes.probe import is_manifest
 from ralphy.text.tone import WAITING, Toned
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace import Workspace
     from ralphy.lanes.lane import Lane
 
-_SET_UP = "setup-done"
 _MODULE_PATH = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.M)
 _MOST_LANES = 64
 
@@ -56,10 +54,10 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     w.objects.sync()
     _tell_of_submodules(w, tree)
     brought = _brought(w, tree)
-    lane.keep = kept_paths(brought, w.config.lanes, is_clean=lane is w.clean)
+    lane.keep = _kept(w, lane, tree, brought)
     lane.lay_out(tree, commit, w.feature_branch)
     _furnish(w, lane, brought)
-    _set_up(w, lane, tree)
+    set_up(w, lane, tree)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
 
 
@@ -83,8 +81,9 @@ def make_lanes(w: Workspace) -> None:
     tip = tip_of(w)
     if tip and not w.history.open_run:
         for lane in (agent_lane(w), w.clean):
-            lane.keep = kept_paths(_brought(w, w.objects.tree_of(tip)), w.config.lanes, is_clean=lane is w.clean)
-            lane.lay_out(w.objects.tree_of(tip), tip, w.feature_branch)
+            tree = w.objects.tree_of(tip)
+            lane.keep = _kept(w, lane, tree, _brought(w, tree))
+            lane.lay_out(tree, tip, w.feature_branch)
 
 
 def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
@@ -94,7 +93,20 @@ def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
         return []
     source = lane.tree if w.config.setup else w.repository.root
     folders = [one for one in coming(w.checkout.brought or ()) if one not in unbound([one]) and one.is_folder]
-    return [(source / one.path, lane.at / one.path) for one in folders if (source / one.path).is_dir()]
+    tree = laid_out_in(lane)
+    made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
+    names = dict.fromkeys([*(one.path for one in folders), *made])
+    return [(source / name, lane.at / name) for name in names if _is_folder(source / name)]
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
+    """What stays in a lane when another tree is laid out there."""
+    kept = kept_paths(brought, w.config.lanes, is_clean=lane is w.clean)
+    return tuple(dict.fromkeys((*kept, *made_by_setup(w, lane, tree))))
 
 
 def _tell_of_submodules(w: Workspace, tree: str) -> None:
@@ -130,23 +142,4 @@ def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
             w.checkout.said.add(sentence)
             w.say(sentence)
     if done.files:
-        (lane.home / _SET_UP).unlink(missing_ok=True)
-
-
-def _set_up(w: Workspace, lane: Lane, tree: str) -> None:
-    """Run the project's `setup` in a lane: once, and again when the command, a manifest or a lock file has changed."""
-    from ralphy.engine.checks import run_setup
-
-    if not w.config.setup:
-        return
-    wanted_for = hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
-    if read_regular(lane.home / _SET_UP) != wanted_for.encode():
-        run_setup(w, lane)
-        replace_file(lane.home / _SET_UP, wanted_for.encode())
-
-
-def _manifests(w: Workspace, tree: str) -> Mapping[str, str]:
-    """Path -> id of the files that say what is installed."""
-    from ralphy.engine.changes import files_of
-
-    return {path: entry.oid for path, entry in files_of(w, tree) if is_manifest(path)}
+        forget_set_up(lane)
