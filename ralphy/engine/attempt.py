@@ -80,7 +80,8 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
         put(w, "prd.json", dump(prd.with_story(story.id, status=Status.IN_PROGRESS.value).raw))
 
     with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
-        candidate = replace(candidate_from(w, lane, green, laid_out), stands=ran.stands)
+        stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
+        candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
         w.milestone("candidate_written")
         verdict = judge(w, story, ran.result, ran.claim, candidate)
         w.milestone("judged")

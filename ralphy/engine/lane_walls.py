@@ -97,7 +97,10 @@ def guard_settings(w: Workspace, lane: Lane) -> str:
     if level == MINIMAL:
         return ""
     feature = root / w.feature.path
-    kept = [root / ".git", root / ".ralphy", feature, *(feature / name for name in CONTROL_NAMES)]
+    # Without a sandbox the checkout can be reached at its own path.
+    kept = [at for top in (root, w.repository.root) for at in (
+        top / ".git", top / ".ralphy", top / w.feature.path, *(top / w.feature.path / name for name in CONTROL_NAMES)
+    )]  # fmt: skip
     home = HOME if level == STRICT else w.env.get("HOME", "/")
     free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]
     policy = {"root": str(root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
@@ -124,6 +127,8 @@ class Outside:
             return (), ()
         aside, now = set_markers_aside(w), _seen(w)
         changed = sorted(name for name in {*self.before, *now} if self.before.get(name) != now.get(name))
+        if aside:
+            w.say(Toned(f"{', '.join(aside)}: made while an agent lived without a sandbox, set aside", WAITING))
         if changed:
             w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",
                         WAITING))  # fmt: skip

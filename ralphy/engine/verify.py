@@ -178,7 +178,7 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         ),
         (
             bool(candidate.stands),
-            f"changed during the run, possibly by the agent, and left as they are: {', '.join(candidate.stands[:5])}",
+            f"changed during the run, possibly by the agent: {', '.join(candidate.stands[:5])}",
         ),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (bool(r.unguarded), f"the guard gave no answer to {r.unguarded} tool calls: they were not checked"),

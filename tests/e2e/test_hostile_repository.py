@@ -15,7 +15,7 @@ import pytest
 from ralphy.agents.claude.guard_settings import SCRIPT
 from tests.doubles.messages_api import Response
 from tests.e2e.claude_cli import expected, real_claude
-from tests.e2e.project import Project, with_claude
+from tests.e2e.project import BRANCH, Project, with_claude
 from tests.e2e.scripted import Scripted, bash, report, write
 
 pytestmark = [*real_claude, pytest.mark.usefixtures("sandbox")]
@@ -117,7 +117,9 @@ def assert_story_alone(project: Project, folder: Path, main: str) -> None:
 
 
 @pytest.mark.fault("S2", "A4")
-def test_without_a_sandbox_its_traces_are_put_back(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
+def test_without_a_sandbox_what_it_does_outside_is_said_and_lands_nowhere(
+    git_repo: Path, private_home: Path, tmp_path: Path
+) -> None:
     feature = git_repo / "docs" / "features" / "login"
     sneaky = "python3 -c \"" + "; ".join([
         f"import os; os.chdir('{feature}')",
@@ -130,12 +132,16 @@ def test_without_a_sandbox_its_traces_are_put_back(git_repo: Path, private_home:
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "none")
         ended = project.loop("--max-iterations", "1")
         told = refused(api)
+    assert (feature / "prd.json").read_text() == "forged"
+    assert "docs/features/login/prd.json:1: is not JSON" in ended.said and "brings back" in ended.said
+    project.write("prd.json", project.git("show", f"{BRANCH}:docs/features/login/prd.json"))
     assert_story_alone(project, tmp_path, main)
     assert any("is not taken over" in words for words in told)
     assert "WITHOUT a sandbox" in ended.said
-    assert "changed during the run and put back" in ended.said
+    assert "APPROVED: made while an agent lived without a sandbox, set aside" in ended.said
+    assert "possibly by the agent: APPROVED (set aside)" in json.dumps(project.story("US-001"))
     aside = [path.name.split("-", 1)[1] for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")]
-    assert sorted(aside) == ["APPROVED", "prd.json"]
+    assert aside == ["APPROVED"]
     assert not (feature / "APPROVED").exists()
 
 
