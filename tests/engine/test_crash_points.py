@@ -19,6 +19,7 @@ from tests.engine.building import Project, assert_clean, breaks, build, drive, p
 from tests.engine.driver import KILLED
 
 SHARES = 12
+OFTEN = 3  # a milestone that comes more often proves the same again; the last one is tried, too
 STORIES = ["login/US-001", "login/US-002"]
 SITS_DOWN = """
 git switch --quiet ralph/login
@@ -92,7 +93,7 @@ def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
 @pytest.mark.fault("P1")
 def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path: Path, share: int) -> None:
     failed = {}
-    for point in milestones[share::SHARES]:
+    for point in tried(milestones)[share::SHARES]:
         folder = tmp_path / f"{point[0]}-{point[1]}"
         folder.mkdir()
         why = why_lost(folder, point)
@@ -100,6 +101,12 @@ def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path
             failed[point] = why
         shutil.rmtree(folder)
     assert failed == {}
+
+
+def tried(milestones: list[Point]) -> list[Point]:
+    """The first few of each milestone, and the last. How often documents are laid out depends on the clock's tick."""
+    most = Counter(name for name, _ in milestones if not name.startswith("documents_"))
+    return [(name, nth) for name, nth in milestones if nth <= OFTEN or nth == most[name]]
 
 
 def why_lost(folder: Path, point: Point) -> str:
