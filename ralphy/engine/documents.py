@@ -16,7 +16,6 @@ from ralphy.engine.live_documents import Edits, edited
 from ralphy.engine.workspace import Workspace
 from ralphy.files.atomic import read_regular, read_text
 from ralphy.pipeline.model import Artifact, Prd
-from ralphy.pipeline.stories import canonical
 
 _MOST_BYTES = 4 << 20
 
@@ -94,8 +93,3 @@ def committed_prd(w: Workspace, commit: str) -> Prd:
 def all_of_the_folder(w: Workspace) -> Iterator[tuple[str, bytes]]:
     """(name, bytes) of what the folder holds before there is a branch: it becomes the first commit."""
     yield from sorted(edited(w, "").files.items())
-
-
-def canonical_prd(prd: Prd) -> Prd:
-    """The form in which prd.json is written."""
-    return canonical(prd)

@@ -8,8 +8,6 @@ from ralphy.errors import Conflict, InvalidInput
 from ralphy.git import commands as git
 from ralphy.pipeline.model import Prd, Tree
 
-_SHUT = frozenset((".ralphy",))
-
 
 def start_of(w: Workspace) -> tuple[str, str]:
     """(branch, commit) that a new feature begins at: what a person stands on, unless that is a feature's branch; else

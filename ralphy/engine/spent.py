@@ -23,11 +23,6 @@ def with_known_cost(w: Workspace, run: str, result: AgentResult) -> AgentResult:
     return replace(result, cost_usd=transcript.cost_usd, tokens=transcript.tokens, cost_known=transcript.knows_its_cost)
 
 
-def has_spoken(w: Workspace, run: str) -> bool:
-    """Did the run's agent say anything at all?"""
-    return bool(_stream(w.feature.private / "runs", run))
-
-
 def _stream(runs: Path, run: str) -> bytes:
     folder = next(runs.glob(f"{run}*"), None) if run else None
     return (read_regular(folder / "stream.ndjson", _MOST) or b"") if folder else b""

@@ -38,9 +38,6 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
 _ORPHAN_S = 2.0
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
                "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
-_BESIDE_OPERATIONS = ("MERGE_MSG", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "SQUASH_MSG",
-                      "REBASE_HEAD", "sequencer", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "BISECT_RUN",
-                      "BISECT_ANCESTORS_OK", "BISECT_EXPECTED_REV", "BISECT_HEAD", "BISECT_FIRST_PARENT")  # fmt: skip
 
 
 class GitError(EnvironmentProblem):
@@ -203,21 +200,9 @@ def resolve(repository: Repository, ref: str) -> str:
     return followed(repository.common_dir, ref)
 
 
-def has_checked_out(repository: Repository, branch: str) -> bool:
-    """Does a checkout of this repository, the main one or a linked worktree, stand on the branch?"""
-    heads = [repository.common_dir / "HEAD", *(repository.common_dir / "worktrees").glob("*/HEAD")]
-    return any(ref_text(head) == f"{SYMBOLIC}refs/heads/{branch}" for head in heads)
-
-
 def operation_in_progress(repository: Repository) -> str:
     """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
-
-
-def operation_paths(repository: Repository) -> tuple[list[str], list[str]]:
-    """Where git notes an operation that is not finished: the marks of one, and what lies beside them."""
-    at = repository.git_dir
-    return [str(at / name) for name in _OPERATIONS], [str(at / name) for name in _BESIDE_OPERATIONS]
 
 
 def point_head(repository: Repository, branch: str, reflog: str = "") -> None:

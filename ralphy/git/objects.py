@@ -11,7 +11,7 @@ import os
 import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ralphy.errors import EnvironmentProblem
@@ -226,11 +226,6 @@ class Objects:
                     raise refusal(error, "cannot be written", path) from error
             self._last = path
         return oid
-
-    def drop_loose(self, oid: str) -> None:
-        """Take a loose object away, so that it can be written once more."""
-        with suppress(OSError):
-            os.unlink(f"{self._folder}/{oid[:2]}/{oid[2:]}")
 
     def _has(self, path: str, framed: bytes) -> bool:
         """Is this object there, as a loose file? Somebody may have put another one in its place."""
