@@ -13,7 +13,7 @@ from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.atomic import replace_file
 
 if TYPE_CHECKING:
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.story_changes import Changed
 
 
@@ -40,7 +40,7 @@ def reject(call: Invocation, feature: str | None, message: str, end: bool) -> in
 
 def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
     """Put the marker into the feature folder. Raises Conflict, and leaves nothing there, if no gate waits for it."""
-    from ralphy.engine.observe import observe
+    from ralphy.engine.view.observe import observe
     from ralphy.pipeline.decide import decide, waiting_gate
 
     with call.workspace(feature) as w:
@@ -91,8 +91,8 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 
     The step's document is set aside, never deleted; a story becomes pending and its attempt count resets.
     """
-    from ralphy.engine.again import redo_step
-    from ralphy.engine.story_changes import keep, plan
+    from ralphy.engine.person.again import redo_step
+    from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, f"redo {target}", review=False, starts_over=target == "spec") as (w, s):

@@ -13,8 +13,8 @@ from ralphy.cli.output import error_body
 from ralphy.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
-    from ralphy.engine.features import Found
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.feature.features import Found
+    from ralphy.engine.workspace.workspace import Workspace
 
 _WELCOME = """\
 Ralphy takes a PRD.md to a pull request: one verified commit per user story.
@@ -41,8 +41,8 @@ def why(call: Invocation, feature: str | None) -> int:
 def explain(call: Invocation, workspace: Workspace, found: Found | None = None) -> int:
     """The decision that a run would begin with, on the branch where the feature was `found`."""
     from ralphy.cli.moments import moment
-    from ralphy.engine.status import ahead_of, decided, iso
-    from ralphy.engine.view import phase_of
+    from ralphy.engine.view.status import ahead_of, decided, iso
+    from ralphy.engine.view.view import phase_of
     from ralphy.pipeline.decision import Rest
     from ralphy.pipeline.forecast import what_is_left
 
@@ -159,7 +159,7 @@ def _line(v: dict[str, Any]) -> str:
 
 def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:
     """Look at everything, and keep the view for the next time."""
-    from ralphy.engine.status import status_of
+    from ralphy.engine.view.status import status_of
     from ralphy.state import status_cache
 
     found, w = call.opened(feature)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ralphy.cli.look import explain
 from ralphy.cli.run import Came, Terminated, clock_time, heeding, need_walls, open_features, signals
 from ralphy.cli.show import Narrator
-from ralphy.engine.checkout import Checkout
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.reactor import Patience, run_feature
+from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest
@@ -19,7 +19,7 @@ from ralphy.pipeline.decision import Halt, Rest
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
     from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Session, Snapshot
 
 

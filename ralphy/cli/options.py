@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ralphy.config.load import Settings
     from ralphy.config.values import Check, Config
     from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.checkout import Checkout
-    from ralphy.engine.features import Found
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.feature.features import Found
+    from ralphy.engine.workspace.checkout import Checkout
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.commands import Repository
     from ralphy.pipeline.model import Snapshot
 
@@ -77,8 +77,8 @@ class Invocation:
     def _branch_with_settings(self, repository: Repository, config: Config) -> str:
         """The branch that has the settings which this checkout lacks, or ""; looked up once."""
         if self._settings_branch is None:
-            from ralphy.engine.checkout import Checkout
-            from ralphy.engine.project_settings import branch_with_settings
+            from ralphy.engine.view.project_settings import branch_with_settings
+            from ralphy.engine.workspace.checkout import Checkout
 
             checkout = Checkout.of(repository)
             try:
@@ -139,15 +139,15 @@ class Invocation:
 
     def only(self, repository: Repository) -> Found:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
-        from ralphy.engine.features import only_open
+        from ralphy.engine.feature.features import only_open
 
         return only_open(self.features(repository), self._features_dir(repository))
 
     def features(self, repository: Repository) -> list[Found]:
         """All features of the repository; looked up once."""
         from ralphy.config.load import load
-        from ralphy.engine.checkout import Checkout
-        from ralphy.engine.features import features_of
+        from ralphy.engine.feature.features import features_of
+        from ralphy.engine.workspace.checkout import Checkout
 
         if self._features is None:
             config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
@@ -170,14 +170,14 @@ class Invocation:
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""
-        from ralphy.engine.checkout import Checkout
+        from ralphy.engine.workspace.checkout import Checkout
 
         repository = self.repository()
         return self.open(Checkout.of(repository), self.feature(repository, name))
 
     def opened(self, name: str | None) -> tuple[Found | None, Workspace]:
         """Where the feature is, and its workspace; no Found for a folder outside of the features'."""
-        from ralphy.engine.checkout import Checkout
+        from ralphy.engine.workspace.checkout import Checkout
 
         repository = self.repository()
         feature = self.feature(repository, name)
@@ -187,7 +187,7 @@ class Invocation:
 
     def lay_out(self, workspace: Workspace) -> None:
         """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""
-        from ralphy.engine.live_documents import exclude, lay_out
+        from ralphy.engine.feature.live_documents import exclude, lay_out
 
         found = self.found(workspace.repository, workspace.feature.name)
         if found and found.at and found.feature.path == workspace.feature.path:
@@ -204,8 +204,8 @@ class Invocation:
 
         Raises Conflict where stories are gone from prd.json, unless it `starts_over`.
         """
-        from ralphy.engine.observe import observe
-        from ralphy.engine.recover import is_unfinished, recover
+        from ralphy.engine.runs.recover import is_unfinished, recover
+        from ralphy.engine.view.observe import observe
         from ralphy.git.run_lock import Lock
 
         with self.workspace(name) as w, Lock(w.repository.checkout_dir / "lock", purpose):
@@ -218,7 +218,7 @@ class Invocation:
             yield w, snapshot
 
     def open(self, checkout: Checkout, feature: Feature) -> Workspace:
-        from ralphy.engine.workspace import open_workspace
+        from ralphy.engine.workspace.workspace import open_workspace
 
         config, checks = self._effective(checkout.repository, feature)
         return open_workspace(checkout, feature, config, checks, self._environment)

@@ -17,7 +17,7 @@ from ralphy.files.safe_open import read_safely
 from ralphy.processes.program_paths import GIT, find, lies_in
 
 if TYPE_CHECKING:
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
 
 LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
@@ -175,7 +175,7 @@ def _sandbox(g: Ground) -> Finding:
 
 def _closed_walls(g: Ground) -> Finding:
     """The level strict, tried as a loop would put it up."""
-    from ralphy.engine.strict import require_agent_starts
+    from ralphy.engine.lane.strict import require_agent_starts
 
     try:
         with _workspace(g) as (w, _):
@@ -195,7 +195,7 @@ def _unfiltered() -> str:
 
 def _checks(g: Ground) -> Finding:
     """The checks, and whether their programs are there; what is only to be made yet is no fault."""
-    from ralphy.engine.startable import missing
+    from ralphy.engine.verify.startable import missing
 
     if g.config is None:
         return fail("checks", "not looked for: the settings cannot be read", "ralphy validate")
@@ -218,7 +218,7 @@ def _checks(g: Ground) -> Finding:
 def _workspace(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
     from ralphy.config.load import with_stack
     from ralphy.detect.stack import detect
-    from ralphy.engine.startable import without_feature
+    from ralphy.engine.verify.startable import without_feature
 
     assert g.config is not None
     checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language).checks)

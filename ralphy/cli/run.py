@@ -20,7 +20,7 @@ from ralphy.pipeline.model import Session
 if TYPE_CHECKING:
     from ralphy.documents.feature_folder import Feature
     from ralphy.engine.reconcile import Report
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
 
 _STEPS = click.Choice(["spec", "qa"])
@@ -150,8 +150,8 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.engine.again import start_over
-    from ralphy.engine.story_changes import keep, plan
+    from ralphy.engine.person.again import start_over
+    from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
@@ -231,11 +231,13 @@ def clock_time(text: str | None, now: float) -> float | None:
 def need_walls(workspace: Workspace) -> None:
     """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
     if workspace.config.safety.level == "strict":
-        from ralphy.engine.strict import require_agent_starts
+        from ralphy.engine.lane.strict import require_agent_starts
 
         require_agent_starts(workspace)
     elif workspace.config.safety.sandbox == "bwrap":
-        workspace.lanes  # noqa: B018  # opening them puts up the walls
+        from ralphy.engine.lane.lane_pool import lanes_of
+
+        lanes_of(workspace)  # opening them puts up the walls
 
 
 def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
@@ -266,8 +268,8 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
     """Run all features of the repository: wait at gates, resume when files appear."""
-    from ralphy.engine.checkout import Checkout
     from ralphy.engine.reactor import watch_all
+    from ralphy.engine.workspace.checkout import Checkout
 
     call.flags.update(_flags(limits))
     repository = call.repository()

@@ -11,8 +11,8 @@ from ralphy.cli.moments import moment
 from ralphy.cli.output import Output
 from ralphy.cli.plain import clean
 from ralphy.engine.reactor import Dialogue, Patience
-from ralphy.engine.view import phase_of
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.view.view import phase_of
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import replace_file
 from ralphy.lanes.lanes_folder import as_in_the_checkout

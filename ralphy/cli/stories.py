@@ -17,7 +17,7 @@ from ralphy.errors import ExitCode, NotFound
 
 if TYPE_CHECKING:
     from ralphy.documents.criteria import Item
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.ledger import KeptAttempt, Landed
     from ralphy.pipeline.model import Story
     from ralphy.pipeline.requests import Change
@@ -56,7 +56,7 @@ def list_(call: Invocation, feature: str | None) -> int:
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
     """Say which story is next; 11 if failed or blocked ones leave none."""
-    from ralphy.engine.status import seen
+    from ralphy.engine.view.status import seen
     from ralphy.pipeline.stories import next_ready, why_stuck
 
     where, workspace = call.opened(feature)
@@ -80,7 +80,7 @@ def next_(call: Invocation, feature: str | None) -> int:
 @with_options
 def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show all that is known of a story: its fields, its evidence, its commit, its kept attempts."""
-    from ralphy.engine.status import seen
+    from ralphy.engine.view.status import seen
     from ralphy.git import ledger
     from ralphy.pipeline.stories import shown_status
     from ralphy.pipeline.story_changes import found as found_in
@@ -182,7 +182,7 @@ def start(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that a person did: only if everything is committed and none of Ralphy's own checks is red."""
-    from ralphy.engine.accept import accept
+    from ralphy.engine.person.accept import accept
     from ralphy.pipeline.story_changes import found as found_in
     from ralphy.pipeline.story_changes import require_dependencies
 
@@ -233,9 +233,9 @@ def _change(call: Invocation, feature: str | None, change: Change, purpose: str)
 
 def _say(call: Invocation, w: Workspace, verb: str, story_id: str, said: str) -> int:
     """The sentence, or the story's row; TASKS.md shows the change as well."""
-    from ralphy.engine.observe import observe
-    from ralphy.engine.status import status_of
-    from ralphy.engine.view import render_tasks
+    from ralphy.engine.view.observe import observe
+    from ralphy.engine.view.status import status_of
+    from ralphy.engine.view.view import render_tasks
 
     render_tasks(w, observe(w))
     row = next(row for row in status_of(w)["stories"] if row["id"] == story_id)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralphy.cli.options import Invocation
-    from ralphy.engine.workspace import Workspace
+    from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.run_lock import Held
     from ralphy.pipeline.requests import Change
     from ralphy.pipeline.story_changes import Changed
@@ -26,7 +26,7 @@ def change_stories(
     call: Invocation, feature: str | None, change: Change, purpose: str, say: Say, *, review: bool = True
 ) -> int:
     """Make the change and `say` it; where another Ralphy works, queue it for that one."""
-    from ralphy.engine.story_changes import keep, plan, with_queued
+    from ralphy.engine.person.story_changes import keep, plan, with_queued
     from ralphy.git.run_lock import Held
     from ralphy.pipeline.requests import Verb
 
@@ -45,8 +45,8 @@ def change_stories(
 def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
     from ralphy.documents import request_queue
-    from ralphy.engine.status import seen
-    from ralphy.engine.story_changes import plan, with_queued
+    from ralphy.engine.person.story_changes import plan, with_queued
+    from ralphy.engine.view.status import seen
 
     if held.purpose not in _EVERY and not held.purpose.startswith(_FEATURE):
         raise held
@@ -68,7 +68,7 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
 
 def _require_person(w: Workspace) -> None:
     """Raises Conflict within a run of this checkout: what agents and checks ask for is no person's word."""
-    from ralphy.engine.workspace import repository_token
+    from ralphy.engine.workspace.workspace import repository_token
     from ralphy.processes.process_table import REPO_MARKER, descends_from
 
     token = repository_token(w.repository)

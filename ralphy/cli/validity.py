@@ -87,7 +87,7 @@ def _all(call: Invocation) -> Iterator[Path]:
 def _bases(call: Invocation) -> Collection[str]:
     """The branches that no story's work may be on: the repository's own, where there is one."""
     from ralphy.documents.prd_reader import USUAL_BASES
-    from ralphy.engine.workspace import fixed_base
+    from ralphy.engine.workspace.workspace import fixed_base
 
     try:
         repository = call.repository()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ralphy.engine import answering, gate
-from ralphy.engine.attempt import run_story
-from ralphy.engine.authoring import run_step
-from ralphy.engine.baseline import take_baseline
+from ralphy.engine.person import answering, gate
+from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
-from ralphy.engine.recover import recover_left
-from ralphy.engine.story_changes import take_request
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.runs.attempt import run_story
+from ralphy.engine.runs.authoring import run_step
+from ralphy.engine.runs.recover import recover_left
+from ralphy.engine.verify.baseline import take_baseline
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import listed
+from ralphy.engine.workspace.run_folders import old_runs
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.tree_walk import children, remove, size_of, walk
 from ralphy.git.commands import Repository
@@ -21,7 +22,6 @@ _DAY_S = 86400.0
 _YOUNG_S = 14 * _DAY_S
 _OLD_OUTBOX_S = _DAY_S
 _OLD_SET_ASIDE_S = 90 * _DAY_S
-_KEPT_RUNS = 200
 _EXPIRE = "2.weeks.ago"
 # As many as git itself would bear with, more or less: then the end of a loop packs.
 _MOST_LOOSE_OBJECTS = 4000
@@ -137,12 +137,6 @@ def _spent(refs: Iterable[tuple[str, str, float]], keep: int, now: float) -> Ite
 
 def _kind(name: str) -> str:
     return next((kind for kind in ("attempt-", "agent-") if name.startswith(kind)), "")
-
-
-def old_runs(root: Path, folder: Path) -> Iterator[Path]:
-    """All but the newest runs; their names begin with the time."""
-    names = sorted(found.name for found in children(root, folder) if found.name[:1] != ".")
-    return (folder / name for name in names[:-_KEPT_RUNS])
 
 
 def _older(root: Path, folder: Path, than: float) -> Iterator[Path]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ralphy.engine.checkout_sync import Moved, catch_up, moved_by_person, note_tip
-from ralphy.engine.land import Landing, land
-from ralphy.engine.lane_tree import begun_at
-from ralphy.engine.live_documents import lay_out
-from ralphy.engine.observe import branch_of
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.feature.checkout_sync import Moved, catch_up, moved_by_person, note_tip
+from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.view.observe import branch_of
+from ralphy.engine.workspace.workspace import Workspace
 
 
 def keep_up(w: Workspace) -> None:

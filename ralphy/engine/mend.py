@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ralphy.engine.lane_tree import tip_of
-from ralphy.engine.set_aside import drop_leftovers
-from ralphy.engine.workspace import Workspace, repository_token
+from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.workspace.set_aside import drop_leftovers
+from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import number_of_tests
-from ralphy.engine.gate import commit_files
-from ralphy.engine.scan import redacted
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.person.gate import commit_files
+from ralphy.engine.workspace.scan import redacted
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_text
 from ralphy.forge.body import (

@@ -17,15 +17,15 @@ from types import TracebackType
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
-from ralphy.engine.checkout import Checkout
 from ralphy.engine.housekeeping import tidy
-from ralphy.engine.lane_pool import make_lanes
+from ralphy.engine.lane.lane_pool import make_lanes
 from ralphy.engine.mend import mend
-from ralphy.engine.prompt import warm_prompts
 from ralphy.engine.reconcile import Report, reconcile
-from ralphy.engine.waiting import seconds_left
+from ralphy.engine.runs.prompt import warm_prompts
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.waiting import seconds_left
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files.atomic import names_in, signature
 from ralphy.git import commands as git

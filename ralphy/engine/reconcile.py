@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from ralphy.engine.act import act
 from ralphy.engine.keep_up import keep_up
-from ralphy.engine.observe import observe
-from ralphy.engine.recover import close_stopped
-from ralphy.engine.room import note_room, wait_instead
-from ralphy.engine.view import render_tasks
-from ralphy.engine.workspace import Workspace
+from ralphy.engine.runs.recover import close_stopped
+from ralphy.engine.view.observe import observe
+from ralphy.engine.view.view import render_tasks
+from ralphy.engine.workspace.room import note_room, wait_instead
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, EnvironmentProblem
 from ralphy.files.disk_space import named_trouble
 from ralphy.git import commands as git

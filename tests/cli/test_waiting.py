@@ -12,7 +12,7 @@ import pytest
 from ralphy.cli.moments import moment, seconds_of
 from ralphy.cli.output import Output
 from ralphy.cli.show import Narrator
-from ralphy.engine.waiting import seconds_left
+from ralphy.engine.workspace.waiting import seconds_left
 from ralphy.pipeline.decision import Wait
 from tests.cli.conftest import Heard, Make
 from tests.cli.test_run import on_a_terminal

@@ -12,7 +12,7 @@ from ralphy.documents.criteria import Item, item_of, why_unreadable
 from ralphy.documents.prd_rules import problems
 from ralphy.documents.progress import ProgressEntry, story_document
 from ralphy.documents.schema_compiler import compile_check
-from ralphy.engine.view import tasks_text
+from ralphy.engine.view.view import tasks_text
 from ralphy.pipeline.model import Prd
 from ralphy.prompts.render import render
 from ralphy.prompts.review_brief import stories_for_review

@@ -50,6 +50,17 @@ PACKAGES: dict[str, set[str]] = {
     },
     "__main__": {"processes", "cli"},
 }  # fmt: skip
+# The same for the packages of the engine, and "" for what lies beside them.
+ENGINE: dict[str, set[str]] = {
+    "workspace": set(),
+    "feature": {"workspace"},
+    "lane": {"workspace", "feature"},
+    "verify": {"workspace", "lane"},
+    "runs": {"workspace", "feature", "lane", "verify"},
+    "view": {"workspace", "feature", "verify"},
+    "person": {"workspace", "feature", "lane", "verify", "runs", "view"},
+    "": {"workspace", "feature", "lane", "verify", "runs", "view", "person"},
+}
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {
     "ralphy": ("errors",),
@@ -156,6 +167,24 @@ def test_every_import_that_a_package_may_make_is_made() -> None:
         package = package_of(module)
         made[package] |= {package_of(dotted(name)) for name in imported_modules(ast.walk(parsed(module)))} - {package}
     assert made == PACKAGES
+
+
+def room_of(module: str) -> str:
+    """lane of ralphy/engine/lane/checks.py; "" of what lies in the engine beside its packages."""
+    parts = module.split("/")
+    return parts[2] if len(parts) > 3 else ""
+
+
+def test_the_packages_of_the_engine_import_one_way() -> None:
+    made: dict[str, set[str]] = {room: set() for room in ENGINE}
+    for module in (module for module in MODULES if package_of(module) == "engine"):
+        found = {name for name in imported_modules(ast.walk(parsed(module))) if package_of(name) == "engine"}
+        made[room_of(module)] |= {room_of(name) for name in found} - {room_of(module)}
+    assert made == ENGINE
+    above: set[str] = set()
+    for room, allowed in ENGINE.items():
+        assert allowed <= above, f"{room} imports what stands below it"
+        above.add(room)
 
 
 def test_modules_import_each_other_in_no_circle() -> None:

@@ -307,8 +307,8 @@ def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:
     """The workspace as the command line opens it."""
     from ralphy.config import load as settings
     from ralphy.documents import feature_folder
-    from ralphy.engine.checkout import Checkout
-    from ralphy.engine.workspace import open_workspace
+    from ralphy.engine.workspace.checkout import Checkout
+    from ralphy.engine.workspace.workspace import open_workspace
     from ralphy.git import commands as git
 
     repository = git.discover(root, env)
@@ -335,7 +335,7 @@ def run_loop(project: Project, session: Session, clock: Callable[[], float] | No
 def assert_clean(project: Project) -> None:
     """Nothing in the checkout is dirty but the live documents, and these are the branch's; the index is HEAD's, the
     objects are sound, nothing is half done, no lane is held."""
-    from ralphy.engine.recover import is_unfinished
+    from ralphy.engine.runs.recover import is_unfinished
 
     elsewhere = f":(top,exclude,literal){project.path}"
     assert project.git("status", "--porcelain", "--untracked-files=all", "--", ".", elsewhere) == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.engine.checkout_sync import (
+from ralphy.engine.feature.checkout_sync import (
     Behind,
     How,
     Moved,
@@ -19,8 +19,8 @@ from ralphy.engine.checkout_sync import (
     note_tip,
     why_hold,
 )
-from ralphy.engine.live_documents import edited, exclude, lay_out, note_adopted
-from ralphy.engine.observe import observe
+from ralphy.engine.feature.live_documents import edited, exclude, lay_out, note_adopted
+from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
 

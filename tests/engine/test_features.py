@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ralphy.config import load as settings
-from ralphy.engine.checkout import Checkout
-from ralphy.engine.features import Found, features_of, only_open
+from ralphy.engine.feature.features import Found, features_of, only_open
+from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.git import commands as git
 from tests.engine.building import Project, build, story
@@ -188,8 +188,8 @@ def test_a_feature_that_was_published_and_merged_costs_no_call_of_git(
     published.git("switch", "--quiet", "main")
     published.git("merge", "--quiet", how, published.branch)
     commit(published)
-    monkeypatch.setattr("ralphy.engine.features.is_squashed", None)
-    monkeypatch.setattr("ralphy.engine.checkout.is_ancestor", None)
+    monkeypatch.setattr("ralphy.engine.feature.features.is_squashed", None)
+    monkeypatch.setattr("ralphy.engine.workspace.checkout.is_ancestor", None)
     assert life(published) == "merged"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.recover import recover
+from ralphy.engine.runs.recover import recover
 from ralphy.errors import ExitCode
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, assert_clean, build, open_feature, story, works

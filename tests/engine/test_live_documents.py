@@ -10,8 +10,17 @@ from typing import Any
 
 import pytest
 
-from ralphy.engine.document_edits import TakenIn, keep_aside, take_in
-from ralphy.engine.live_documents import Edits, Laid, edited, exclude, lay_out, note_adopted, replace_if, unexclude
+from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.live_documents import (
+    Edits,
+    Laid,
+    edited,
+    exclude,
+    lay_out,
+    note_adopted,
+    replace_if,
+    unexclude,
+)
 from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
 

@@ -8,14 +8,14 @@ from threading import Timer
 import pytest
 
 from ralphy.config import load as settings
-from ralphy.engine.recover import close_stopped
+from ralphy.engine.runs.recover import close_stopped
 from ralphy.errors import Conflict
 from tests.engine.building import Project, assert_clean, build, drive, open_feature, reports, story, works
 from tests.engine.driver import KILLED
 
 
 def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ralphy.engine.live_documents._DEAD_LOCK_S", 0.5)  # not ten seconds
+    monkeypatch.setattr("ralphy.engine.feature.live_documents._DEAD_LOCK_S", 0.5)  # not ten seconds
     project = build(tmp_path, story("US-001"), story("US-002"))
     (project.repo / "mine.txt").write_text("mine\n", encoding="utf-8")
     project.git("add", "mine.txt")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.engine.act import act
-from ralphy.engine.observe import observe
+from ralphy.engine.view.observe import observe
 from ralphy.pipeline import decision as d
 from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
 

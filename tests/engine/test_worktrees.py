@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.features import features_of
-from ralphy.engine.status import decided
+from ralphy.engine.feature.features import features_of
+from ralphy.engine.view.status import decided
 from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import Lock
 from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.documents.prd_reader import check_prd
-from ralphy.engine.recover import is_unfinished
+from ralphy.engine.runs.recover import is_unfinished
 from ralphy.errors import RalphyError
 from tests.engine.building import Project, open_feature, strayed_documents
 from tests.faults.world import World, changed, git, stands_on_the_branch, world_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from ralphy.documents.prd_store import PrdStore
-from ralphy.engine.observe import observe
+from ralphy.engine.view.observe import observe
 from ralphy.errors import RalphyError
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.model import Prd

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.documents.prd_reader import check_prd
-from ralphy.engine.land import Landing, land
+from ralphy.engine.feature.land import Landing, land
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git

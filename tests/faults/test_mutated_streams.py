@@ -22,7 +22,7 @@ from ralphy.agents.status_report import read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.cli.moments import moment
 from ralphy.config.values import CircuitBreaker
-from ralphy.engine.ending import end_line
+from ralphy.engine.runs.ending import end_line
 from ralphy.pipeline.history import History
 from ralphy.state.journal import Journal
 

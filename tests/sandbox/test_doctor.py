@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.startable import missing
+from ralphy.engine.verify.startable import missing
 from tests.engine.building import Project, build, open_feature, story
 
 

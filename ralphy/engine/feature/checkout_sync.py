@@ -1,0 +1,387 @@
+"""A checkout that stands on the feature's branch follows it, as with Git's `receive.denyCurrentBranch=updateInstead`.
+
+Ralphy moves the branch by its ref. Where somebody has it checked out, index and files are brought up by a merge of two
+trees with that person's index: changes of other files survive. If something would be overwritten nothing is touched;
+where the checkout has come from is noted in Ralphy's state folder, and it is tried again at the next call.
+
+    expect(w, old, new)      before the branch is moved: a kill straight after costs nothing
+    follow(w, old, new)      after it was moved, and the live documents were laid out
+    catch_up(w)              at every look: what could not be done before
+    moved_by_person(w)       at every look, first: the branch is not where Ralphy left it
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ralphy.engine.feature.document_record import blob_id
+from ralphy.engine.feature.live_documents import is_document, is_known_version
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.tree_walk import walk
+from ralphy.git import commands as git
+from ralphy.git.commands import GitError, Repository
+from ralphy.git.objects import Entry
+from ralphy.git.ref_files import SYMBOLIC, ref_text
+
+_PLAIN, _EXECUTABLE = "100644", "100755"
+_BISECT = "a bisect"
+_MOST_NAMED = 5
+Changes = Sequence[tuple[str, Entry | None, Entry | None]]
+
+
+class How(Enum):
+    """What a person did to the branch."""
+
+    COMMITTED = "committed"
+    REWOUND = "reset to an older commit"
+    REWRITTEN = "amended or rebased"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The branch's new `tip`, and where Ralphy had left it.
+
+    `undone` are paths that the person's commit put back as they were before Ralphy's last work, with the entries that
+    Ralphy had landed: the checkout was behind when that person committed. `Objects.graft` brings them back.
+    """
+
+    tip: str
+    before: str
+    how: How
+    undone: Mapping[str, Entry | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A checkout that could not be brought up, why, and what its person can do."""
+
+    root: Path
+    why: str
+
+
+def expect(w: Workspace, old: str, new: str) -> None:
+    """Note that the branch is about to move from `old` to `new`, and which checkouts stand on it."""
+    _write(_tip_file(w), {"branch": w.feature_branch, "tip": old, "next": new})
+    for repository in standing(w):
+        origin = _origin(w, repository)
+        if not origin or (origin != old and not _staged(repository, old)):  # somebody has brought it to `old`
+            _write(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
+
+
+def follow(w: Workspace, old: str, new: str) -> tuple[Behind, ...]:
+    """Bring up every checkout on the branch, which has moved; those that are still behind are said, once."""
+    expect(w, old, new)
+    note_tip(w, new)
+    return catch_up(w)
+
+
+def catch_up(w: Workspace) -> tuple[Behind, ...]:
+    """Try what is noted once more; nothing happens while the branch is where a person has put it."""
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    if not tip or tip not in _known_tips(w):
+        return ()
+    behind = []
+    for repository in standing(w):
+        old = _origin(w, repository)
+        if not old:
+            continue
+        why = _bring_up(w, repository, old, tip) if old != tip else ""
+        if why:
+            _say_once(w, repository, f"{repository.root} does not follow {w.feature_branch} to {tip[:10]}: {why}")
+            behind.append(Behind(repository.root, why))
+        else:
+            _behind_file(repository).unlink(missing_ok=True)
+    return tuple(behind)
+
+
+def note_tip(w: Workspace, tip: str) -> None:
+    """This is where the branch stands, by Ralphy's hand or by a person's that it goes on from."""
+    _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""})
+
+
+def noted_branch(w: Workspace) -> str:
+    """The branch of the feature as Ralphy left it; "" if it has none yet."""
+    return str(_read(_tip_file(w)).get("branch") or "")
+
+
+def moved_by_person(w: Workspace) -> Moved | None:
+    """Where a person has moved the branch; None if it is where Ralphy left it, or Ralphy has not moved it yet."""
+    known = _known_tips(w)
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    if not known or tip in known:
+        return None
+    before = next((one for one in reversed(known) if _has_ancestor(w, one, tip)), known[0])
+    if not tip:
+        return Moved("", before, How.DELETED)
+    if _has_ancestor(w, before, tip):
+        return Moved(tip, before, How.COMMITTED, _undone(w, before, tip))
+    return Moved(tip, before, How.REWOUND if _has_ancestor(w, tip, before) else How.REWRITTEN)
+
+
+def why_hold(w: Workspace) -> str:
+    """Why the branch must not be moved now; "" if it may be: a merge that goes on would undo what lands meanwhile."""
+    begun = begun_on(w)
+    return f"{begun} is in progress: finish or abort it" if begun else ""
+
+
+def begun_on(w: Workspace) -> str:
+    """The operation that a person has begun on the branch, and where, such as "a merge on ralph/login in /srv/shop"."""
+    for repository in standing(w):
+        operation = git.operation_in_progress(repository)
+        if operation and operation != _BISECT:
+            return f"{operation} on {w.feature_branch} in {repository.root}"
+    return ""
+
+
+def standing(w: Workspace) -> list[Repository]:
+    """Every checkout of the repository that stands on the feature's branch."""
+    branch, own = w.feature_branch, w.repository
+    found = [own] if git.head_of(own)[0] == branch else []
+    heads = {own.common_dir / "HEAD", *(own.common_dir / "worktrees").glob("*/HEAD")} - {own.git_dir / "HEAD"}
+    if any(ref_text(head) == f"{SYMBOLIC}refs/heads/{branch}" for head in heads):
+        found += _others(own, branch)
+    return found
+
+
+def _others(own: Repository, branch: str) -> Iterator[Repository]:
+    blocks = os.fsdecode(own.run("worktree", "list", "--porcelain", "-z")).split("\0\0")
+    for block in blocks:
+        lines = block.split("\0")
+        root = Path(lines[0].removeprefix("worktree "))
+        if f"branch refs/heads/{branch}" in lines and root != own.root and root.is_dir():
+            with suppress(GitError):
+                yield git.discover(root, own.env)
+
+
+def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
+    """Bring index and files from one commit to another; gives why not, then nothing was touched."""
+    if why := _why_not_now(repository):
+        return why
+    with suppress(GitError):  # files that only look changed
+        repository.run("update-index", "-q", "--ignore-submodules", "--refresh")
+    try:
+        changes = list(w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(new)))
+        view = _View.of(w, repository, old, changes)
+        if why := view.why_blocked(old):
+            return why
+        rows = [f"{now.mode} {now.oid}\t{path}" if now else f"0 {repository.null_oid}\t{path}"
+                for path, now in view.recorded.items()]  # fmt: skip
+        _two_trees(w, repository, rows, (old, new) if view.left else ())
+    except GitError as error:
+        return error.stderr.partition("\n")[0] or str(error)
+    return ""
+
+
+def _why_not_now(repository: Repository) -> str:
+    operation = git.operation_in_progress(repository)
+    if operation and operation != _BISECT:
+        return f"{operation} is in progress: finish or abort it"
+    if repository.in_the_tree:
+        return f"{next(iter(repository.in_the_tree))} runs a program of the checkout: git reset --hard"
+    lock = repository.git_dir / "index.lock"
+    return f"{lock} is held: remove it if Git does not run there any more" if lock.exists() else ""
+
+
+def _two_trees(w: Workspace, repository: Repository, rows: Sequence[str], trees: Sequence[str]) -> None:
+    """Record rows in the person's index and merge two trees into it and the files, if Git says that both will work."""
+    stdin = "".join(f"{row}\0" for row in rows).encode("utf-8", "surrogateescape")
+    record = ("update-index", "--add", "--replace", "-z", "--index-info")
+    if trees:
+        scratch = repository.checkout_dir / "index-sync"
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(repository.git_dir / "index", scratch)
+        try:
+            repository.run(*record, stdin=stdin, index=scratch)
+            repository.run("read-tree", "-n", "-m", "-u", *trees, index=scratch)
+        finally:
+            scratch.unlink(missing_ok=True)
+    if rows:
+        repository.run(*record, stdin=stdin)
+        w.milestone("index_recorded")
+    if trees:
+        repository.run("read-tree", "-m", "-u", *trees)
+    w.milestone("checkout_followed")
+    with suppress(GitError):
+        repository.run("update-index", "-q", "--ignore-submodules", "--refresh")
+
+
+@dataclass(slots=True)
+class _View:
+    """What stands in the way of a merge, and what is there already.
+
+    `recorded` are paths whose new version is in the working tree, or is laid out there by Ralphy: the index is told.
+    `left` is the number of paths that Git has to bring up.
+    """
+
+    recorded: dict[str, Entry | None] = field(default_factory=dict)
+    staged: list[str] = field(default_factory=list)
+    dirty: list[str] = field(default_factory=list)
+    untracked: list[str] = field(default_factory=list)
+    left: int = 0
+
+    @classmethod
+    def of(cls, w: Workspace, repository: Repository, old: str, changes: Changes) -> _View:
+        view = cls()
+        staged = _staged(repository, old)
+        dirty = set(os.fsdecode(repository.run("diff-files", "--name-only", "-z")).split("\0"))
+        gone = {path for path, _, now in changes if now is None}
+        for path, was, now in changes:
+            in_index = staged.get(path, was)
+            if in_index == now:
+                continue
+            if _is_live(w, repository, path, now or was):
+                if path not in staged or (in_index and is_known_version(w, path, in_index.oid)):
+                    view.recorded[path] = now
+                else:
+                    view.staged.append(path)
+            elif path in staged:
+                view.staged.append(path)
+            elif _holds(repository, path, now):
+                view.recorded[path] = now
+            elif path in dirty or (was and not _holds(repository, path, was) and _is_hidden(repository, path, was)):
+                view.dirty.append(path)
+            elif was is None and (blocker := _in_the_way(repository.root, path, gone)):
+                view.untracked.append(blocker)
+            else:
+                view.left += 1
+        return view
+
+    def why_blocked(self, old: str) -> str:
+        """What would be overwritten, and what to type; "" if nothing would be."""
+        changed = sorted({*self.staged, *self.dirty})
+        if changed:
+            return (f"your changes of {_named(changed)} are in the way; do not commit them as they are, that undoes "
+                    f"Ralphy's work. Bring them along: git diff --binary {old[:10]} > ../mine.patch && "
+                    "git reset --hard && { git apply --3way ../mine.patch; git reset -q; }")  # fmt: skip
+        where = _named(sorted(set(self.untracked)))
+        return f"{where} would be overwritten: move it away" if self.untracked else ""
+
+
+def _staged(repository: Repository, commit: str) -> dict[str, Entry | None]:
+    """Path -> the index's entry, where it differs from the commit; None for what was removed."""
+    rows = os.fsdecode(repository.run("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", commit))
+    parts = rows.split("\0")
+    found: dict[str, Entry | None] = {}
+    for about, path in zip(parts[::2], parts[1::2], strict=False):
+        _, mode, _, oid, kind = about.split(" ")
+        found[path] = None if kind.startswith("D") else Entry(mode, oid)
+    return found
+
+
+def _is_live(w: Workspace, repository: Repository, path: str, entry: Entry | None) -> bool:
+    """Is it a document that Ralphy lays out in this checkout itself?"""
+    prefix = f"{w.feature.path}/"
+    is_here = repository.git_dir == w.repository.git_dir and path.startswith(prefix)
+    is_file = entry is not None and entry.mode in (_PLAIN, _EXECUTABLE)
+    return is_here and is_file and is_document(w, path.removeprefix(prefix))
+
+
+def _holds(repository: Repository, path: str, entry: Entry | None) -> bool:
+    """Is the new version in the working tree already: of a merge that was killed, or by the person's own hand?"""
+    at = repository.root / path
+    if entry is None:
+        return not os.path.lexists(at)
+    data = read_regular(at) if entry.mode in (_PLAIN, _EXECUTABLE) else None
+    if data is None or blob_id(data, repository.object_format) != entry.oid:
+        return False
+    return bool(at.stat().st_mode & stat.S_IXUSR) == (entry.mode == _EXECUTABLE)
+
+
+def _is_hidden(repository: Repository, path: str, entry: Entry) -> bool:
+    """Is a file changed where Git would not see it: assume-unchanged, or as large and as old as it was?"""
+    if entry.mode not in (_PLAIN, _EXECUTABLE) or read_regular(repository.root / path) is None:
+        return False
+    name = f"{path}\n".encode("utf-8", "surrogateescape")
+    filtered = b"" if "\n" in path else repository.run("hash-object", "--stdin-paths", stdin=name)
+    return filtered.decode().strip() != entry.oid
+
+
+def _in_the_way(root: Path, path: str, gone: Collection[str]) -> str:
+    """What stands where a new file belongs, and Git would overwrite or refuse; ignored files count, too."""
+    for above in list(Path(path).parents)[-2::-1]:
+        at = root / above
+        if os.path.lexists(at) and (at.is_symlink() or not at.is_dir()):
+            return "" if str(above) in gone else str(above)
+    at = root / path
+    if not os.path.lexists(at):
+        return ""
+    if at.is_symlink() or not at.is_dir():
+        return path
+    inside = (f"{path}/{one.path}" for one in walk(at) if not one.is_folder)
+    return next((name for name in inside if name not in gone), "")
+
+
+def _undone(w: Workspace, before: str, tip: str) -> dict[str, Entry | None]:
+    """What Ralphy had changed while a checkout was behind, and the new tip has as it was before that."""
+    found: dict[str, Entry | None] = {}
+    tree = w.objects.tree_of(tip)
+    for old in filter(None, (_origin(w, repository) for repository in standing(w))):
+        for path, was, now in w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(before)):
+            if w.objects.at(tree, path) == was:
+                found[path] = now
+    return found
+
+
+def _has_ancestor(w: Workspace, commit: str, of: str) -> bool:
+    try:
+        return bool(commit and of) and w.checkout.has_ancestor(commit, of)
+    except GitError:  # a commit that is gone
+        return False
+
+
+def _say_once(w: Workspace, repository: Repository, text: str) -> None:
+    noted = _read(_behind_file(repository))
+    if noted.get("said") != text:
+        w.say(text)
+        _write(_behind_file(repository), {**noted, "said": text})
+
+
+def _origin(w: Workspace, repository: Repository) -> str:
+    """The commit that a checkout on the branch is still at, as it was noted; "" if it follows."""
+    noted = _read(_behind_file(repository))
+    return str(noted.get("old") or "") if noted.get("branch") == w.feature_branch else ""
+
+
+def _known_tips(w: Workspace) -> list[str]:
+    """Where Ralphy has left the branch, and where it was about to move it."""
+    noted = _read(_tip_file(w))
+    if noted.get("branch") != w.feature_branch:
+        return []
+    return [str(noted[name]) for name in ("tip", "next") if noted.get(name)]
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more
+
+
+def _tip_file(w: Workspace) -> Path:
+    return w.repository.state_dir / "tips" / f"{w.feature.name}.json"
+
+
+def _behind_file(repository: Repository) -> Path:
+    return repository.checkout_dir / "behind.json"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        noted = orjson.loads(read_regular(path) or b"{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _write(path: Path, noted: Mapping[str, str]) -> None:
+    replace_file(path, orjson.dumps(noted))

@@ -1,0 +1,157 @@
+"""A person's edits of the live documents become commits of their own, and what Ralphy is about to land goes on top.
+
+prd.json is merged by stories (`ralphy.documents.prd_merge`), progress.txt and other texts by lines; where that cannot
+be done Ralphy's new version stands, and the person's is in its own commit and in `.ralphy/set-aside`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ralphy.documents.prd_merge import began_with, merge, stories_gone
+from ralphy.documents.prd_reader import check_prd
+from ralphy.engine.feature.live_documents import Edits
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import InvalidInput
+from ralphy.files.atomic import fitting, private_folder, replace_file
+from ralphy.git.commands import GitError
+from ralphy.pipeline.model import Document, Prd
+from ralphy.pipeline.stories import canonical
+from ralphy.text.strict_json import dump
+
+_PRD, _LOG = "prd.json", "progress.txt"
+_EMPTY: Document = {"userStories": []}
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """`adoption` is a commit of its own on the tip; `files` is what was to be landed, on top of that.
+
+    `waits` are edits that a person has to look at first, each with the reason; `lost` the stories that are gone from
+    prd.json by one of these. `aside` are a person's versions that could not be merged. `said` is for that person.
+    """
+
+    adoption: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    aside: Mapping[str, bytes] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+
+
+def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | None]) -> TakenIn:
+    """Merge a person's edits with the tip, and with the documents that are to be landed on it; writes nothing.
+
+    Before there is a branch `tip` is "": the edits are all that the folder holds, and become the branch's first commit.
+    """
+    adoption = {name: data for name, data in edits.files.items() if name != _PRD}
+    waits = dict(edits.broken)
+    lost: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    if _PRD in edits.broken and edits.broken[_PRD] == "is empty":
+        lost = tuple(story["id"] for story in _document(w, tip).get("userStories", ()))
+    if _PRD in edits.files:
+        data, why, lost, said = _adopted_prd(w, tip, edits)
+        adoption |= {} if why else {_PRD: data}
+        waits |= {_PRD: why} if why else {}
+    adoption = {name: data for name, data in adoption.items() if data != _at(w, tip, name)}
+    on_top: dict[str, bytes | None] = {}
+    aside: dict[str, bytes] = {}
+    for name, new in files.items():
+        on_top[name] = new
+        if name in adoption and new is not None and new != adoption[name]:
+            merged = _on_top(w, tip, name, new, adoption[name])
+            on_top[name] = new if merged is None else merged
+            if merged is None:
+                aside[name] = edits.files[name]
+                said = (*said, f"{name}: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside")
+    return TakenIn(adoption, on_top, waits, lost, aside, said)
+
+
+def keep_aside(w: Workspace, taken: TakenIn) -> None:
+    """Write the versions that could not be merged into `.ralphy/set-aside`."""
+    if not taken.aside:
+        return
+    folder = private_folder(w.feature.private / "set-aside")
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(w.clock()))
+    for name, data in taken.aside.items():
+        target, number = folder / f"{stamp}-{fitting(name.replace('/', '__'))}", 0
+        while target.exists():
+            number += 1
+            target = folder / f"{stamp}-{number}-{fitting(name.replace('/', '__'))}"
+        replace_file(target, data)
+
+
+def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tuple[str, ...], tuple[str, ...]]:
+    """(prd.json with the person's changes, why it has to wait, stories that are gone, what to say)."""
+    where = w.feature.in_repository(_PRD)
+    try:
+        person = check_prd(edits.files[_PRD], where)
+    except InvalidInput as error:
+        return b"", str(error), (), ()
+    if _at(w, tip, _PRD) is None and not edits.bases.get(_PRD):  # the first one, as the person has written it
+        return dump(canonical(Prd.of(person)).raw), "", (), ()
+    ralphy = _document(w, tip)
+    base = _base(w, tip, edits, person)
+    if gone := stories_gone(base, ralphy, person):
+        return b"", f"has lost {', '.join(gone)}", gone, ()
+    merged = merge(base, ralphy, person)
+    try:
+        document = check_prd(dump(merged.document), where)
+    except InvalidInput as error:
+        return b"", f"does not fit what Ralphy recorded meanwhile: {error}", (), ()
+    data = dump(canonical(Prd.of(document)).raw)
+    return data, "", (), tuple(f"{where}: {clash}" for clash in merged.clashes)
+
+
+def _base(w: Workspace, tip: str, edits: Edits, person: Document) -> Document:
+    """The version that the person has edited: one of those that stood in the folder, else the tip's."""
+    found = [_parsed(w.objects.read(oid)) for oid in edits.bases.get(_PRD, ())]
+    candidates = [_document(w, tip), *(document for document in found if document is not None)]
+    return candidates[began_with(person, candidates)]
+
+
+def _on_top(w: Workspace, tip: str, name: str, new: bytes, adopted: bytes) -> bytes | None:
+    """Ralphy's new version of a document with what the adopted edit changed; None if both change the same."""
+    base = _at(w, tip, name) or b""
+    if name != _PRD:
+        return _merged_text(w, base, new, adopted, is_log=name == _LOG)
+    merged = merge(_parsed(base) or _EMPTY, _parsed(new) or _EMPTY, _parsed(adopted) or _EMPTY)
+    try:
+        document = check_prd(dump(merged.document), w.feature.in_repository(name))
+    except InvalidInput:
+        return None
+    return dump(canonical(Prd.of(document)).raw)
+
+
+def _merged_text(w: Workspace, base: bytes, new: bytes, adopted: bytes, *, is_log: bool) -> bytes | None:
+    sides = {"base": base, "new": new, "adopted": adopted}
+    paths = {side: w.repository.checkout_dir / f"merge-{w.feature.name}-{side}" for side in sides}
+    try:
+        for side, data in sides.items():
+            replace_file(paths[side], data, durable=False)
+        union = ("--union",) if is_log else ()
+        return w.repository.run("merge-file", "-p", *union, *(str(paths[side]) for side in ("new", "base", "adopted")))
+    except GitError:  # its code is the number of conflicts
+        return None
+    finally:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+
+
+def _at(w: Workspace, commit: str, name: str) -> bytes | None:
+    entry = w.objects.at(w.objects.tree_of(commit), w.feature.in_repository(name)) if commit else None
+    return w.objects.read(entry.oid) if entry else None
+
+
+def _document(w: Workspace, commit: str) -> Document:
+    return _parsed(_at(w, commit, _PRD)) or _EMPTY
+
+
+def _parsed(data: bytes | None) -> Document | None:
+    try:
+        return check_prd(data, _PRD) if data else None
+    except InvalidInput:
+        return None

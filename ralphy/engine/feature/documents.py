@@ -1,0 +1,95 @@
+"""A feature's documents as its work stands on them: the branch's, and before there is a branch, those in the folder.
+
+What a person changed in the checkout's folder is adopted first, as a commit of its own (`gate.adopt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ralphy.documents.feature_folder import ARTIFACTS
+from ralphy.documents.prd_reader import check_prd
+from ralphy.engine.feature.document_edits import TakenIn, take_in
+from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.live_documents import Edits, edited
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_regular, read_text
+from ralphy.pipeline.model import Artifact, Prd
+
+_MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents at one moment. `tip` is the branch's, "" before there is one; `edits` are a person's, `taken` what
+    becomes of them."""
+
+    tip: str
+    edits: Edits = field(default_factory=Edits)
+    taken: TakenIn = field(default_factory=TakenIn)
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The names of what a person changed and the branch does not have; nothing before there is one."""
+        return tuple(self.taken.adoption) if self.tip else ()
+
+
+def look_at(w: Workspace) -> Documents:
+    """The documents now; nothing is written."""
+    tip = begun_at(w)
+    if not tip:
+        return Documents("")
+    edits = edited(w, tip)
+    return Documents(tip, edits, take_in(w, tip, edits, {}) if edits else TakenIn())
+
+
+def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
+    """A document; None if there is none."""
+    at = tip or begun_at(w)
+    return (
+        w.objects.read(f"{at}:{w.feature.in_repository(name)}")
+        if at
+        else read_regular(w.feature.file(name), _MOST_BYTES)
+    )
+
+
+def text(w: Workspace, name: str, tip: str = "") -> str:
+    """A document as text, "" if there is none."""
+    if not (tip or begun_at(w)):
+        return read_text(w.feature.file(name))
+    return (read(w, name, tip) or b"").decode("utf-8", "replace")
+
+
+def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:
+    """The artifacts that are there, by name. One that the folder has as the branch does is as old as that file."""
+    return {name: found for name in ARTIFACTS if (found := _artifact(w, name, tip))}
+
+
+def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
+    here = w.digests.artifact(w.feature.file(name))
+    if not tip:
+        return here
+    data = read(w, name, tip)
+    if not data or not data.strip():
+        return None
+    digest = w.digests.of(data)
+    return here if here and here.digest == digest else Artifact(digest, 0)
+
+
+def committed_prd(w: Workspace, commit: str) -> Prd:
+    """prd.json as a commit has it, in canonical form; no stories if it has none."""
+    path = w.feature.in_repository("prd.json")
+    entry = w.objects.at(w.objects.tree_of(commit), path) if commit else None
+    if entry is None:
+        return Prd.of({"userStories": []})
+    known = w.checkout.prds.get(entry.oid)
+    if known is None:
+        known = Prd.of(check_prd(w.objects.read(entry.oid) or b"", f"{commit[:10]}:{path}"))
+        w.checkout.prds[entry.oid] = known
+    return known
+
+
+def all_of_the_folder(w: Workspace) -> Iterator[tuple[str, bytes]]:
+    """(name, bytes) of what the folder holds before there is a branch: it becomes the first commit."""
+    yield from sorted(edited(w, "").files.items())

@@ -1,0 +1,38 @@
+"""What the kept attempts' refs say of a story that the journal has no line about: a wiped journal gives no attempts."""
+
+from __future__ import annotations
+
+import re
+
+from ralphy.agents.protocol import Outcome
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.commands import GitError
+from ralphy.pipeline.history import StoryHistory
+from ralphy.pipeline.model import Prd
+
+_FORM = "--format=%(objectname) %(refname) %(contents:subject)"
+_KEPT = re.compile(r"([0-9a-f]+) refs/ralphy/[^/]+/([^/]+)/attempt-(\d{1,9}) .* attempt (\d{1,9}): (\w+)")
+_COUNTED = {outcome.value for outcome in Outcome if outcome.costs_an_attempt}
+_CUT_OFF = {Outcome.DIED.value: "Ralphy or the machine died", Outcome.STOPPED.value: "it was stopped"}
+
+
+def note_kept(w: Workspace, prd: Prd) -> None:
+    """Fill in `history.noted`, once, if there is an open story that the journal does not know."""
+    if w.history.noted is None and any(s.is_open and s.id not in w.history.stories for s in prd.stories):
+        w.history.noted = _by_story(w)
+
+
+def _by_story(w: Workspace) -> dict[str, StoryHistory]:
+    try:
+        lines = w.repository.text("for-each-ref", _FORM, f"refs/ralphy/{w.feature.name}").splitlines()
+    except GitError:  # a ref without its object: prd.json's word stands alone
+        return {}
+    found: dict[str, StoryHistory] = {}
+    for row in sorted((m.groups() for line in lines if (m := _KEPT.fullmatch(line))), key=lambda row: int(row[2])):
+        commit, story, _, counted_as, outcome = row
+        past = found.setdefault(story, StoryHistory())
+        past.tree, past.cut_off = commit, _CUT_OFF.get(outcome, "")
+        past.deaths += outcome == Outcome.DIED.value
+        if outcome in _COUNTED:
+            past.attempts = max(past.attempts, int(counted_as))
+    return found

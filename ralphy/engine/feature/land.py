@@ -1,0 +1,257 @@
+"""Landing: one commit is the transaction that holds code, prd.json, progress.txt and the story's document.
+
+The protocol: write the objects, record the intent, move the refs by compare-and-swap, replace the files,
+note the end. A kill at any point leaves either the old state or the new one; a restart completes an
+intent only if its commit is the branch's tip, and never reads the log to complete stories.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from ralphy.engine.feature.checkout_sync import catch_up, expect, follow, note_tip, why_hold
+from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.files.atomic import read_regular
+from ralphy.git import commands as git
+from ralphy.git.objects import Entry
+from ralphy.pipeline.model import Prd, Tree
+from ralphy.text.strict_json import dump
+
+_TRIES, _PAUSE_S = 20, 1.0
+Refs = Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A commit to be made on the feature's branch.
+
+    `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
+    control files in their new form (None removes one), by their name in the feature folder; `tip` is where
+    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal.
+    """
+
+    subject: str
+    trailers: Sequence[tuple[str, str]]
+    tree: str
+    parent: str
+    tip: str
+    files: Mapping[str, bytes | None]
+    refs: Refs = ()
+    end: Mapping[str, Any] = field(default_factory=dict)
+    body: str = ""
+
+
+def land(w: Workspace, landing: Landing) -> str:
+    """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
+
+    What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
+    """
+    _wait_for_git(w)
+    lay_out(w, landing.parent)  # what a person committed and has checked out is no edit
+    edits = edited(w, landing.parent)
+    taken = take_in(w, landing.parent, edits, landing.files)
+    try:
+        with w.objects.together():
+            parent, tree = _adoption(w, landing, taken)
+            commit = _write_commit(w, replace(landing, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
+        w.milestone("objects_written")
+        _move(w, landing, commit)
+    except BaseException as error:
+        _give_up(w, error)
+        raise
+    note_adopted(w, edits, taken.waits)
+    lay_out(w, commit)
+    w.milestone("files_replaced")
+    follow(w, landing.tip, commit)
+    keep_aside(w, taken)
+    for sentence in taken.said:
+        w.say(sentence)
+    finish_intent(w, landing.end)
+    return commit
+
+
+def _wait_for_git(w: Workspace) -> None:
+    """A merge of a person's that goes on on the branch is waited for, for a while."""
+    for _ in range(_TRIES):
+        why = why_hold(w)
+        if not why:
+            return
+        w.pause(_PAUSE_S)
+    raise Conflict(why, hint="then start again: nothing is lost")
+
+
+def _adoption(w: Workspace, landing: Landing, taken: TakenIn) -> tuple[str, str]:
+    """(the parent, the tree) to land on, with a commit of what a person changed meanwhile, if there is any."""
+    if not taken.adoption:
+        return landing.parent, landing.tree
+    tree = w.objects.graft(w.objects.tree_of(landing.parent), _entries(w, taken.adoption))
+    return _write_commit(w, by_hand(w, landing.parent), tree), w.objects.graft(
+        landing.tree, _entries(w, taken.adoption)
+    )
+
+
+def by_hand(w: Workspace, parent: str, body: str = "") -> Landing:
+    """The commit of what a person changed in the documents."""
+    trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
+    tree = w.objects.tree_of(parent)
+    return Landing(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, parent, {}, body=body)
+
+
+def adopt_edits(w: Workspace, tip: str, body: str) -> str:
+    """Commit what a person changed in the documents, if anything can be; gives the branch's tip."""
+    edits = edited(w, tip)
+    taken = take_in(w, tip, edits, {})
+    if not taken.adoption:
+        return tip
+    with w.objects.together():
+        tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
+        commit = _write_commit(w, by_hand(w, tip, body), tree)
+    expect(w, tip, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, tip),))
+    w.milestone("edits_adopted")
+    note_adopted(w, edits, taken.waits)
+    lay_out(w, commit)
+    follow(w, tip, commit)
+    for sentence in taken.said:
+        w.say(sentence)
+    return commit
+
+
+def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry | None]:
+    return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
+
+
+def _move(w: Workspace, landing: Landing, commit: str) -> None:
+    """Record the intent, and move the refs."""
+    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(landing.end)})
+    w.milestone("intent_recorded")
+    expect(w, landing.tip, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
+    w.milestone("refs_moved")
+
+
+def _give_up(w: Workspace, error: BaseException) -> None:
+    """After a Conflict nothing has moved. After an interruption the refs may have, and the intent stays to tell."""
+    if isinstance(error, Conflict):
+        clear_intent(w)
+    else:
+        w.checkout.refs.close()
+
+
+def _blob(w: Workspace, data: bytes | None) -> Entry | None:
+    return None if data is None else Entry("100644", w.objects.write("blob", data))
+
+
+def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
+    w.objects.persist(tree)
+    who = f"{w.checkout.identity} {int(w.clock())} +0000"
+    trailers = "\n".join(f"{name}: {value}" for name, value in landing.trailers)
+    message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
+    header = [f"tree {tree}", f"parent {landing.parent}", f"author {who}", f"committer {who}"]
+    return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
+
+
+def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
+    """Record what is about to be moved, in place: a torn intent is none, for nothing has moved before it is whole.
+
+    Its flush is that of the objects too: they were written out before, as in git's batch mode.
+    """
+    w.intent.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(w.intent, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        rest = memoryview(orjson.dumps(intent))
+        while rest:  # a short write says that the disk is all but full: the next one fails
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def clear_intent(w: Workspace) -> None:
+    """Forget the intent; the file stays, so that the next one need not be made durable as a name."""
+    if w.intent.exists():
+        os.truncate(w.intent, 0)
+
+
+def read_intent(w: Workspace) -> dict[str, Any]:
+    """The intent that has not been finished, or {}: one of a run is finished when the journal has the run's end."""
+    noted = read_regular(w.intent)
+    if not noted:
+        return {}
+    try:
+        intent = orjson.loads(noted)
+    except orjson.JSONDecodeError:
+        return {}
+    if not isinstance(intent, dict):
+        return {}
+    run = (intent.get("end") or {}).get("run")
+    open_run = w.history.open_run.get("run") if w.history.open_run else None
+    return intent if run is None or run == open_run else {}
+
+
+def finish_intent(w: Workspace, end: Mapping[str, Any]) -> None:
+    """Note the run's end in the journal; what has no run is simply forgotten.
+
+    Neither needs to be durable: an intent whose end was lost with the power is completed once more, to the same.
+    """
+    if not end:
+        clear_intent(w)
+    elif w.history.open_run and w.history.open_run.get("run") == end.get("run"):
+        w.record("end", durable=False, **end)
+    w.milestone("end_recorded")
+
+
+def complete_intent(w: Workspace) -> bool:
+    """Finish what had been recorded before a crash, if its commit is the tip; False if it was never reached."""
+    intent = read_intent(w)
+    head = git.resolve(w.repository, f"refs/heads/{intent.get('branch')}") if intent else ""
+    if not intent or intent.get("commit") != head:
+        clear_intent(w)
+        return False
+    lay_out(w, head)
+    note_tip(w, head)
+    catch_up(w)
+    finish_intent(w, intent["end"])
+    return True
+
+
+def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
+    """Raises Conflict for a folder that git ignores: what a person changes in it would not be committed."""
+    prd = w.feature.in_repository("prd.json")
+    is_known = "prd.json" in edits.files.keys() | edits.broken.keys()
+    if w.store.exists and not is_known and w.objects.at(w.objects.tree_of(head), prd) is None:
+        raise Conflict("is ignored by git, so the feature's state cannot be committed", where=w.feature.path,
+                       hint=f"git check-ignore -v {prd} names the rule to remove")  # fmt: skip
+
+
+def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
+    """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
+    if busy := wait_for_git(w):
+        raise Conflict(f"{busy} is in progress, and the documents of a new feature are read from the checkout",
+                       where=w.feature.path, hint="finish it or abort it")  # fmt: skip
+    edits = edited(w, "")
+    _refuse_ignored(w, before.head, edits)
+    files: dict[str, bytes | None] = {**edits.files}
+    if "prd.json" in files or prd.stories:
+        files["prd.json"] = dump(prd.raw)
+    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, before.behind, {})
+    with w.objects.together():
+        tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
+        commit = _write_commit(w, landing, tree)
+    w.milestone("objects_written")
+    exclude(w)
+    expect(w, before.behind, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
+    w.milestone("branch_made")
+    note_adopted(w, edits)
+    lay_out(w, commit)
+    note_tip(w, commit)
+    return commit

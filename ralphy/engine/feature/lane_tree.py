@@ -1,0 +1,78 @@
+"""Where a feature's work stands when nobody's checkout counts: its branch, or the commit that it will begin at."""
+
+from __future__ import annotations
+
+from ralphy.engine.feature.checkout_sync import begun_on
+from ralphy.engine.workspace.workspace import Workspace, base_branch, fixed_base
+from ralphy.errors import Conflict, InvalidInput
+from ralphy.git import commands as git
+from ralphy.pipeline.model import Prd, Tree
+
+
+def start_of(w: Workspace) -> tuple[str, str]:
+    """(branch, commit) that a new feature begins at: what a person stands on, unless that is a feature's branch; else
+    the base branch."""
+    branch, commit = git.head_of(w.repository)
+    if branch and not branch.startswith(w.config.git.branch_prefix):
+        return branch, commit
+    base = base_branch(w.repository, w.config)
+    return base, git.resolve(w.repository, f"refs/heads/{base}") if base else ""
+
+
+def tip_of(w: Workspace) -> str:
+    """The commit that the feature's work goes on from: its branch's, or the one that it will begin at."""
+    return git.resolve(w.repository, f"refs/heads/{w.feature_branch}") or start_of(w)[1]
+
+
+def begun_at(w: Workspace) -> str:
+    """The tip of the feature's branch, "" before its work has begun: a branch that holds nothing new, or nothing of the
+    feature, counts as none."""
+    tip, base = git.resolve(w.repository, f"refs/heads/{w.feature_branch}"), _base_tip(w)
+    is_behind = tip != base and _is_in(w, tip, base)
+    return "" if is_behind or not tip or w.objects.at(w.objects.tree_of(tip), w.feature.path) is None else tip
+
+
+def _base_tip(w: Workspace) -> str:
+    """Where the base branch stands; a branch of a person's own into which the work was merged does not count."""
+    base = fixed_base(w.repository, w.config)
+    return git.resolve(w.repository, f"refs/heads/{base}") if base else start_of(w)[1]
+
+
+def _is_in(w: Workspace, commit: str, of: str) -> bool:
+    return bool(commit and of) and w.checkout.has_ancestor(commit, of)
+
+
+def tree_of(w: Workspace, prd: Prd) -> Tree:
+    """The repository as a decision about this feature needs it; the checkout plays no part in it."""
+    noted = str(prd.workflow.get("base") or "")
+    mine = w.feature_branch
+    base = base_branch(w.repository, w.config, noted) or start_of(w)[0]
+    if mine == base:
+        raise InvalidInput(f"the feature's branch is {mine}, which is the base branch",
+                           where=w.feature.in_repository("prd.json"),
+                           hint="set branchName to another one, or git.base in .ralphy/config.yaml")  # fmt: skip
+    tip = git.resolve(w.repository, f"refs/heads/{mine}")
+    begins, start = start_of(w)
+    is_begun = bool(begun_at(w))
+    is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
+    head = tip if is_begun or is_a_persons else start
+    if not head and git.head_of(w.repository)[1]:
+        raise Conflict("HEAD is detached, and there is no base branch to begin at",
+                       hint="git switch to a branch, or set git.base in .ralphy/config.yaml")  # fmt: skip
+    if not head:
+        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
+    return Tree(
+        head=head,
+        branch=mine if is_begun else begins,
+        base=base,
+        feature_branch=mine,
+        code=w.code_of(w.objects.tree_of(head)),
+        busy=begun_on(w) if is_begun else "",
+        pushed=_pushed(w, prd, mine),
+        behind="" if is_begun else tip,
+    )
+
+
+def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
+    remote = (prd.workflow.get("pr") or {}).get("remote")
+    return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

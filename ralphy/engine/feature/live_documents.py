@@ -1,0 +1,400 @@
+"""The live documents: what is committed of a feature's folder stands in the checkout's folder on every branch.
+
+Ralphy never switches the checkout's branch, so Git lays the documents out only where the feature's branch is checked
+out. Elsewhere Ralphy does, and `.git/info/exclude` keeps `git status` clean. A file that differs from the branch's tip
+is a person's edit, unless Ralphy wrote it or Git did: then it holds what HEAD's commit has. What another branch or an
+old commit that is checked out tracks itself is left as Git has it, so that switching goes on working.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from ralphy.documents.feature_folder import Feature
+from ralphy.engine.feature.document_record import Record, Signature, blob_id, read_record
+from ralphy.engine.workspace.workspace import Workspace, is_private
+from ralphy.files.atomic import link_on_the_way, read_regular, replace_file, signature, write_beside
+from ralphy.files.tree_walk import children, walk
+from ralphy.git import commands as git
+from ralphy.git.objects import TREE
+from ralphy.git.ref_files import ref_text
+
+_FILE_MODES = ("100644", "100755")
+_SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
+_CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
+_BISECT = "a bisect"  # steps on commits as a switch does, and may be left open for weeks
+_TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
+_FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
+_DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
+
+
+class _Kind(Enum):
+    SAME = "as the tip has it"
+    STALE = "an older version of Ralphy's"
+    LEFT = "as the commit that is checked out has it"
+    MISSING = "not there"
+    EDIT = "edited by a person"
+    ODD = "no plain file"
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """`written` were brought up; `missing` of these were gone, and no switch of branches explains that.
+
+    `left` differ from the feature's branch: the commit that is checked out tracks them. `busy` is why nothing was done.
+    """
+
+    written: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    busy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What a person has changed: the bytes by the document's name, and the versions (blob ids) it can have begun with.
+
+    `broken` documents cannot be taken over as they are, each with the reason.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    bases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    name: str
+    kind: _Kind
+    oid: str = ""  # of the file
+    want: str = ""  # of the tip's version, "" if the tip has none
+    data: bytes | None = None
+    stat: Signature = ()
+
+
+def documents_at(w: Workspace, commit: str) -> dict[str, str]:
+    """Name -> blob id of the documents that a commit has; links, markers and other private files are none."""
+    folder = w.objects.at(w.objects.tree_of(commit), w.feature.path) if commit else None
+    if folder is None or folder.mode != TREE:
+        return {}
+    found = w.objects.changes("", folder.oid)
+    return {name: new.oid for name, _, new in found if new and new.mode in _FILE_MODES and is_document(w, name)}
+
+
+def lay_out(w: Workspace, tip: str) -> Laid:
+    """Bring the folder's documents up to the branch's `tip`. Edits stay, and are found by `edited`."""
+    record = read_record(_record_path(w))
+    head = _head_text(w)
+    if record.tip == tip and record.head == head and _is_untouched(w, record):
+        return Laid()
+    seen, busy = _settled(w, tip, record)
+    if busy:
+        return Laid(busy=busy)
+    due = [one for one in seen if one.kind in (_Kind.STALE, _Kind.MISSING)]
+    had = [one.name for one in due if one.kind is _Kind.MISSING and one.name in record.files]
+    missing = tuple(had) if record.head == head else ()
+    for one in due:
+        if one.want:
+            record.accept(one.name, one.want)
+    if due:
+        record.save()  # before the files: after a kill they are known
+        w.milestone("documents_noted")
+    written = tuple(one.name for one in due if _bring(w, one, record))
+    w.milestone("documents_laid_out")
+    _note(w, record, seen, written)
+    record.tip, record.head = tip, head
+    record.save()
+    return Laid(written, missing, tuple(one.name for one in seen if one.kind is _Kind.LEFT and one.oid != one.want))
+
+
+def edited(w: Workspace, tip: str) -> Edits:
+    """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
+    record = read_record(_record_path(w))
+    seen, busy = _settled(w, tip, record)
+    if busy:
+        return Edits()
+    changed = [one for one in seen if one.kind is _Kind.EDIT]
+    here = documents_at(w, _elsewhere(w, tip))
+    broken = {one.name: why for one in changed if (why := _why_broken(one))}
+    broken |= {one.name: "is not a plain file" for one in seen if one.kind is _Kind.ODD}
+    return Edits(
+        {one.name: one.data for one in changed if one.data is not None and one.name not in broken},
+        {one.name: [oid for oid in (here.get(one.name), *record.versions(one.name)) if oid] for one in changed},
+        broken,
+    )
+
+
+def note_adopted(w: Workspace, edits: Edits, waits: Collection[str] = ()) -> None:
+    """The edits are in a commit, but for those that wait: `lay_out` may replace them now."""
+    record = read_record(_record_path(w))
+    for name in edits.files.keys() - set(waits):
+        record.accept(name, blob_id(edits.files[name], w.repository.object_format))
+    record.save()
+
+
+def put(w: Workspace, name: str, data: bytes) -> None:
+    """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
+
+    Nothing is written where the commit that is checked out tracks the document: there it would stay.
+    """
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    if name in documents_at(w, _elsewhere(w, tip)):
+        return
+    record = read_record(_record_path(w))
+    record.accept(name, blob_id(data, w.repository.object_format))
+    record.save()
+    replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
+
+
+def is_document(w: Workspace, name: str) -> bool:
+    """Can a file of the folder, by its name in it, be one that is committed?"""
+    parts = name.lower().split("/")
+    return not is_private(w, w.feature.in_repository(name)) and not {"", ".", "..", ".git"} & set(parts)
+
+
+def is_known_version(w: Workspace, path: str, oid: str) -> bool:
+    """Did Ralphy write or adopt this version of a document, now or before?"""
+    record, name = read_record(_record_path(w)), path.removeprefix(f"{w.feature.path}/")
+    return record.is_ours(name, (oid,)) or oid in record.versions(name)
+
+
+def _bring(w: Workspace, one: _Seen, record: Record) -> bool:
+    """Write or remove one document; False if a person was quicker."""
+    path = w.feature.file(one.name)
+    data = w.objects.read(one.want) if one.want else None
+    if one.want and data is None:
+        return False
+
+    def is_expected(found: bytes | None) -> bool:
+        return found is not None and record.is_ours(one.name, _ids(w, found))
+
+    return replace_if(path, data, is_expected if one.kind is _Kind.STALE else lambda found: found is None)
+
+
+def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
+    """Put `data` at `path` (None removes it) if what is there is expected; an edit of the last moment is put back."""
+    kept = path.with_name(f".{path.name}.was.tmp-{os.getpid()}")
+    kept.unlink(missing_ok=True)
+    if not is_expected(read_regular(path)):
+        return False
+    if not os.path.lexists(path):
+        return data is None or _name_new(path, data)
+    temporary = None if data is None else write_beside(path, data, durable=False)
+    with suppress(OSError):  # without hard links, what was just looked at is all there is to go by
+        os.link(path, kept)
+    if temporary:
+        temporary.replace(path)
+    else:
+        path.unlink()
+    if not os.path.lexists(kept) or is_expected(read_regular(kept)):
+        kept.unlink(missing_ok=True)
+        return True
+    kept.replace(path)
+    return False
+
+
+def _name_new(path: Path, data: bytes) -> bool:
+    """A file where there is none; False if somebody made one meanwhile."""
+    temporary = write_beside(path, data, durable=False)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence[str]) -> None:
+    """What stands in the folder now."""
+    for one in seen:
+        if one.name in written and not one.want:
+            record.files.pop(one.name, None)
+            record.also.pop(one.name, None)
+        elif one.name in written or one.kind is _Kind.SAME:
+            found = signature(w.feature.file(one.name)) if one.name in written else one.stat
+            is_old = found is not None and bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
+            record.note(one.name, one.want, found if found and is_old else ())
+
+
+def _is_untouched(w: Workspace, record: Record) -> bool:
+    return all(seen and signature(w.feature.file(name)) == seen for name, (_, seen) in record.files.items())
+
+
+def unsettled(w: Workspace) -> str:
+    """The operation of Git in which the documents cannot be judged, e.g. "a merge"; "" if there is none."""
+    operation = git.operation_in_progress(w.repository)
+    return operation if operation != _BISECT else ""
+
+
+def wait_for_git(w: Workspace) -> str:
+    """Wait while a Git that lives writes the index; why the documents cannot be judged even then, or ""."""
+    end = time.monotonic() + _DEAD_LOCK_S
+    while _has_lock(w) and time.monotonic() < end:
+        time.sleep(_PAUSE_S)
+    return "a change of the index (index.lock)" if _has_lock(w) else unsettled(w)
+
+
+def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
+    """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
+    if operation := unsettled(w):
+        return [], operation
+    seen: list[_Seen] = []
+    for _ in range(_TRIES):
+        head = _head_text(w)
+        seen = list(_look(w, tip, record))
+        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING) for one in seen)
+        if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
+            return seen, ""
+        time.sleep(_PAUSE_S)
+    return (seen, "") if not _has_lock(w) else ([], "index.lock is held")
+
+
+def _is_git_writing(w: Workspace) -> bool:
+    """Git writes files, then the index, then HEAD."""
+    try:
+        written = (w.repository.git_dir / "index").stat().st_mtime
+    except OSError:
+        written = 0.0
+    return _has_lock(w) or 0 <= time.time() - written < _FRESH_S
+
+
+def _has_lock(w: Workspace) -> bool:
+    try:
+        made = (w.repository.git_dir / "index.lock").stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - made < _DEAD_LOCK_S
+
+
+def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
+    wanted, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
+    for name in sorted({*wanted, *record.files, *here, *_others(w, {*wanted, *record.files, *here})}):
+        want, tracked = wanted.get(name, ""), here.get(name, "")
+        path = w.feature.file(name)
+        found = signature(path)
+        known, known_stat = record.files.get(name, ("", ()))
+        if found and found == known_stat and known == want:
+            yield _Seen(name, _Kind.SAME, want, want, None, found)
+        elif link_on_the_way(w.repository.root, path) or (found and not stat.S_ISREG(found[0])):
+            yield _Seen(name, _Kind.ODD, "", want)
+        elif found is None:
+            kind = _Kind.MISSING if want and not tracked else _Kind.LEFT if tracked else _Kind.SAME
+            if want or tracked:
+                yield _Seen(name, kind, "", want)
+        else:
+            yield _judged(w, name, want, tracked, record, found)
+
+
+def _judged(w: Workspace, name: str, want: str, tracked: str, record: Record, found: Signature) -> _Seen:
+    data = read_regular(w.feature.file(name))
+    if data is None:
+        return _Seen(name, _Kind.ODD, "", want)
+    ids = _ids(w, data)
+    if want in ids:
+        return _Seen(name, _Kind.SAME, want, want, data, found)
+    if tracked and (tracked in ids or record.is_ours(name, ids)):
+        kind = _Kind.LEFT
+    elif not want and name not in record.files:
+        kind = _Kind.EDIT  # taken out of the branch, and brought back by a person
+    else:
+        kind = _Kind.STALE if record.is_ours(name, ids) else _Kind.EDIT
+    return _Seen(name, kind, ids[0], want, data, found)
+
+
+def _ids(w: Workspace, data: bytes) -> list[str]:
+    """The ids that the bytes can have in Git: as they are, and without the CR that Git writes where it is told to."""
+    forms = dict.fromkeys((data, data.replace(b"\r\n", b"\n")))
+    return [blob_id(form, w.repository.object_format) for form in forms]
+
+
+def _elsewhere(w: Workspace, tip: str) -> str:
+    """The commit that is checked out, if it is not the feature's branch; else ""."""
+    branch, head = git.head_of(w.repository)
+    return "" if branch == w.feature_branch or head == tip else head
+
+
+def _others(w: Workspace, known: set[str]) -> list[str]:
+    """Files in the folder that no commit has and that could be committed: Git is asked only if there are such."""
+    shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
+    found = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
+    new = {one.path for one in found if one.path not in known and is_document(w, one.path)}
+    return sorted(new & _not_ignored(w)) if new else []
+
+
+def _not_ignored(w: Workspace) -> set[str]:
+    """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
+    lines = (read_regular(_exclude_file(w)) or b"").splitlines()
+    with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
+        rules.write(b"\n".join([line for line in lines if line != _line(w.feature)] + [b""]))
+        rules.flush()
+        own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
+        with suppress(git.GitError):
+            mine = os.fsdecode(w.repository.run("config", "--type=path", "-z", "core.excludesFile")).rstrip("\0")
+            own += [f"--exclude-from={mine}"] if Path(mine).is_file() else []
+        nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
+        where = f":(top,literal){w.feature.path}"
+        rows = w.repository.run("ls-files", "--others", "-z", *own, "--", where, index=nothing)
+    prefix = f"{w.feature.path}/"
+    return {path.removeprefix(prefix) for path in os.fsdecode(rows).split("\0") if path.startswith(prefix)}
+
+
+def _why_broken(one: _Seen) -> str:
+    """Why an edit cannot be taken over as it is; "" if it can."""
+    if one.data is not None and _CONFLICT.search(one.data):
+        return "holds the marks of a merge conflict"
+    if one.data is not None and one.want and not one.data.strip():
+        return "is empty"
+    return ""
+
+
+def _head_text(w: Workspace) -> str:
+    """What HEAD says, where that is, and when it was written: a switch there and back is one, too."""
+    head = w.repository.git_dir / "HEAD"
+    return f"{ref_text(head)} {git.head_of(w.repository)[1]} {signature(head)}"
+
+
+def _record_path(w: Workspace) -> Path:
+    return w.repository.checkout_dir / f"documents-{w.feature.name}.json"
+
+
+def exclude(w: Workspace) -> None:
+    """Have Git ignore the feature's folder where the branch that is checked out does not track it.
+
+    Git overwrites ignored files when the feature's branch is checked out or merged; tracked files are not affected.
+    """
+    known, line = read_regular(_exclude_file(w)), _line(w.feature)
+    if b"\n" in line or line in (known or b"").splitlines() or (known is None and os.path.lexists(_exclude_file(w))):
+        return
+    end = b"\n" if known and not known.endswith(b"\n") else b""
+    replace_file(_exclude_file(w), (known or b"") + end + line + b"\n", durable=False)
+
+
+def unexclude(w: Workspace) -> None:
+    """Take the line away again, when the feature is merged and closed; every other line stays."""
+    known = read_regular(_exclude_file(w)) or b""
+    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != _line(w.feature))
+    if kept != known:
+        replace_file(_exclude_file(w), kept, durable=False)
+
+
+def _exclude_file(w: Workspace) -> Path:
+    return w.repository.common_dir / "info" / "exclude"
+
+
+def _line(feature: Feature) -> bytes:
+    return b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(feature.path)) + b"/"

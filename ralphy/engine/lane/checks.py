@@ -1,0 +1,210 @@
+"""Checks: the project's own commands, run by Ralphy, in the lane that holds the candidate."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.first_error import first_error
+from ralphy.checks.listing import Listing
+from ralphy.checks.no_tests import ran_none
+from ralphy.checks.runner_output import read_output
+from ralphy.config.values import Check
+from ralphy.engine.lane.lane_pool import clean_lane
+from ralphy.engine.lane.lane_walls import cwd_of, environment_in, sandbox_of
+from ralphy.engine.workspace.environment import SETUP, check_environment
+from ralphy.engine.workspace.reports import Reports, is_refused
+from ralphy.engine.workspace.room import places, require_room
+from ralphy.engine.workspace.walls import command_inside
+from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.processes.command import NotStarted
+from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.supervision import capture
+from ralphy.text.tone import BAD, GOOD, Toned
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
+    from ralphy.processes.command import Command
+
+_OUTPUT_BYTES = 256 * 1024
+_KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
+_DEPENDENCIES = frozenset((".venv", "venv", "node_modules", "site-packages", ".tox", ".nox", "vendor"))
+_AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was killed is run again
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time).
+
+    `listing` is what its runner told of the tests, None if it told nothing; `error` is the first error that it printed,
+    with file and line.
+    """
+
+    name: str
+    exit: int | None
+    seconds: float
+    output: str
+    failing: tuple[str, ...] = ()
+    is_empty: bool = False
+    why: str = ""
+    run: str = ""
+    listing: Listing | None = None
+    error: str = ""
+
+    @property
+    def is_green(self) -> bool:
+        return self.exit == 0
+
+    @property
+    def killed_by(self) -> int:
+        """The signal by which somebody ended it, or the kernel for want of memory; 0 if it came to its own end."""
+        return abs(self.exit or 0) % 128 if self.exit in _KILLED and not self.why else 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What failed, as people know it: the tests, or the check itself when it names none."""
+        return self.failing or (self.name,)
+
+    def failure(self) -> str:
+        """The sentence of a red check, with what failed in it and the first error."""
+        names = ", ".join(self.names[:5])
+        return f"{self.sentence()}: {names}" + (f"; first error: {self.error}" if self.error else "")
+
+    def sentence(self) -> str:
+        killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
+        red = self.why or killed or f"exit {self.exit}"
+        said = "passed" if self.is_green else "found no tests" if self.is_empty else red
+        return f"{self.name} {said} ({self.seconds:.1f} s)"
+
+
+def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
+    """Run them in order; with `until_red`, the first red one is the last.
+
+    Raises DiskFull when one is red and there is no room on the disk: what it says then is worth nothing.
+    """
+    results = []
+    env = check_environment(w, run)
+    with Reports(repository_token(w.repository)) as reports:
+        for check in w.checks:
+            w.detail(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)")
+            results.append(_reported(w, check, env, reports))
+            w.say(Toned(f"  check {results[-1].sentence()}", GOOD if results[-1].is_green else BAD))
+            if results[-1].error and not results[-1].is_empty:
+                w.say(f"    {results[-1].error}")
+            if not results[-1].is_green:
+                require_room(w)
+            if until_red and not results[-1].is_green and not results[-1].is_empty:
+                break
+    return results
+
+
+def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[CheckResult]:
+    """What checks say of a candidate. One that was killed from outside says nothing: it is asked again after a while,
+    a few times, for there may be more memory then; one that is killed each time is red."""
+    for wait_s in _AGAIN_S:
+        results = ask()
+        killed = next((result for result in results if result.killed_by), None)
+        if killed is None:
+            return results
+        w.say(f"  check {killed.sentence()}: it is run again in {wait_s:.0f} s")
+        w.pause(wait_s)
+    return ask()
+
+
+def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
+    """Run a check, and take in what its runner reported of the tests."""
+    result = _run(w, "checks", check, reports.environment(env, check.name), reports.folder)
+    if is_refused(result.exit, result.output):
+        result = _run(w, "checks", check, env, reports.folder)
+    listing = reports.read(check.name) or read_output(result.output)
+    is_empty = ran_none(argv(check), result.exit, result.output, listing)
+    return replace(result, run=check.run, listing=listing, is_empty=is_empty)
+
+
+def run_setup(w: Workspace, lane: Lane) -> None:
+    """Run the project's `setup` command in a lane; EnvironmentProblem if it fails."""
+    command = w.config.setup
+    w.say(f"setup: {command}")
+    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP), lane)
+    if not result.is_green:
+        raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
+                                 hint=f"run it yourself: {command}")  # fmt: skip
+
+
+def command_in(
+    w: Workspace, lane: Lane, whose: str, words: Sequence[str], env: Mapping[str, str], deadline_s: float, shared: str
+) -> Command:
+    """A command in a lane, inside the walls of `checks` or an `agent`; NotStarted if its program is not there."""
+    sandbox, inside = sandbox_of(w, lane, whose), environment_in(w, lane, env)
+    return command_inside(sandbox, words, cwd_of(w, lane), inside, deadline_s, shared)
+
+
+def _run(
+    w: Workspace, whose: str, check: Check, env: Mapping[str, str], shared: str = "", lane: Lane | None = None
+) -> CheckResult:
+    """Run a command inside the walls of `checks` or an `agent`; `shared` is a folder that it may write to."""
+    over: list[str] = []
+    try:
+        command = command_in(w, lane or clean_lane(w), whose, argv(check), env, check.timeout_s, shared)
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
+    except NotStarted as error:
+        return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
+    text = output.decode("utf-8", "replace")
+    if end.stopped == "disk":  # as with an agent: there may be room again, and what it says now is worth nothing
+        raise DiskFull(over[0], where=str(w.repository.root), hint="free some space")
+    if end.stopped:
+        why = over[0] if over else f"took more than {check.timeout_s:g} s"
+        return CheckResult(check.name, None, end.duration_s, text, why=why)
+    if end.returncode == 0:
+        return CheckResult(check.name, 0, end.duration_s, text)
+    first = first_error(text.replace(f"{clean_lane(w).at}/", ""))
+    line = first.line if first else ""
+    return CheckResult(check.name, end.returncode, end.duration_s, text, failing_tests(text), error=line)
+
+
+def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:
+    """Run a command that is no check of the settings (`setup`, the hook) as those are, but inside the agent's walls."""
+    return replace(_run(w, "agent", check, env, lane=lane), run=check.run)
+
+
+def checked(result: CheckResult) -> dict[str, Any]:
+    """A check's row in a story's evidence; what it printed is in the story's document."""
+    return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
+
+
+def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
+    """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
+    w.supervisor.warm()
+    limits = w.config.limits
+    room = Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+    looks = Bounds(room, w.supervisor.pid)
+    if looks.lack_of_room():  # before it began: that is not the check's doing
+        looks = Bounds(replace(room, min_free_mb=0), w.supervisor.pid)
+
+    def why_stop() -> str | None:
+        found = looks.why_over(time.monotonic())
+        if found:
+            over.append(found[1])
+        return found[0] if found else None
+
+    return why_stop
+
+
+def argv(check: Check) -> tuple[str, ...]:
+    """The words of a check's command; no shell has a part in it."""
+    return tuple(shlex.split(check.run))
+
+
+def failed(results: Sequence[CheckResult], known_red: frozenset[str], spared: frozenset[str]) -> list[CheckResult]:
+    """The results that speak against a tree: red beyond the tests that were known, or empty and not among `spared`."""
+    return [
+        r for r in results
+        if not r.is_green and not (r.is_empty and r.name in spared)
+        and (not r.failing or r.killed_by or not set(r.failing) <= known_red)
+    ]  # fmt: skip

@@ -1,0 +1,101 @@
+"""The repository's own pre-commit hook, run as the first of the checks, on the candidate as a commit would have it.
+
+It sees an index of its own that holds the candidate, without control files. What it changes becomes the candidate:
+formatters do so, and then often end with an error; so a hook that changed something is asked once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.config.values import Check
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane.checks import CheckResult, run_as_agent, unless_killed
+from ralphy.engine.lane.lane_candidate import taken_from
+from ralphy.engine.lane.lane_pool import clean_lane, lay_out_clean
+from ralphy.engine.workspace.environment import check_environment
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.safe_open import read_safely
+
+NAME = "pre-commit"
+_HOOK = "hook run --ignore-missing pre-commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """The candidate as the hook left it, and what the hook said; no result where there is none to run."""
+
+    candidate: Candidate
+    results: Sequence[CheckResult] = ()
+    warnings: Sequence[str] = ()
+
+
+def hook_of(w: Workspace) -> Path | None:
+    """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
+    if w.config.git.hooks == "skip":
+        return None
+    path = w.checkout.hooks_folder / NAME
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def hook_digest(w: Workspace) -> str:
+    """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
+    hook = hook_of(w)
+    try:
+        return hashlib.sha256(read_safely(hook)).hexdigest()[:12] if hook else ""
+    except OSError:  # it may be run and not be read
+        return ""
+
+
+def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
+    """Run the hook on a candidate; nothing happens without one."""
+    hook = hook_of(w)
+    if hook is None:
+        return Hooked(candidate)
+    own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
+    warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
+    result = _said(w, candidate.tree)
+    after = taken_from(w, clean_lane(w), candidate)
+    if after.tree != candidate.tree and not after.refused:
+        w.say(f"the {NAME} hook changed files: they are part of what is checked")
+        if not result.is_green:
+            result = _said(w, after.tree)
+            last = taken_from(w, clean_lane(w), after)
+            if last.tree != after.tree:
+                result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
+            after = last
+    w.say(f"  check {result.sentence()}")
+    return Hooked(after, (result,), warnings)
+
+
+def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
+    """What the hook says of the code as it is, for the baseline; what it changes goes with the lane's next tree."""
+    if hook_of(w) is None:
+        return []
+    result = _ask(w, w.objects.tree_of(head))
+    w.say(f"  check {result.sentence()}")
+    return [result]
+
+
+def _said(w: Workspace, tree: str) -> CheckResult:
+    return unless_killed(w, lambda: [_ask(w, tree)])[0]
+
+
+def _ask(w: Workspace, tree: str) -> CheckResult:
+    """Run the hook in the clean lane, whose index holds what was laid out there."""
+    lay_out_clean(w, tree)
+    env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_EDITOR": ":"}
+    return run_as_agent(w, Check(NAME, f"git {_where(w)}{_HOOK}", w.config.git.hook_timeout_s), env)
+
+
+def _where(w: Workspace) -> str:
+    """The option that tells git in the lane where the person's hooks are: in the tree, or bound to where git looks."""
+    folder, lane = w.checkout.hooks_folder, clean_lane(w)
+    if folder.is_relative_to(w.repository.root) and not folder.is_relative_to(w.repository.common_dir):
+        return f"-c core.hooksPath={shlex.quote(str(folder.relative_to(w.repository.root)))} "
+    return f"-c core.hooksPath={shlex.quote(str(folder))} " if lane.at == lane.tree else ""

@@ -1,0 +1,89 @@
+"""The candidate out of a lane: the code that an agent left there, on top of the last green tree."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.workspace.changes import GITLINK, is_control, shown
+from ralphy.testguard.substance import why_unsafe
+from ralphy.text.tone import BAD, Toned
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.lanes.lane import Lane, Taken
+
+_MEGABYTE = 1024 * 1024
+
+
+def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candidate:
+    """What a lane holds, as a candidate; `laid_out` is the tree that was put there, `green` the last green one.
+
+    A lane that was removed or damaged since then holds nothing: the candidate is `green` itself, and refused.
+    """
+    taken, why = _taken(w, lane, laid_out)
+    if taken is None:
+        w.say(Toned(f"what the run changed in lane {lane.name} is lost: {why}", BAD))
+        return Candidate(green, w.code_of(green), green, (), refused=f"the lane was damaged during the run: {why}")
+    changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
+    tree = w.objects.graft(green, changes)
+    w.objects.persist(tree)
+    files = tuple(path for path, _, _ in w.objects.changes(green, tree))
+    refused = _why_refused(w, taken) or _why_unsafe(w, green, tree)
+    return Candidate(tree, w.code_of(tree), green, files, tuple(map(shown, taken.control)), refused)
+
+
+def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:
+    """(what the lane holds, ""), or (None, why not). A keeper that was killed is asked once more."""
+    from ralphy.lanes.keeper_call import LaneProblem
+    from ralphy.lanes.lane import TakeLimits
+
+    limits = w.config.limits
+    excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
+    bounds = TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded)
+    with suppress(LaneProblem):
+        return lane.take_over(laid_out, bounds), ""
+    try:
+        return lane.take_over(laid_out, bounds), ""
+    except LaneProblem as problem:
+        return None, problem.what
+
+
+def taken_from(w: Workspace, lane: Lane, candidate: Candidate) -> Candidate:
+    """The candidate as a hook has changed it in the lane where it was laid out."""
+    after = candidate_from(w, lane, candidate.green, candidate.tree)
+    return replace(after, tampered=candidate.tampered, stands=candidate.stands)
+
+
+def _is_code(w: Workspace, path: str) -> bool:
+    return not is_control(w, path) and not w.is_other_feature(path)
+
+
+def _why_refused(w: Workspace, taken: Taken) -> str:
+    limits = w.config.limits
+    if taken.nested:
+        return f"{shown(taken.nested[0])} is a nested repository"
+    if taken.deep:
+        return f"a file lies in more than 200 nested folders: {shown(taken.deep[0])[:80]} …"
+    if taken.big:
+        path, size = taken.big[0]
+        return (f"{shown(path)} has {size / _MEGABYTE:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
+                "not committed: leave it out, or have git ignore it")  # fmt: skip
+    if taken.many:
+        return (f"{taken.many} new files, more than limits.max_new_files ({limits.max_new_files}): "
+                "does .gitignore miss something?")  # fmt: skip
+    return ""
+
+
+def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
+    """Why a link or a repository in the tree may not be committed; "" if all may."""
+    for path, old, new in w.objects.changes(green, tree):
+        if new and new.mode in ("120000", GITLINK):
+            why = why_unsafe(path, new.mode, (w.objects.read(new.oid) or b"") if new.mode == "120000" else b"")
+            if why:
+                return shown(why)
+        if old and old.mode == GITLINK and old != new:
+            return f"{shown(path)} is a submodule: it is not changed by a story"
+    return ""

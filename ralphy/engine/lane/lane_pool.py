@@ -1,0 +1,156 @@
+"""The lanes of a workspace: opened once for a repository, laid out and furnished for agents and for checks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralphy.engine.feature.documents import all_of_the_folder
+from ralphy.engine.feature.lane_tree import begun_at, tip_of
+from ralphy.engine.lane.lane_setup import forget_set_up, made_by_setup, set_up
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git.objects import Entry
+from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
+from ralphy.lanes.ignored import dependency_folder
+from ralphy.lanes.pool import Pool
+from ralphy.text.tone import WAITING, Toned
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.lanes.lane import Lane
+
+_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.M)
+_MOST_LANES = 64
+
+
+def lanes_of(w: Workspace) -> Pool:
+    """Where agents and checks work, opened once. EnvironmentProblem where the walls that are asked for cannot stand."""
+    if w.checkout.lanes is None:
+        w.checkout.lanes = _opened(w)
+    return w.checkout.lanes
+
+
+def clean_lane(w: Workspace) -> Lane:
+    """The lane that checks run in, and that no agent enters."""
+    return lanes_of(w).clean()
+
+
+def _opened(w: Workspace) -> Pool:
+    from ralphy.engine.lane.lane_walls import bubblewrap_for
+    from ralphy.lanes.lanes_folder import lanes_folder
+
+    program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
+    return Pool(w.repository, folder, program, w.config.safety.level, control=(w.config.project.features_dir,))
+
+
+def agent_lane(w: Workspace) -> Lane:
+    """The lane of the workspace's next agent: the first that holds no work of another feature's dead run."""
+    for slot in range(1, _MOST_LANES + 1):
+        lane = lanes_of(w).agent(slot)
+        if lane.kept_for() in ("", w.feature.name):
+            return lane
+    raise EnvironmentProblem(f"all {_MOST_LANES} lanes hold work that was cut off", hint="ralphy loop; ralphy lanes")
+
+
+def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
+    """Lay a tree out in the lane of the checks, ready for them."""
+    lay_out_lane(w, clean_lane(w), tree, commit or tip_of(w))
+
+
+def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
+    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
+    w.objects.persist(tree)  # Git reads them from the disk
+    w.objects.sync()
+    _tell_of_submodules(w, tree)
+    brought = _brought(w, tree)
+    lane.keep = _kept(w, lane, tree, brought)
+    lane.lay_out(tree, commit, w.feature_branch)
+    _furnish(w, lane, brought)
+    set_up(w, lane, tree)
+    replace_file(lane.home / "laid-out", tree.encode(), durable=False)
+
+
+def laid_out_in(lane: Lane) -> str:
+    """The tree that was last laid out in a lane; "" if it was made again since."""
+    return (read_regular(lane.home / "laid-out") or b"").decode()
+
+
+def with_documents(w: Workspace, tree: str) -> str:
+    """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
+    if begun_at(w):
+        return tree
+    with w.objects.together():
+        found = {w.feature.in_repository(name): Entry("100644", w.objects.write("blob", data))
+                 for name, data in all_of_the_folder(w)}  # fmt: skip
+    return w.objects.graft(tree, found)
+
+
+def make_lanes(w: Workspace) -> None:
+    """Have the lanes ready before they are needed: laid out as the work will find them."""
+    tip = tip_of(w)
+    if tip and not w.history.open_run:
+        for lane in (agent_lane(w), clean_lane(w)):
+            tree = w.objects.tree_of(tip)
+            lane.keep = _kept(w, lane, tree, _brought(w, tree))
+            lane.lay_out(tree, tip, w.feature_branch)
+
+
+def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
+    """(source, place inside) of dependencies that a sandboxed lane shows read-only to checks: the checkout's, or, where
+    `setup` installs them, the lane's own."""
+    if lane is not clean_lane(w) or lane.at == lane.tree:
+        return []
+    source = lane.tree if w.config.setup else w.repository.root
+    folders = [one for one in coming(w.checkout.brought or ()) if one not in unbound([one]) and one.is_folder]
+    tree = laid_out_in(lane)
+    made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
+    names = dict.fromkeys([*(one.path for one in folders), *made])
+    return [(source / name, lane.at / name) for name in names if _is_folder(source / name)]
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
+    """What stays in a lane when another tree is laid out there."""
+    kept = kept_paths(brought, w.config.lanes, is_clean=lane is clean_lane(w))
+    return tuple(dict.fromkeys((*kept, *made_by_setup(w, lane, tree))))
+
+
+def _tell_of_submodules(w: Workspace, tree: str) -> None:
+    """Say once that submodules are empty folders in lanes, before checks turn red for it."""
+    entry = w.objects.at(tree, ".gitmodules")
+    text = (w.objects.read(entry.oid) or b"").decode("utf-8", "replace") if entry else ""
+    paths = _MODULE_PATH.findall(text)
+    sentence = f"submodules are empty folders in lanes: {', '.join(paths[:5])}; checks that need them fail there"
+    if paths and sentence not in w.checkout.said:
+        w.checkout.said.add(sentence)
+        w.say(Toned(sentence, WAITING))
+
+
+def _brought(w: Workspace, tree: str) -> list[Brought]:
+    """What comes along from the checkout; asked once, and what stays behind is said."""
+    if w.checkout.brought is None:
+        w.checkout.brought = tuple(wanted(w.repository, w.config))
+        for sentence in left_behind(w.checkout.brought):
+            w.say(sentence)
+    return apart_from(w.checkout.brought, lambda path: w.objects.at(tree, path) is not None)
+
+
+def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
+    """Copy what comes along; in a sandbox, checks see dependencies that nobody installs anew where they are."""
+    is_bound = lane is clean_lane(w) and lane.at != lane.tree and not w.config.setup
+    chosen = unbound(brought) if is_bound else brought
+    if not coming(chosen):
+        return
+    done = bring(chosen, w.repository.root, lane.tree, at=lane.at, keeps_changes=bool(w.config.setup))
+    for path, why in done.left_out:
+        sentence = f"{path} is not brought into lanes: {why}"
+        if sentence not in w.checkout.said:
+            w.checkout.said.add(sentence)
+            w.say(sentence)
+    if done.files:
+        forget_set_up(lane)

@@ -1,0 +1,78 @@
+"""The project's `setup` in a lane: once, and again when its command, a manifest or a lock file has changed.
+
+What it made and Git ignores stays in the lane from tree to tree, as dependencies that were brought do. Caches do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ralphy.engine.workspace.changes import files_of
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.tree_walk import children
+from ralphy.git.objects import TREE
+from ralphy.lanes.ignored import kind_of
+from ralphy.lanes.probe import is_manifest
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.lanes.lane import Lane
+
+_DONE = "setup-done"
+
+
+def set_up(w: Workspace, lane: Lane, tree: str) -> None:
+    """Run `setup` in a lane where `tree` is laid out, if it has to; EnvironmentProblem if it fails."""
+    from ralphy.engine.lane.checks import run_setup
+
+    if not w.config.setup:
+        return
+    wanted_for = hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
+    noted = _noted(lane)
+    if noted.get("for") == wanted_for and all(os.path.lexists(lane.tree / path) for path in noted["made"]):
+        return
+    run_setup(w, lane)
+    made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in lane.keep]
+    replace_file(lane.home / _DONE, json.dumps({"for": wanted_for, "made": made}).encode())
+
+
+def forget_set_up(lane: Lane) -> None:
+    """Have `setup` run again: what it worked on is not what it was."""
+    (lane.home / _DONE).unlink(missing_ok=True)
+
+
+def made_by_setup(w: Workspace, lane: Lane, tree: str) -> tuple[str, ...]:
+    """The paths in a lane that `setup` made, without those that a tree holds itself."""
+    made = _noted(lane)["made"] if w.config.setup else ()
+    return tuple(path.rstrip("/") for path in made if w.objects.at(tree, path.rstrip("/")) is None)
+
+
+def _noted(lane: Lane) -> Mapping[str, Any]:
+    with suppress(ValueError):
+        noted = json.loads(read_regular(lane.home / _DONE) or b"{}")
+        if isinstance(noted, dict) and isinstance(noted.get("made"), list):
+            return noted
+    return {"made": []}
+
+
+def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:
+    """What is in the lane and not in the tree, as a whole where a folder is new; caches and logs left out."""
+    tracked = w.objects.entries(tree)
+    for found in sorted(children(lane.tree, lane.tree / folder), key=lambda found: found.name):
+        path, entry = f"{folder}{found.name}", tracked.get(found.name)
+        if entry is None and path != ".git":
+            row = f"{path}/" if found.is_folder else path
+            if not kind_of(lane.tree, row).why_not:
+                yield row
+        elif entry is not None and entry.mode == TREE and found.is_folder:
+            yield from _new(w, lane, entry.oid, f"{path}/")
+
+
+def _manifests(w: Workspace, tree: str) -> Mapping[str, str]:
+    """Path -> id of the files that say what is installed."""
+    return {path: entry.oid for path, entry in files_of(w, tree) if is_manifest(path)}

@@ -1,0 +1,161 @@
+"""What stands around agents and checks in their lanes, and a look at what lies outside of them.
+
+What is asked for and not to be had ends the run (fail closed). What is merely wished for is said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.config.trust import record_path
+from ralphy.engine.lane.lane_pool import bound_dependencies, clean_lane, lanes_of
+from ralphy.engine.workspace.set_aside import set_markers_aside
+from ralphy.engine.workspace.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
+from ralphy.files.atomic import signature
+from ralphy.lanes.bring import scratch
+from ralphy.lanes.environment import lane_variables, rewritten
+from ralphy.lanes.lane_sandbox import Bind
+from ralphy.processes.process_table import REPO_MARKER
+from ralphy.sandbox.bubblewrap import HOME, Sandbox
+from ralphy.text.tone import WAITING, Toned
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.lanes.lane import Lane
+
+
+def bubblewrap_for(w: Workspace) -> str | None:
+    """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
+    level = w.config.safety.level
+    if level == MINIMAL:
+        _say_once(w, "safety: minimal: no guard and no sandbox, the agent may do whatever you may")
+        return None
+    if level == STRICT:
+        from ralphy.engine.lane.strict import require_closed
+
+        closed = require_closed(w)
+        _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
+        return closed
+    program, why = open_program(w)
+    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox: {why}"
+    _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
+    return program
+
+
+def _say_once(w: Workspace, sentence: str) -> None:
+    if sentence not in w.checkout.said:
+        w.checkout.said.add(sentence)
+        w.say(sentence)
+
+
+def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None) -> Sandbox | None:
+    """What stands around `checks` or an `agent`, which may write its `outbox`, in a lane; None without bubblewrap."""
+    if w.config.safety.level == STRICT:
+        from ralphy.engine.lane.strict import view_of
+
+        networked = whose == "agent" or w.config.safety.checks_network
+        box = lanes_of(w).sandbox(view_of(w, guard_settings(w, lane), networked=networked))
+    else:
+        box = lanes_of(w).sandbox()
+    binds = [*_binds(w, lane, whose), *([Bind(outbox, outbox, is_writable=True)] if outbox else [])]
+    return box.around(lane.home, binds=binds) if box else None
+
+
+def cwd_of(w: Workspace, lane: Lane) -> Path:
+    """The folder to start a lane's programs in: in a sandbox, the lane stands where the checkout is."""
+    return lane.tree if lane.at == lane.tree else w.repository.root
+
+
+def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a program in a lane: its slot and its ports; without a sandbox, what leads into the checkout
+    leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
+    number = int(lane.name.rpartition("-")[2])
+    own = lane_variables(w.config.lanes, number, is_clean=lane.name.startswith("clean"))
+    led = rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env
+    marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
+    return {**led, **marker, **own}
+
+
+def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
+    """The guard's settings; for what Ralphy runs itself, the person's hooks."""
+    guard, hooks = w.repository.checkout_dir / "guard", w.repository.common_dir / "hooks"
+    found = [Bind(guard, guard)] if whose == "agent" and guard.is_dir() else []
+    if whose == "checks":
+        bound = bound_dependencies(w, lane)
+        found += [Bind(source, at) for source, at in bound]
+        found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
+    return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is clean_lane(w) and hooks.is_dir() else found
+
+
+def guard_settings(w: Workspace, lane: Lane) -> str:
+    """The file of the settings that a lane's agent runs with, readable in there; "" where there is no guard."""
+    level, root = w.config.safety.level, lane.at
+    if level == MINIMAL:
+        return ""
+    feature = root / w.feature.path
+    # Without a sandbox the checkout can be reached at its own path.
+    kept = [at for top in (root, w.repository.root) for at in (
+        top / ".git", top / ".ralphy", top / w.feature.path, *(top / w.feature.path / name for name in CONTROL_NAMES)
+    )]  # fmt: skip
+    home = HOME if level == STRICT else w.env.get("HOME", "/")
+    free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]
+    policy = {"root": str(root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
+              "free": free}  # fmt: skip
+    return str(write_settings(w.repository.checkout_dir / "guard", f"{w.feature.name}-{lane.name}", policy))
+
+
+@dataclass(slots=True)
+class Outside:
+    """Refs, configuration and hooks before a run in a lane. Without a sandbox an agent can walk out of its lane: what
+    changed meanwhile is said and flagged; it is not put back, for a person may have done it."""
+
+    is_closed: bool
+    before: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def take(cls, w: Workspace, lane: Lane) -> Outside:
+        is_closed = lane.at != lane.tree
+        return cls(is_closed, {} if is_closed else _seen(w))
+
+    def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(markers that were set aside, what changed outside of the lane during the run)."""
+        if self.is_closed:
+            return (), ()
+        aside, now = set_markers_aside(w), _seen(w)
+        changed = sorted(name for name in {*self.before, *now} if self.before.get(name) != now.get(name))
+        if aside:
+            w.say(Toned(f"{', '.join(aside)}: made while an agent lived without a sandbox, set aside", WAITING))
+        if changed:
+            w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",
+                        WAITING))  # fmt: skip
+            w.record("stands", durable=False, by="agent", what=changed)
+        return tuple(aside), tuple(changed)
+
+
+def _seen(w: Workspace) -> dict[str, object]:
+    common = w.repository.common_dir
+    refs: dict[str, object] = dict(w.checkout.all_refs.read())
+    files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
+    own = {f".git/{path.relative_to(common)}": signature(path) for path in files}
+    return {**refs, **own, **{str(path): signature(path) for path in _settings(w)}}
+
+
+def _settings(w: Workspace) -> list[Path]:
+    """The person's settings of Git and of Ralphy, and what is noted of those that were accepted."""
+    home = Path(w.env.get("HOME", "/"))
+    config, noted = Path(w.env.get("XDG_CONFIG_HOME") or home / ".config"), record_path(w.env)
+    return [
+        home / ".gitconfig",
+        config / "git" / "config",
+        config / "ralphy" / "config.yaml",
+        *([noted] if noted else []),
+    ]
+
+
+def _hooks(common: Path) -> list[Path]:
+    folder = common / "hooks"
+    return [path for path in folder.iterdir() if path.suffix != ".sample"] if folder.is_dir() else []

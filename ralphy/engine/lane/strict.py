@@ -1,0 +1,191 @@
+"""The level `strict`: a closed sandbox, and everything that it takes, looked for before the first agent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from ralphy.agents.claude.guard_settings import SCRIPT
+from ralphy.config.values import KEYS
+from ralphy.engine.lane.checks import argv
+from ralphy.engine.lane.lane_pool import lanes_of
+from ralphy.engine.workspace.environment import agent_command, agent_environment
+from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import replace_file
+from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
+from ralphy.sandbox.bubblewrap import (
+    FORWARD,
+    Sandbox,
+    View,
+    bare_sandbox,
+    find,
+    interpreter,
+    program_at,
+    run_inside,
+    why_not,
+    why_not_found,
+)
+from ralphy.sandbox.proxy import AllowProxy, Host, host_of
+
+_SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
+_ANSWER_S = 10.0
+_NO_SETTINGS = "empty.json"
+
+
+def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
+    what = "; ".join(what for what, _ in lacking)
+    return EnvironmentProblem(f"safety.level strict cannot be kept: {what}", hint="; ".join(fix for _, fix in lacking))
+
+
+def require_closed(w: Workspace) -> str:
+    """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
+    program = find(w.env, w.repository.root)
+    if program is None:
+        raise _missing([why_not_found(), *_no_key(w), *_switched_off(w)])
+    lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
+    why, fix = why_not(bare_sandbox(program))
+    lacking += [(why, fix)] if why else [*_out_of_sight(w)]
+    if lacking:
+        raise _missing(lacking)
+    return program
+
+
+def require_agent_starts(w: Workspace) -> None:
+    """EnvironmentProblem if the agent's program does not start in a closed sandbox around an empty tree."""
+    with TemporaryDirectory(prefix="ralphy-lane-") as name:
+        home = Path(name).resolve()
+        for part in ("tree", "git"):
+            (home / part).mkdir()
+        (home / _NO_SETTINGS).write_bytes(b"{}")  # a look: in the repository nothing is written
+        closed = lanes_of(w).sandbox(_view(w, home / _NO_SETTINGS, networked=True))
+        if closed and (lacking := list(_no_start(w, closed.around(home)))):
+            raise _missing(lacking)
+
+
+def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
+    """What a closed sandbox around a lane shows; `settings` are Claude Code's own in there, "" for none."""
+    if settings:
+        return _view(w, Path(settings), networked=networked)
+    empty = w.repository.checkout_dir / "guard" / _NO_SETTINGS
+    if not empty.exists():
+        replace_file(empty, b"{}", durable=False)
+    return _view(w, empty, networked=networked)
+
+
+def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
+    safety = w.config.safety
+    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent, SCRIPT]
+    readable = [*own, *_paths(w, safety.ro_paths)]
+    links = []
+    if found := _agent_program(w):
+        real = found.resolve()
+        readable.append(_installation(real))
+        if found != real and not any(found.is_relative_to(folder) for folder in (*readable, w.repository.root)):
+            links.append((found, real))
+    proxy = _proxy(w).folder if networked else None
+    seen = [path for path in readable if not any(path.is_relative_to(system) for system in _SYSTEM)]
+    links = [link for link in links if not any(link[0].is_relative_to(system) for system in _SYSTEM)]
+    return View(tuple(dict.fromkeys(seen)), tuple(_paths(w, safety.rw_paths)), tuple(links), settings, proxy)
+
+
+def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
+    home = w.env.get("HOME", "/")
+    return [Path(f"{home}{name[1:]}" if name.startswith("~/") else name) for name in names]
+
+
+def _agent_program(w: Workspace) -> Path | None:
+    return program_at(agent_command(w)[0], w.repository.root, w.env)
+
+
+def _installation(real: Path) -> Path:
+    """The folder that a program needs: of an npm package all packages beside it, else the program alone."""
+    modules = [folder for folder in real.parents if folder.name == "node_modules"]
+    return modules[-1] if modules else real
+
+
+def _proxy(w: Workspace) -> AllowProxy:
+    """The one way out, shared by all features of a checkout; it ends with the checkout."""
+    hosts = frozenset(_hosts(w))
+    if hosts not in w.checkout.proxies:
+        w.checkout.proxies[hosts] = AllowProxy(hosts, repository_token(w.repository))
+    return w.checkout.proxies[hosts]
+
+
+def _hosts(w: Workspace) -> Iterator[Host]:
+    yield from (host_of(name) for name in w.config.safety.network)
+    try:
+        base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
+        port = base.port or (80 if base.scheme == "http" else 443)
+    except ValueError as error:  # it is not shown: a password may stand in it
+        raise EnvironmentProblem("ANTHROPIC_BASE_URL is no address with a host and a port") from error
+    if base.hostname:
+        yield base.hostname, port
+
+
+def _switched_off(w: Workspace) -> Iterator[tuple[str, str]]:
+    if w.config.safety.sandbox == "none":
+        yield "safety.sandbox is none", "set safety.sandbox: auto"
+
+
+def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
+    """A Ralphy that agents can edit is outside of the sandbox at its next start."""
+    for place in installed_in(str(w.repository.root))[:1]:
+        yield f"Ralphy itself runs from {place}, which agents can change", OUTSIDE
+    for place in python_path_in(str(w.repository.root), w.env)[:1]:
+        yield f"PYTHONPATH leads to {place}, which agents can change", UNSET
+
+
+def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
+    """The login of a person stays outside: an agent that could read it could use it elsewhere."""
+    if Path(w.config.agent.command[0]).name == "claude" and not any(w.env.get(name) for name in KEYS):
+        yield "there is no key of its own for the agent", "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…"
+
+
+def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
+    """Does the agent start in there at all?"""
+    program = w.config.agent.command[0]
+    env = agent_environment(w, "strict", {})
+    words = agent_command(w)
+    at = program_at(words[0], w.repository.root, env)
+    if at is None:
+        yield f"{program} is not on PATH", "install it, or set agent.command"
+        return
+    try:
+        tried = run_inside(agent, (*words, "--version"), env, timeout_s=_ANSWER_S)
+    except subprocess.TimeoutExpired:
+        yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
+        return
+    if tried.returncode:
+        said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
+        yield f"{program} does not start in the sandbox: {said}", _needs(at, env)
+
+
+def _needs(program: Path, env: Mapping[str, str]) -> str:
+    """What to do about a program that does not start: name the interpreter of a script, if the sandbox hides it."""
+    with program.open("rb") as file:
+        line = os.fsdecode(file.readline(512))
+    words = line.removeprefix("#!").split() if line.startswith("#!") else []
+    name = words[1] if len(words) > 1 and Path(words[0]).name == "env" else "".join(words[:1])
+    found = shutil.which(name, path=env.get("PATH"))
+    if not found or any(Path(found).is_relative_to(folder) for folder in _SYSTEM):
+        return "name the folders that it needs in safety.ro_paths"
+    folder = Path(found).parent
+    folder = folder.parent if folder.name == "bin" else folder
+    return f"it is a script for {found}: add {folder}, and what else it needs, to safety.ro_paths"
+
+
+def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
+    """Programs of the checks that the sandbox does not show."""
+    shown = (*_SYSTEM, w.repository.root, Path(sys.base_prefix),
+             *_paths(w, w.config.safety.ro_paths), *_paths(w, w.config.safety.rw_paths))  # fmt: skip
+    for check in w.checks:
+        found = program_at(argv(check)[0], w.repository.root, w.env)
+        if found and not any(found.is_relative_to(folder) for folder in shown):
+            yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{found.parent.parent}]"

@@ -1,0 +1,62 @@
+"""Doing a step again, and starting over. Nothing is deleted; stories are done again by `story_changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ralphy.documents.questions import step_key
+from ralphy.engine.person.gate import keep_prd
+from ralphy.engine.person.story_changes import unasked
+from ralphy.engine.runs.recover import is_unfinished, recover
+from ralphy.engine.view.observe import observe
+from ralphy.engine.workspace.set_aside import set_aside
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import Conflict
+from ralphy.pipeline.life import Life
+from ralphy.pipeline.model import Document, Snapshot
+from ralphy.pipeline.steps import BY_NAME
+
+
+def _settled(w: Workspace) -> Snapshot:
+    """The feature as it is when what a dead run left has been cleared away; a review that is not valid is no matter."""
+    if is_unfinished(w):
+        recover(w)
+    return observe(w, review=False)
+
+
+def redo_step(w: Workspace, step: str) -> str:
+    """Set the step's document aside, so that it is made again; gives a sentence."""
+    s = _settled(w)
+    if s.life is Life.MERGED:
+        raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step} step will not run again",
+                       hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
+    if step == "spec":
+        s = start_over(w, s)
+    output = BY_NAME[step].output
+    steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
+    said = _without_approvals(s.prd.workflow.get("approvals", ()), step)
+    prd = s.prd.with_workflow(steps=steps, approvals=said)
+    if step in ("qa", "pr"):
+        prd = prd.with_workflow(pr={})
+    w.record("reset", step=step)
+    moved = set_aside(w, w.feature.file(output))
+    files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
+    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **unasked(w, (step_key(step),)))
+    return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
+
+
+def start_over(w: Workspace, s: Snapshot) -> Snapshot:
+    """A person's word that stories which are gone from prd.json are to stay gone: the feature without them."""
+    if not s.lost:
+        return s
+    w.record("started_over", head=s.tree.head)
+    set_aside(w, w.feature.file("prd.json"))
+    left = [story.raw for story in s.prd.stories if story.id not in s.lost.stories]
+    return replace(s, prd=s.prd.with_stories(left))
+
+
+def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:
+    """The words said at the gates; of this one only the rejections, as answered: their bytes wait for a person."""
+    others = [entry for entry in said if entry.get("gate") != gate or entry.get("verdict") != "approved"]
+    return [{**entry, "answered": True} if entry.get("gate") == gate else entry for entry in others]

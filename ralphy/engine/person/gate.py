@@ -1,0 +1,223 @@
+"""What people say, taken into the record: approvals, rejections, answers, edits, and the branch they start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ralphy.documents.questions import asked, without
+from ralphy.engine.feature.kept_attempts import kept_numbers
+from ralphy.engine.feature.land import Landing, adopt_edits, begin_branch, land
+from ralphy.engine.runs.authoring import ensure_folder_files
+from ralphy.engine.verify.verify import SATISFIED
+from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
+from ralphy.engine.workspace.workspace import Workspace, fixed_base
+from ralphy.files.atomic import read_text, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline import stories
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.split import pieces_of
+from ralphy.pipeline.steps import STEPS
+from ralphy.prompts.budget import clip
+from ralphy.text.strict_json import dump
+from ralphy.text.tone import BAD, Toned
+
+_ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
+_MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
+_PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
+
+
+def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
+    """A bookkeeping commit of control files on the feature's branch."""
+    trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
+    tree = w.objects.tree_of(s.tree.head)
+    subject = f"chore({w.feature.name}): {subject}"
+    return land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, files))
+
+
+def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
+    """A new PRD: committed where there is a branch, else written."""
+    if s.tree.is_on_branch:
+        commit_files(w, s, event, subject, {"prd.json": dump(prd.raw), **more})
+    else:
+        ensure_folder_files(w)
+        for name, data in more.items():
+            if data is not None:
+                replace_file(w.feature.file(name), data)
+        w.store.save(prd)
+
+
+def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
+    """Note since when a marker counts: since the artifact was there as it is now."""
+    ensure_folder_files(w)
+    shown = s.artifacts[_ARTIFACT[decision.gate]]
+    w.record("gate", gate=decision.gate, digest=shown.digest, ctime_ns=shown.ctime_ns)
+
+
+def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
+    """Bind the approval to the bytes that are there, and consume the marker."""
+    artifact = _ARTIFACT[decision.gate]
+    entry = _entry(w, s, decision.gate, "approved", decision.by)
+    prd = _with_entry(s.prd, entry).with_workflow(phase=_PHASE_AFTER[decision.gate])
+    if decision.gate == "spec" and s.prd.step("spec"):
+        read = {"inputs": {"PRD.md": s.digest("PRD.md")}} if s.digest("PRD.md") else {}
+        prd = prd.with_step("spec", {**s.prd.step("spec"), **read})
+    keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{artifact} approved")
+    w.record("approved", durable=False, gate=decision.gate, digest=entry["digest"], by=decision.by)
+    w.milestone("approval_written")
+    w.feature.file("APPROVED").unlink(missing_ok=True)
+    w.milestone("marker_consumed")
+    w.say(f"{artifact} is approved ({decision.by})")
+
+
+def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
+    """Text goes back to the step's agent; without text the feature ends here."""
+    artifact = _ARTIFACT[decision.gate]
+    verdict = "revise" if decision.text else "rejected"
+    entry = _entry(w, s, decision.gate, verdict, "REJECTED")
+    if decision.text:
+        entry["text"] = decision.text[:8000]
+    w.record("reset", step=decision.gate)
+    keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
+    w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict)
+    w.milestone("rejection_written")
+    set_aside(w, w.feature.file("REJECTED"))
+    w.say(f"{artifact} is rejected" + (" and goes back with the remarks" if decision.text else ""))
+
+
+def _entry(w: Workspace, s: Snapshot, gate: str, verdict: str, by: str) -> dict[str, Any]:
+    artifact = _ARTIFACT[gate]
+    entry = {"gate": gate, "verdict": verdict, "artifact": artifact, "digest": s.digest(artifact), "at": w.iso_now,
+             "by": by}  # fmt: skip
+    return {**entry, "code": s.tree.code} if gate == "qa" else entry
+
+
+def _with_entry(prd: Prd, entry: dict[str, Any]) -> Prd:
+    return prd.with_workflow(approvals=[*prd.workflow.get("approvals", ()), entry])
+
+
+def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
+    """A marker that is no statement is kept where it harms nobody, and said."""
+    path = w.feature.file(decision.marker)
+    moved = set_aside(w, path)
+    w.say(f"{decision.reason}: set aside as {moved.name if moved else 'nothing'}")
+    w.record("marker_set_aside", durable=False, marker=decision.marker, why=decision.reason)
+
+
+def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
+    """Consume STOP; the session ends. It may be made while an agent works, by whom is not known: that is noted."""
+    run = _run_at(s, s.markers["STOP"].ctime_ns / 1e9)
+    w.feature.file("STOP").unlink(missing_ok=True)
+    w.record("stopped", durable=False, during=run or None)
+    if run:
+        w.say("STOP was created during the run, possibly by the agent; run Ralphy again to resume")
+    w.session = replace(w.session, stop_asked=True)
+
+
+def _run_at(s: Snapshot, at: float) -> str:
+    """The last run, if it went on at that moment; else ""."""
+    end = s.history.last_end or {}
+    began, ended = (s.history.calls or (at + 1,))[-1], end.get("at")
+    return str(end.get("run")) if isinstance(ended, float) and began <= at <= ended else ""
+
+
+def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
+    """The feature's branch begins with a commit of the feature folder, prd.json in its canonical form."""
+    ensure_folder_files(w)
+    drop_leftovers(w)
+    prd = stories.canonical(s.prd)
+    if s.tree.base != fixed_base(w.repository, w.config):  # HEAD will not tell it any more
+        prd = prd.with_workflow(base=s.tree.base)
+    if not w.store.is_as_read:  # somebody has written it since the look: that is read first
+        return
+    prd = prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd)
+    begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
+    w.say(f"the work is on branch {s.tree.feature_branch}")
+
+
+def _with_branch(w: Workspace, prd: Prd) -> Prd:
+    return prd if prd.raw.get("branchName") else Prd({**prd.raw, "branchName": w.feature_branch}, prd.stories)
+
+
+def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
+    """Commit what a person changed in the feature folder, prd.json in its canonical form."""
+    adopt_edits(w, s.tree.head, decision.reason)
+
+
+def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
+    """The story is failed, with its last error, and a person is asked; those that depend on it are blocked by it."""
+    story = s.prd.story(decision.story)
+    past = s.history.of("story", story.id)
+    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    execution = {**story.execution, "attempts": used}
+    last = story.execution.get("last_error") or past.last_failure or "unknown"
+    execution["last_error"] = decision.error or last
+    prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
+    question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
+    text = asked(read_text(w.feature.file("QUESTIONS.md")), story.id, story.title, question)
+    what = "is set aside" if decision.error else f"failed after {used} attempts"
+    commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
+                 {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
+    w.say(Toned(f"{story.id} has failed: {str(execution['last_error'])[:300]}", BAD))
+    w.say(f"what to do about it is asked in {w.feature.in_repository('QUESTIONS.md')}")
+
+
+def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:
+    """What a person is asked about a story that Ralphy cannot do: what was tried, and the ways on."""
+    pieces = ", ".join(f"{piece.id} ({piece.status.value})" for piece in pieces_of(s.prd, story.id))
+    past = s.history.of("story", story.id)
+    unsplit = s.history.of("split", story.id).last_failure
+    printed = past.last_failure.partition("\n\n")[2] if error else ""
+    lines = [
+        f"{reason[:300]}." + (f" The last failure: {error[:600]}" if error else ""),
+        f"It printed:\n\n{_indented(clip(printed, _MOST_PRINTED, 0.7))}\n" if printed else "",
+        f"It was split before: {pieces}." if pieces else "",
+        f"It could not be split: {unsplit[:300]}" if unsplit else "",
+        f"How should the next attempt {'get past this failure' if error else 'go on'}? Your answer reopens the story "
+        "and is given to the agent word for word (where the trouble is, another way, a smaller scope; or just: again).",
+        f"Or change or remove it in prd.json, or do it yourself, commit, and: "
+        f"ralphy story done {w.feature.name}/{story.id}. "
+        f"What was tried: ralphy {'attempts' if kept_numbers(w, story.id) else 'logs'} {w.feature.name}/{story.id}",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _indented(text: str) -> str:
+    """A block of code in Markdown."""
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
+    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt."""
+    story = s.prd.story(decision.story)
+    answer = next(a for a in s.answers if a.story == story.id)
+    asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
+    if answer.is_yes and asked_whether_done:
+        evidence = {
+            "tree": s.tree.code,
+            "base": s.tree.head,
+            "accepted": "a person said that it is already satisfied",
+        }
+        fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
+    else:
+        fields = stories.reopened(story)
+    w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
+    text = without(read_text(w.feature.file("QUESTIONS.md")), story.id)
+    files = {"prd.json": dump(s.prd.with_story(story.id, **fields).raw), "QUESTIONS.md": text.encode()}
+    commit_files(w, s, f"answered {story.id}", f"{story.id} answered in QUESTIONS.md", dict(files))
+
+
+def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
+    """The review's blocking findings become stories behind the others."""
+    assert s.qa
+    new = stories.fixes(s.prd, s.qa.blocking, max(1, s.history.qa_rounds))
+    prd = s.prd.with_stories(stories.merged(s.prd, new))
+    record = {**s.prd.step("qa"), "fixed": s.digest("QA_REPORT.md")}
+    prd = prd.with_step("qa", record).with_workflow(phase="IMPLEMENTATION")
+    keep_prd(w, s, prd, "fixes", f"{len(new)} findings of the review become stories")
+
+
+def accept_red(w: Workspace, _: d.AcceptRed, s: Snapshot) -> None:
+    """The failing tests are known from now on; their set may only shrink."""
+    assert s.baseline
+    w.record("accept_red", tests=list(s.baseline.red))

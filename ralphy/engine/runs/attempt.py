@@ -1,0 +1,307 @@
+"""One attempt at a story: run the agent, write the candidate tree, judge it, land it or clear it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ralphy.agents.protocol import Outcome
+from ralphy.documents import progress
+from ralphy.documents.questions import asked
+from ralphy.engine.feature.documents import committed_prd
+from ralphy.engine.feature.kept_attempts import kept_commit, next_number
+from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.feature.live_documents import lay_out, put
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane.checks import CheckResult, checked
+from ralphy.engine.lane.lane_candidate import candidate_from
+from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.onto_tip import onto_tip
+from ralphy.engine.runs.running import Ran, agent_run
+from ralphy.engine.verify.verify import Verdict, judge
+from ralphy.engine.workspace.changes import is_control, shown
+from ralphy.engine.workspace.scan import redacted
+from ralphy.engine.workspace.waiting import next_try
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_text
+from ralphy.git import commands as git
+from ralphy.pipeline.breaker import signature
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.steering import steering_files
+from ralphy.pipeline.stories import completed, not_passed
+from ralphy.pipeline.verification import is_unverified, verified_by
+from ralphy.prompts.budget import excerpt
+from ralphy.testguard.substance import is_test
+from ralphy.text.plain_text import plain
+from ralphy.text.strict_json import dump
+from ralphy.text.tone import BAD, GOOD, WAITING, Toned
+
+if TYPE_CHECKING:
+    pass
+
+_ERROR_BYTES = 2000
+_OUTPUT_BYTES = 2400  # of a red check, in the story's document
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Everything that is known when an attempt has been judged.
+
+    `was_cut_off` says that Ralphy died in it, or was stopped; `kept` is the commit that holds its work already.
+    """
+
+    story: Story
+    number: int
+    prd: Prd
+    head: str
+    ran: Ran
+    candidate: Candidate
+    verdict: Verdict
+    was_cut_off: bool = False
+    kept: str = ""
+
+
+def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+    """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
+    lane = agent_lane(w)
+    prd, head = snapshot.prd, snapshot.tree.head
+    story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
+    past = snapshot.history.of("story", story.id)
+    begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
+    laid_out = with_documents(w, begun)
+    lay_out_lane(w, lane, laid_out, head)
+
+    def get_ready() -> None:
+        put(w, "prd.json", dump(prd.with_story(story.id, status=Status.IN_PROGRESS.value).raw))
+
+    with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
+        stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
+        candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
+        w.milestone("candidate_written")
+        verdict = judge(w, story, ran.result, ran.claim, candidate)
+        w.milestone("judged")
+        judged = verdict.candidate or candidate
+        settle(w, onto_tip(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict)))
+
+
+def settle(w: Workspace, attempt: Attempt) -> None:
+    """Land an attempt that passed; keep and clear away any other."""
+    v = attempt.verdict
+    if v.passed:
+        _land_story(w, attempt)
+        return
+    said = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
+    _keep_attempt(w, replace(attempt, verdict=said))
+
+
+def _at_tip(w: Workspace, a: Attempt) -> Attempt:
+    """The attempt, noted on the branch as it stands now: somebody may have committed meanwhile."""
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    return a if tip in ("", a.head) else replace(a, head=tip, prd=committed_prd(w, tip))
+
+
+def kept_work_on(w: Workspace, green: str, attempt: str) -> str:
+    """The last green tree with what a kept attempt had changed, but for what was committed otherwise since then."""
+    base = w.objects.tree_of(f"{attempt}^")
+    since = {path for path, _, _ in w.objects.changes(base, green)}
+    in_the_way = {*since, *(folder for path in since for folder in _folders(path))}
+    made = w.objects.changes(base, w.objects.tree_of(attempt))
+    return w.objects.graft(green, {
+        path: new for path, _, new in made
+        if not is_control(w, path) and path not in in_the_way and since.isdisjoint(_folders(path))
+    })  # fmt: skip
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path lies in."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
+
+
+def _land_story(w: Workspace, a: Attempt) -> None:
+    """The story's one commit: code, prd.json, progress.txt and its document together."""
+    past = w.history.of("story", a.story.id)
+    cost = past.cost_usd + a.ran.result.cost_usd
+    execution = {
+        "attempts": a.number,
+        "code_test_attempts": past.attempts + 1,
+        "files_modified": _names(w, a.candidate.files[:200]),
+        "completed_at": w.iso_now,
+    }
+    tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
+    evidence = _evidence(a, cost, _names(w, a.candidate.files))
+    fields = completed(a.story, execution, evidence, tests)
+    prd = a.prd.with_story(a.story.id, **fields)
+    trailers = [
+        ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
+        ("Ralphy-Attempt", str(a.number)),
+        ("Ralphy-Run", a.ran.run),
+        ("Ralphy-Cost-USD", f"{cost:.4f}"),
+    ]
+    end = {**_end(a), "landed": True, "code": a.candidate.code, "story_cost": cost}
+    end["story_seconds"] = round(past.active_s + end["seconds"], 3)
+    subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
+    body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
+    files = _files(w, a, prd, "completed")
+    commit = land(w, Landing(
+        subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
+    ))  # fmt: skip
+    said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
+    w.say(Toned(f"{said}: {commit[:10]} {a.story.title}", WAITING if body else GOOD))
+    for warning in a.verdict.warnings:
+        w.say(Toned(f"  flagged: {warning}", WAITING))
+
+
+def _keep_attempt(w: Workspace, a: Attempt) -> None:
+    """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
+    v = a.verdict
+    kept = a.kept or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
+    where = ""
+    if kept and not a.kept:
+        number = next_number(w, a.story.id, a.number)
+        w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), kept, "")])
+        w.milestone("attempt_kept")
+        where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
+    goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
+    end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
+    if a.was_cut_off:
+        end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
+    if kept:
+        w.record("kept", run=a.ran.run, commit=kept)
+    if not v.outcome.costs_an_attempt:
+        _wait_instead(w, a, end)
+        return
+    a = _at_tip(w, a)
+    status = Status.BLOCKED if v.question else Status.PENDING
+    prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
+    files = _files(w, a, prd, "blocked" if v.question else "failed")
+    if v.question:
+        text = read_text(w.feature.file("QUESTIONS.md"))
+        files["QUESTIONS.md"] = asked(text, a.story.id, a.story.title, v.question).encode()
+    event = "question" if v.question else "attempt-failed"
+    subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'did not count'}"
+    trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
+    why = _short(v.failure)
+    land(w, Landing(
+        subject, trailers, w.objects.tree_of(a.head), a.head, a.head, files, (), end, why,
+    ))  # fmt: skip
+    w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
+
+
+def _is_green(verdict: Verdict) -> bool:
+    """The checks are green and only the run's end was bad: the next attempt goes on from there."""
+    return verdict.outcome is not Outcome.REJECTED and all(check.is_green for check in verdict.checks)
+
+
+def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
+    """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
+    lay_out(w, tip_of(w))
+    w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
+
+
+def _kept_commit(w: Workspace, a: Attempt) -> str:
+    subject = f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}"
+    return kept_commit(w, a.candidate.tree, a.head, f"{subject}\n\n{_short(a.verdict.failure)}")
+
+
+def _ref(w: Workspace, a: Attempt, name: str) -> str:
+    return f"refs/ralphy/{w.feature.name}/{a.story.id}/{name}"
+
+
+def _end(a: Attempt) -> dict[str, Any]:
+    """The journal's last line of this run."""
+    seconds = a.ran.result.duration_s + sum(check.seconds for check in a.verdict.checks)
+    line = end_line(a.ran.run, a.ran.result, a.verdict.outcome, seconds=round(seconds, 3),
+                    detail=_short(a.verdict.failure, 300))  # fmt: skip
+    line["checks"] = [checked(check) for check in a.verdict.checks] or None
+    if a.ran.result.outcome is not a.verdict.outcome:
+        line["agent"] = a.ran.result.outcome.value
+    return line if a.was_cut_off else {**line, **_for_the_breaker(a)}
+
+
+def _for_the_breaker(a: Attempt) -> dict[str, Any]:
+    files = a.candidate.files
+    if a.ran.claim.status == "BLOCKED":  # whatever it changed, it says itself that it gets no further
+        return {"changed": "", "error": "blocked"}
+    says_testing = not files and a.ran.claim.work_type == "TESTING"
+    return {
+        "changed": a.candidate.code if files else "",
+        "error": signature(a.verdict.failure) or None,
+        "test_only": says_testing or (bool(files) and all(is_test(path) for path in files)) or None,
+    }
+
+
+def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "tree": a.candidate.code,
+        "base": a.head,
+        "run": a.ran.run,
+        "cost_usd": round(cost_usd, 4),
+        "checks": [checked(c) for c in a.verdict.checks],
+        "verified": any(not check.is_empty for check in a.verdict.checks),
+    }
+    if a.verdict.tests:
+        found["tests"] = dict(a.verdict.tests)
+    if steering := steering_files(names):
+        found["steering"] = steering
+    if a.verdict.warnings:
+        found["warnings"] = list(a.verdict.warnings)
+    return found
+
+
+def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes | None]:
+    """prd.json, progress.txt and the story's document after this attempt."""
+    entry = _entry(w, a, status)
+    document = w.feature.story_document(a.story.id)
+    log = progress.added(read_text(w.feature.file("progress.txt")), entry, w.iso_now)
+    return {
+        "prd.json": dump(prd.raw),
+        "progress.txt": log.encode(),
+        document: progress.story_document(read_text(w.feature.file(document)), a.story, entry).encode(),
+    }
+
+
+def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
+    red = next((check for check in a.verdict.checks if not check.is_green), None)
+    last = red or (a.verdict.checks[-1] if a.verdict.checks else None)
+    return progress.ProgressEntry(
+        at=w.iso_now,
+        story=a.story.id,
+        title=a.story.title,
+        attempt=a.number,
+        max_attempts=w.config.limits.max_attempts,
+        status=status,
+        iteration=w.history.iterations,
+        run=a.ran.run,
+        seconds=a.ran.result.duration_s,
+        files=_names(w, a.candidate.files),
+        checks=[check.sentence() for check in a.verdict.checks],
+        tail=redacted(w, _output(last)) if last else "",
+        error=_short(a.verdict.failure),
+        learnings=redacted(w, (a.ran.handed_in("learnings.md") or b"").decode("utf-8", "replace")),
+    )
+
+
+def _names(w: Workspace, paths: Sequence[str]) -> list[str]:
+    """Paths as they may be written down: a name can hold a secret, too."""
+    return redacted(w, "\0".join(map(shown, paths))).split("\0") if paths else []
+
+
+def _output(check: CheckResult) -> str:
+    """The end of what a check printed; of a red one what shows its first error, too."""
+    return _tail(check.output) if check.is_green else _tail(excerpt(check.output, _OUTPUT_BYTES), 60)
+
+
+def _tail(output: str, lines: int = 12, width: int = 300) -> str:
+    return "\n".join(line[:width] for line in output.strip().splitlines()[-lines:])
+
+
+def _short(text: str, most: int = _ERROR_BYTES) -> str:
+    """At most so many characters, on lines that cannot pass for a trailer."""
+    lines = [" ".join(plain(line).split()) for line in text.splitlines()]
+    kept = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
+    return kept if len(kept) <= most else kept[:most] + " …"

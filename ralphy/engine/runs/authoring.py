@@ -1,0 +1,249 @@
+"""The steps whose agents write a document: spec, qa and pr. They hand it in through their outbox.
+
+A killed agent's half file is never an artifact: Ralphy validates what was handed in and moves it in. What
+does not validate goes back to the agent with the messages. Code that such a step changed is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ralphy.agents.protocol import Outcome
+from ralphy.documents.feature_folder import Digests
+from ralphy.documents.prd_reader import check_prd, read_stories_draft
+from ralphy.documents.qa_report import parse_qa_report
+from ralphy.engine.feature.kept_attempts import kept_commit
+from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.lane.lane_candidate import candidate_from
+from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.runs.asking import ask
+from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.running import Ran, agent_run, no_more
+from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.scan import redacted, secrets_in_document
+from ralphy.engine.workspace.waiting import next_try
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import InvalidInput
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.forge.body import parse_pr_text
+from ralphy.git import commands as git
+from ralphy.pipeline import stories
+from ralphy.pipeline.breaker import signature
+from ralphy.pipeline.decide import revision
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot
+from ralphy.pipeline.split import split
+from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.verification import unverified
+from ralphy.scaffold import writer
+from ralphy.text.strict_json import dump
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
+
+_NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """What was handed in and is valid: files by name, the PRD that records them, and a subject of its own, if any."""
+
+    files: Mapping[str, bytes]
+    prd: Prd
+    subject: str = ""
+
+
+def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+    """Run the step's agent once and move in what it made, or note why not."""
+    lane = agent_lane(w)
+    laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
+    lay_out_lane(w, lane, laid_out, snapshot.tree.head)
+    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane) as ran:
+        keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
+        end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
+        if ran.claim.asks and ran.result.outcome.costs_an_attempt:
+            ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
+            return
+        why, digest = _why_not(ran)
+        try:
+            made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
+            if made:
+                _require_no_secrets(w, ran, made.files)
+        except InvalidInput as error:
+            made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
+        if made is None:
+            _refuse(w, decision, ran, why, digest, end)
+        else:
+            _move_in(w, decision, snapshot, made, end)
+            w.say(made.subject or f"{BY_NAME[decision.step].output} is there")
+
+
+def _what_people_said(d: RunAgent, s: Snapshot) -> str:
+    """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
+    remarks = revision(s, d.step)
+    sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
+    answers = [s.history.of(d.step, d.story).feedback, s.history.of("story", d.story).feedback if d.story else ""]
+    return "\n\n".join(part for part in (*answers, sent_back) if part)
+
+
+def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> None:
+    """Raises InvalidInput for a document, or a draft of stories, that holds a key or a token."""
+    draft = ran.handed_in("stories.json")
+    for name, data in {**files, **({"stories.json": draft} if draft else {})}.items():
+        for found in secrets_in_document(w, name, data):
+            raise InvalidInput(found, hint="name it, do not write it out")
+
+
+def _mistakes(error: InvalidInput) -> str:
+    return f"{error}\n{error.hint}".strip()
+
+
+def _why_not(ran: Ran) -> tuple[str, str]:
+    """(why the run gave nothing, what the next run is told); ("", "") if its documents are to be read."""
+    if ran.result.outcome is not Outcome.SUCCEEDED and not ran.claim.is_complete:
+        detail = ran.result.detail or ran.result.outcome.value
+        return detail, detail
+    return (ran.claim.holds_back, ran.claim.holds_back) if ran.claim.holds_back else ("", "")
+
+
+def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
+    outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
+    if not outcome.costs_an_attempt:
+        end |= next_try(w, outcome, ran.result)
+    said = {"failure": digest[:2000], "detail": why[:300], "error": signature(why) or None}
+    w.record("end", **{**end, "outcome": outcome.value, **said})
+    w.say(f"the {d.step} step did not succeed: {why}")
+
+
+def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:
+    """These steps write documents only: code that one changed in its lane is kept under a ref, and goes nowhere."""
+    candidate = candidate_from(w, lane, w.objects.tree_of(head), laid_out)
+    if not candidate.files:
+        return
+    ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
+    if not git.resolve(w.repository, ref):
+        w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
+        w.milestone("code_kept")
+    names = shown(", ".join(candidate.files))
+    w.say(f"the {step} agent changed code, which is not taken: {names} (kept: git show {ref})")
+
+
+def _read_spec(w: Workspace, _: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
+    """SPEC.md (unless a person wrote it and only stories were asked for) and the stories' draft."""
+    keeps = bool(s.digest("SPEC.md")) and not s.prd.stories
+    spec = read_regular(w.feature.file("SPEC.md")) if keeps else _wanted(ran, "SPEC.md")
+    draft = ran.handed_in("stories.json")
+    if draft is None and not s.prd.stories:
+        raise InvalidInput("stories.json was not handed in", hint=f"write it to {ran.outbox}")
+    known = [story.id for story in s.prd.stories]
+    new = read_stories_draft(draft, "stories.json", known_ids=known) if draft is not None else []
+    prd = _with_draft(w, s.prd, [stories.as_drafted(story) for story in new])
+    if not prd.stories:
+        raise InvalidInput("stories.json holds no stories", hint="at least one story is needed")
+    prd = prd.with_step("spec", {"inputs": _digests(s, "PRD.md"), "outputs": {"SPEC.md": Digests.of(spec or b"")}})
+    check_prd(dump(prd.raw), "stories.json")
+    return Artifacts({} if keeps else {"SPEC.md": spec or b""}, prd)
+
+
+def _with_draft(w: Workspace, prd: Prd, draft: list[dict[str, Any]]) -> Prd:
+    root = {
+        "project": w.config.project.name or w.repository.root.name,
+        "branchName": f"{w.config.git.branch_prefix}{w.feature.name}",
+        **{k: v for k, v in prd.raw.items() if k not in ("userStories", "workflow")},
+        "userStories": stories.merged(prd, draft),
+    }
+    workflow = {**prd.workflow, "approvals": _answered(prd, "spec")}
+    return stories.canonical(Prd.of({**root, "workflow": workflow}))
+
+
+def _answered(prd: Prd, gate: str) -> list[dict[str, Any]]:
+    said = prd.workflow.get("approvals", ())
+    return [{**a, "answered": True} if a.get("gate") == gate and a.get("verdict") == "revise" else a for a in said]
+
+
+def _read_qa(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
+    report = _wanted(ran, "QA_REPORT.md")
+    parse_qa_report(report.decode("utf-8", "replace"), "QA_REPORT.md")
+    record = {
+        "inputs": {**_digests(s, "SPEC.md"), "code": s.tree.code},
+        "outputs": {"QA_REPORT.md": Digests.of(report)},
+    }
+    prd = s.prd.with_step("qa", record).with_workflow(approvals=_answered(s.prd, "qa"))
+    return Artifacts({"QA_REPORT.md": report}, prd)
+
+
+def _read_pr(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
+    text = _wanted(ran, "PR.md")
+    parse_pr_text(text.decode("utf-8", "replace"))
+    if doubts := unverified(s.prd):  # whatever the agent claims, who reads PR.md alone must know
+        text = text.rstrip() + f"\n\n## Unverified\n\nThese stories {doubts}.\n".encode()
+    record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
+    return Artifacts({"PR.md": text}, s.prd.with_step("pr", record))
+
+
+def _read_split(_: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
+    """The pieces that are cut off a story; it comes again behind them."""
+    story = s.prd.story(d.story or "")
+    known = [other.id for other in s.prd.stories]
+    draft = read_stories_draft(_wanted(ran, "stories.json"), "stories.json", known_ids=known)
+    prd = split(s.prd, story, draft)
+    check_prd(dump(prd.raw), "stories.json")
+    new = ", ".join(piece.id for piece in prd.stories[len(s.prd.stories) :])
+    return Artifacts({}, prd, f"{story.id} is split: {new} first, then what is left of it")
+
+
+_READERS: Mapping[str, Callable[[Workspace, RunAgent, Snapshot, Ran], Artifacts]] = {
+    "spec": _read_spec,
+    "split": _read_split,
+    "qa": _read_qa,
+    "pr": _read_pr,
+}
+
+
+def _wanted(ran: Ran, name: str) -> bytes:
+    data = ran.handed_in(name)
+    if data is None or not data.strip():
+        raise InvalidInput(f"{name} was not handed in", hint=f"write it to {ran.outbox}")
+    return data
+
+
+def _digests(s: Snapshot, *names: str) -> dict[str, str]:
+    return {name: s.digest(name) for name in names if s.digest(name)}
+
+
+def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[str, Any]) -> None:
+    """On the feature's branch as a commit; before there is one, as files, prd.json last: it says what was answered."""
+    prd = made.prd.with_workflow(phase=BY_NAME[d.step].waiting_phase)
+    end = {**end, "outcome": Outcome.SUCCEEDED.value}
+    if s.tree.is_on_branch:
+        files = {**made.files, "prd.json": dump(prd.raw)}
+        what = made.subject or f"{BY_NAME[d.step].output} by the {d.step} step"
+        subject = f"chore({w.feature.name}): {what}"
+        of = f"{w.feature.name}/{d.story}" if d.story else w.feature.name
+        event = [("Ralphy-Event", f"{d.step} {of}"), ("Ralphy-Run", end["run"])]
+        tree = w.objects.tree_of(s.tree.head)
+        land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
+        return
+    ensure_folder_files(w)
+    for name, data in made.files.items():
+        replace_file(w.feature.file(name), data)
+    w.milestone("artifact_written")
+    w.store.save(prd)
+    w.milestone("stories_written")
+    w.record("end", **end)
+
+
+def ensure_folder_files(w: Workspace) -> None:
+    """The feature folder's own .gitignore, .gitattributes and log, if nobody has written them.
+
+    The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
+    """
+    for name, text in (
+        (".gitignore", writer.feature_ignore_text()),
+        (".gitattributes", "progress.txt merge=union\n"),
+        ("progress.txt", _NEW_LOG.format(w.iso_now)),
+    ):
+        if not w.feature.file(name).exists():
+            replace_file(w.feature.file(name), text.encode(), durable=False)

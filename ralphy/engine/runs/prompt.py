@@ -1,0 +1,140 @@
+"""What a run is told: the values of its prompt, bounded whatever the size of the feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ralphy.engine.runs.named_documents import context_texts
+from ralphy.engine.runs.unfinished_documents import UNFINISHED
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_text
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Prd, Snapshot, Story
+from ralphy.pipeline.split import MOST_PIECES
+from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.verification import verified_by
+from ralphy.prompts.budget import pick_progress
+from ralphy.prompts.render import TEXTS, render
+from ralphy.prompts.review_brief import stories_for_review
+
+
+def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
+    """The prompt of a run; warnings about templates that were not used are said."""
+    # A run that ended at the size of its context is followed by one that begins with half of the texts.
+    share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
+    values = {
+        **_common(w, run, snapshot, outbox),
+        **_SPECIFIC[run.step](w, run, snapshot, share),
+        "feedback": feedback,
+    }
+    rendered = render(run.step, values, _folders(w), share=share)
+    for warning in rendered.warnings:
+        w.say(f"warning: {warning}")
+    return rendered.text
+
+
+def warm_prompts(w: Workspace) -> None:
+    """Load the template language and compile the story's template ahead of its first use."""
+    story = {"id": "US-000", "title": "a story"}
+    values = {"feature": w.feature.name, "outbox": str(w.feature.private), "story": story}
+    render("story", values, _folders(w))
+
+
+def _folders(w: Workspace) -> list[Path]:
+    """Where a project's own templates are, the feature's before the repository's; only folders that are there."""
+    places = (w.feature.private / "prompts", w.repository.root / ".ralphy" / "prompts")
+    return [place for place in places if place.is_dir()]
+
+
+def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str, object]:
+    return {
+        "feature": w.feature.name,
+        "feature_dir": w.feature.path,
+        "outbox": str(outbox),
+        "attempt": run.attempt,
+        "project_name": w.config.project.name or w.repository.root.name,
+        "language": w.config.stack.language,
+        "test_command": w.config.stack.test_command or next((c.run for c in w.checks if c.name == "test"), ""),
+        "checks": w.checks,
+        "branch_name": s.tree.feature_branch,
+        "base": s.tree.base,
+        "mistakes": s.history.of(run.step, run.story).last_failure if run.step != "story" else "",
+        "resume_instruction": _resume(run, s),
+    }
+
+
+def _resume(run: RunAgent, s: Snapshot) -> str:
+    """What a later attempt should know from the start, and a run that goes on with one that was cut off."""
+    past = s.history.of(run.step, run.story)
+    said = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
+    if past.too_large:
+        said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
+    if past.cut_off:
+        where = "in the tree" if run.step == "story" else f"in {UNFINISHED}/ in the outbox"
+        said.append(f"The last run was cut off: {past.cut_off}. What it left is {where}: check it, and go on from it.")
+    return " ".join(said)
+
+
+def _spec(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
+    spec = read_text(w.feature.file("SPEC.md"))
+    return {
+        "prd_content": read_text(w.feature.file("PRD.md")),
+        "spec_content": spec,
+        "keep_spec": bool(spec) and not s.prd.stories,
+        "existing_stories": listed(s.prd),
+    }
+
+
+def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
+    story = s.prd.story(run.story or "")
+    progress = read_text(w.feature.file("progress.txt"))
+    return {
+        "story": story.raw,
+        "heal": run.mode != "fresh",
+        **context_texts(w, story),
+        "failure": s.history.of("story", story.id).last_failure or str(story.execution.get("last_error") or ""),
+        "progress": pick_progress(progress, [story.id, *story.depends_on]),
+        "max_rounds": w.config.limits.max_attempts,
+    }
+
+
+def _qa(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    room = int(TEXTS["tasks_content"][1] * share)
+    return {
+        "spec_content": read_text(w.feature.file("SPEC.md")),
+        "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
+        "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
+        "qa_report": read_text(w.feature.file("QA_REPORT.md")),
+    }
+
+
+def _pr(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    return _qa(w, run, s, share)
+
+
+def _split(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+    return {**_story(w, run, s, share), "existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
+
+
+_SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr, "split": _split}
+
+
+def listed(prd: Prd) -> str:
+    """The stories, a line each."""
+    return "\n".join(f"- {s.id} [{s.status.value}] {s.title}" for s in prd.stories)
+
+
+def _steering(prd: Prd) -> list[str]:
+    """What a review must see first."""
+    lines = steering_of(prd)
+    head = "Review these files first. They steer agents, CI or what people run, before anybody reads the diff:"
+    return [head, *(f"- {line}" for line in lines), ""] if lines else []
+
+
+def _evidence(story: Story) -> str:
+    evidence = story.raw.get("evidence") or {}
+    said = verified_by(evidence) or "no checks"
+    warnings = [str(text)[:300] for text in evidence.get("warnings") or ()]
+    flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
+    return f"- {story.id}: {story.status.value}; {said}{flagged}"

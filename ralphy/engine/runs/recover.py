@@ -1,0 +1,149 @@
+"""Recover: what a Ralphy that died left behind is finished if it was recorded, else cleared away and kept.
+
+First nothing of the dead run may live; then the recorded intent is completed if its commit is there;
+then an open run is closed: what lies in its lane is kept under a ref. The death of Ralphy or of the
+machine costs no attempt, and the next run resumes from what was kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ralphy.agents.outbox import Outbox
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.agents.status_report import Claim
+from ralphy.engine.feature.documents import committed_prd
+from ralphy.engine.feature.land import complete_intent, read_intent
+from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane.lane_candidate import candidate_from
+from ralphy.engine.lane.lane_pool import laid_out_in, lanes_of
+from ralphy.engine.runs.attempt import Attempt, settle
+from ralphy.engine.runs.authoring import keep_code
+from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.running import Ran
+from ralphy.engine.runs.spent import with_known_cost
+from ralphy.engine.runs.unfinished_documents import digest_of
+from ralphy.engine.verify.verify import Verdict
+from ralphy.engine.workspace.scan import redact_run
+from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.errors import Conflict
+from ralphy.files.tree_walk import children
+from ralphy.pipeline.history import Entry
+from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
+from ralphy.processes.supervisor_link import SCRIPT
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
+
+DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
+STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
+WORKED_IN_CHECKOUT = "an older Ralphy ran its agent in the checkout: what it left there stays; see git status"
+
+
+def recover(w: Workspace, result: AgentResult = DIED) -> None:
+    """Bring the feature back to a state to go on from; does nothing if nothing is open.
+
+    Raises Conflict if the feature is being worked on in another checkout.
+    """
+    if place := w.worked_on_in:
+        raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
+    _end_what_lives(w)
+    run = w.history.open_run
+    if run:
+        runs = w.feature.private / "runs"
+        for found in children(w.repository.root, runs):
+            if found.is_folder and found.name.startswith(f"{run.get('run')}-"):
+                redact_run(w, runs / found.name)
+    if read_intent(w) and complete_intent(w):
+        w.say("the commit that was being landed is complete")
+        run = w.history.open_run
+    if run is None:
+        return
+    w.say(f"the run {run.get('run')} is closed: {result.detail}")
+    if "lane" not in run:
+        w.say(WORKED_IN_CHECKOUT)
+    result = with_known_cost(w, str(run.get("run")), result)
+    lane = lanes_of(w).agent(_slot(run))
+    _close(w, lane, run, result)
+    lane.note(w.feature.name)
+
+
+def _slot(run: Entry) -> int:
+    """The number of the lane that a run worked in; runs of an older Ralphy worked in none."""
+    name = str(run.get("lane") or "1")
+    return int(name) if name.isdecimal() else 1
+
+
+def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
+    """A run in a lane ended without a word: its work is taken out of the lane and kept."""
+    base = str(run.get("green") or "") or tip_of(w)
+    green, name = w.objects.tree_of(base), str(run["run"])
+    laid_out = str(run.get("laid_out") or green)
+    is_there = laid_out_in(lane) == laid_out
+    if run.get("step") != "story":
+        if is_there:
+            keep_code(w, lane, str(run.get("step")), name, base, laid_out)
+        made = digest_of(w, name)
+        lay_out(w, tip_of(w))
+        _note_end(w, run, result, outbox=name if made else None, work=made or None)
+        return
+    prd = committed_prd(w, tip_of(w))
+    story = next((found for found in prd.stories if found.id == run.get("story")), None)
+    lay_out(w, tip_of(w))
+    if story is None or story.is_completed:
+        _note_end(w, run, result)
+        return
+    empty = Candidate(green, w.code_of(green), green, ())  # the lane was let go: nothing of the run is left
+    candidate = candidate_from(w, lane, green, laid_out) if is_there else empty
+    ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
+    kept = w.history.kept_of(name)
+    kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""
+    verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
+    settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict,
+                      was_cut_off=True, kept=kept))  # fmt: skip
+
+
+def _end_what_lives(w: Workspace) -> None:
+    """Nothing of the dead run goes on, and nothing that was known of the checkout holds any more."""
+    killed = sweep(REPO_MARKER, repository_token(w.repository))
+    if killed:
+        w.say(f"{killed} processes of the last run were still alive and have been ended")
+    await_orphans((SCRIPT,))
+    w.checkout.close()  # Ctrl-C ends what was kept warm, too
+
+
+def _is_part_of(w: Workspace, candidate: Candidate, tree: str) -> bool:
+    """Is all that the candidate changes changed in the same way in a tree?"""
+    whole = {path: new for path, _, new in w.objects.changes(candidate.green, tree)}
+    there = w.objects.changes(candidate.green, candidate.tree)
+    return all(path in whole and whole[path] == new for path, _, new in there)
+
+
+def _note_end(w: Workspace, run: Entry, result: AgentResult, **more: Any) -> None:
+    line = end_line(str(run["run"]), result, result.outcome, detail=result.detail, failure=result.detail, **more)
+    w.record("end", **line)
+
+
+def recover_left(w: Workspace) -> None:
+    """The same for what was left open: a run that the full disk cut short is not counted, one that died is."""
+    cut = w.session.cut_short
+    recover(w, replace(STOPPED, detail=cut) if cut else DIED)
+    w.session = replace(w.session, cut_short="")
+
+
+def is_unfinished(w: Workspace) -> bool:
+    """Is there anything to recover from?"""
+    return w.history.open_run is not None or bool(read_intent(w))
+
+
+def close_stopped(w: Workspace) -> None:
+    """After an interruption: close the open run without counting it. An error that is being passed on is its cause."""
+    w.journal.catch_up(w.history)
+    if is_unfinished(w):
+        error = sys.exception()
+        failed = isinstance(error, Exception)
+        recover(w, replace(STOPPED, detail=f"it ended with an error: {error}"[:300]) if failed else STOPPED)

@@ -1,0 +1,243 @@
+"""One agent run, whatever the step: the journal's start line, the prompt, the outbox, the program, its end."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralphy.agents.claude.watchdog import Thresholds
+from ralphy.agents.outbox import Outbox
+from ralphy.agents.presets import Setting, agent
+from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome
+from ralphy.agents.status_report import Claim, read
+from ralphy.agents.touched import Touched
+from ralphy.agents.usage_windows import noted_windows
+from ralphy.engine.lane.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
+from ralphy.engine.runs.prompt import prompt_for
+from ralphy.engine.runs.unfinished_documents import hand_on
+from ralphy.engine.workspace.environment import agent_command, agent_environment
+from ralphy.engine.workspace.room import places
+from ralphy.engine.workspace.run_folders import old_runs
+from ralphy.engine.workspace.scan import redact_run
+from ralphy.engine.workspace.set_aside import set_markers_aside
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import private_folder, read_regular
+from ralphy.files.tree_walk import remove
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steps import active_limit_s
+from ralphy.processes.resource_limits import Room
+from ralphy.text.durations import span
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
+
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run left: its result, its claim, its outbox, the control files that it had changed; refs that it may
+    have moved, which stand; and what its tool calls account for."""
+
+    run: str
+    result: AgentResult
+    claim: Claim
+    outbox: Outbox
+    tampered: tuple[str, ...]
+    stands: tuple[str, ...] = ()
+    touched: Touched = field(default_factory=Touched)
+
+    def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
+        """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
+        return self.outbox.read(name, most)
+
+
+def no_more() -> None:
+    """The lane is as the agent is to find it."""
+
+
+@contextmanager
+def agent_run(
+    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
+) -> Iterator[Ran]:  # fmt: skip
+    """Run the agent once, in a lane that was laid out for it; what it left there is kept until the `with` ends.
+
+    `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
+    """
+    _set_early_aside(w)
+    run = w.new_run_id()
+    outbox = _outbox(w, decision, snapshot, run)
+    request = _request(w, decision, snapshot, run, outbox.path, lane)
+    touched = Touched()
+    with _agent(w, request, lane).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
+        prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
+        outside = Outside.take(w, lane)
+        lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
+        _note(w, decision, snapshot, run, lane)
+        w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
+        w.milestone("run_recorded")
+        get_ready()
+        w.milestone("laid_out")
+        result = go(prompt)
+    w.milestone("agent_ended")
+    w.spend(result.cost_usd)
+    # What was reported before the background work ended is no report on it.
+    claim = Claim() if result.background else read(result.text, result.structured)
+    result = result if claim.is_complete else _without_blame(w, result)
+    _pass_on_warning(w, result)
+    tampered, stands = outside.judged(w)
+    redact_run(w, Path(request.run_dir))
+    w.milestone("run_redacted")
+    yield Ran(run, result, claim, outbox, tampered, stands, touched)
+    lane.note(w.feature.name)
+    root = w.repository.root
+    for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
+        remove(done, below=root)
+
+
+def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
+    """The run's outbox; a document's step finds in it what a run that was cut off had written."""
+    outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
+    if d.step != "story":
+        hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)
+    return outbox
+
+
+def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane) -> None:
+    """The journal's line of a run that begins."""
+    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
+             lane=lane.name, laid_out=lane.laid_out, sandbox="none" if lane.at == lane.tree else "bwrap",
+             green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
+             deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
+
+
+def _set_early_aside(w: Workspace) -> None:
+    """A marker that was there already is no statement about what this run will make; nor is it the agent's doing."""
+    if early := set_markers_aside(w):
+        w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
+
+
+def _without_blame(w: Workspace, result: AgentResult) -> AgentResult:
+    """A run that ended because the dollars of this call of Ralphy were used up costs no attempt."""
+    most = w.config.limits.max_cost_usd
+    if not result.over_budget or most is None or w.session.cost_usd < most:
+        return result
+    why = f"the budget of ${most} ran out in the middle of the run: it costs no attempt"
+    w.say(why)
+    return replace(result, outcome=Outcome.STOPPED, detail=why)
+
+
+def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
+    """The provider's word that a limit will soon be used up is for people, too: each window by itself."""
+    limit, now = result.limit, w.clock()
+    for window in noted_windows(asdict(limit), now) if limit else ():
+        if window.is_worth_a_warning:
+            used = f"{window.used:.0%}" if window.used is not None else "nearly all"
+            left = f"; it is reset in {span(window.resets_at - now)}" if window.resets_at else ""
+            w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
+
+
+def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
+    """The agent's program in its walls, with its bounds."""
+    sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
+    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
+                      _stop_notice(w))  # fmt: skip
+    return agent(w.config.agent.preset, agent_command(w), setting)
+
+
+def _warm(w: Workspace) -> None:
+    """Start what will be needed when the agent has ended."""
+    w.checkout.blobs.warm()
+    w.checkout.refs.warm()
+
+
+def _listener(w: Workspace, run: str, touched: Touched) -> Callable[[Activity], None]:
+    """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
+
+    def hear(activity: Activity) -> None:
+        if activity.kind == "warning":
+            w.say(activity.text)
+            if warned := activity.raw.get("watchdog"):
+                w.record("watchdog", durable=False, run=run, **warned)
+        else:
+            touched.saw(activity.raw)
+            w.show(activity)
+
+    return hear
+
+
+def _stop_notice(w: Workspace) -> Callable[[], None]:
+    """Says once that STOP was seen while the agent runs; the run goes on, and who made the file is judged after it."""
+    path, said = str(w.feature.file("STOP")), [os.path.lexists(w.feature.file("STOP"))]
+
+    def look() -> None:
+        if not said[0] and os.path.lexists(path):
+            said[0] = True
+            w.say("STOP is seen: this run is finished first, then Ralphy ends; ralphy abort ends it now")
+
+    return look
+
+
+def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
+    """What the watchdog goes by; None when it is switched off."""
+    if not w.config.circuit_breaker.enabled:
+        return None
+    asked_ms = request.env.get("BASH_DEFAULT_TIMEOUT_MS", "")
+    tool_timeout_s = int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
+    return Thresholds.of(w.config.circuit_breaker, request.env["RALPHY_STEP"], tool_timeout_s)
+
+
+def _room(w: Workspace) -> Room:
+    """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
+    limits = w.config.limits
+    return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+
+
+def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane) -> AgentRequest:
+    story, root = d.story or "", lane.at
+    more = {
+        "RALPHY_STEP": d.step,
+        "RALPHY_FEATURE": w.feature.name,
+        "RALPHY_FEATURE_DIR": str(root / w.feature.path),
+        "RALPHY_STORY": story,
+        "RALPHY_ATTEMPT": str(d.attempt),
+        "RALPHY_OUTBOX": str(outbox),
+    }
+    memory = lane.tree / "CLAUDE.md"
+    runs = private_folder(w.feature.private / "runs")
+    return AgentRequest(
+        run=run,
+        cwd=str(cwd_of(w, lane)),
+        run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
+        model=d.model,
+        deadline_s=_deadline(w, d.step, s),
+        session=str(uuid.uuid4()),
+        env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
+        tools=TOOLS,
+        settings=guard_settings(w, lane),
+        outbox=str(outbox),
+        max_cost_usd=_allowance(w, d, s),
+        system_prompt_file=str(root / "CLAUDE.md") if read_regular(memory, 256 * 1024) else "",
+    )
+
+
+def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
+    """Seconds that this run may take: what one run may, and what is left of its step."""
+    left = active_limit_s(w.config, step) - s.session.active_s.get(step, 0.0)
+    return max(1.0, min(w.config.timeouts.agent, left))
+
+
+def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
+    """Dollars that this run may cost: a run's own budget, and what is left of the night's and the story's."""
+    limits, spent = w.config.limits, s.history.of(d.step, d.story).cost_usd
+    left = [] if limits.max_cost_usd is None else [limits.max_cost_usd - s.session.cost_usd]
+    left += [] if limits.max_cost_per_run_usd is None else [limits.max_cost_per_run_usd]
+    if limits.max_cost_per_story_usd is not None and d.story:
+        left.append(limits.max_cost_per_story_usd - spent)
+    return round(max(0.01, min(left)), 4) if left else None

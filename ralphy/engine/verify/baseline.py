@@ -1,0 +1,118 @@
+"""The baseline: what the checks say about a tree before any agent has worked on it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ralphy.checks.listing import Listing
+from ralphy.checks.listings_store import Listings
+from ralphy.config.values import Check
+from ralphy.engine.lane.checks import CheckResult, run_checks
+from ralphy.engine.lane.hooks import ask_before_work, hook_digest
+from ralphy.engine.lane.lane_pool import lay_out_clean
+from ralphy.engine.lane.probing import require_real_checks
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.pipeline.model import Baseline, Snapshot
+from ralphy.text.json_coerce import number_of
+
+_LAST_LINES = 5
+
+
+def key_of(code: str, checks: Sequence[Check]) -> str:
+    """What a baseline is cached by: the code's tree and the commands."""
+    commands = hashlib.sha256(repr([(c.name, c.run) for c in checks]).encode()).hexdigest()[:12]
+    return f"{code}:{commands}"
+
+
+def known_baseline(w: Workspace, code: str) -> Baseline | None:
+    """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
+
+    A red one of an earlier invocation is asked again: what was mended since need not be in the tree. So is one that an
+    older Ralphy called empty: a check that was red and said "Ran 0 tests" was that, too.
+    """
+    key = key_of(code, w.checks)
+    entry = w.history.baselines.get(key)
+    if entry is None or entry.get("empty") or entry.get("hook", "") != hook_digest(w):
+        return None
+    if entry.get("tests") and not _listings(w).has(key):
+        return None
+    red = tuple(entry.get("red", ()))
+    unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
+    found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
+    is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
+    is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
+    return None if is_earlier and not found.is_green and not is_accepted else found
+
+
+def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
+    """Run all checks on the tree as it stands, and remember what they said."""
+    results = _asked(w, snapshot.tree.head)
+    _require_ends(results)
+    require_real_checks(w, w.objects.tree_of(snapshot.tree.head), results)
+    for result in results:
+        if not result.is_green and not result.is_empty:
+            w.say("\n".join([f"  the end of what {result.name} printed:",
+                             *result.output.strip().splitlines()[-_LAST_LINES:]]))  # fmt: skip
+    record_baseline(w, snapshot.tree.code, results)
+
+
+def _asked(w: Workspace, head: str) -> list[CheckResult]:
+    """What hook and checks say of a commit in the clean lane; what is written there goes with the next tree."""
+    lay_out_clean(w, w.objects.tree_of(head), head)
+    w.say("the checks are run on the code as it is")
+    hooked = ask_before_work(w, head)
+    if hooked:
+        lay_out_clean(w, w.objects.tree_of(head), head)
+    return [*hooked, *run_checks(w, "baseline", until_red=False)]
+
+
+def _require_ends(results: Sequence[CheckResult]) -> None:
+    """Raises EnvironmentProblem for a check that somebody killed: it says nothing about the code, nor is it kept."""
+    for result in results:
+        if result.killed_by:
+            raise EnvironmentProblem(
+                f"the check {result.name} was killed from outside (signal {result.killed_by})",
+                hint="look whether the machine is short of memory; then start again",
+            )
+
+
+def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
+    """Remember what the checks said about a tree."""
+    failing = [r for r in results if not r.is_green and not r.is_empty]
+    red = [name for r in failing for name in r.names]
+    unnamed = [r.name for r in failing if not r.failing]
+    has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
+    empty = [r.name for r in results if r.is_empty]
+    key = key_of(code, w.checks)
+    tests = _listings(w).save(key, listed(results))
+    said = "; ".join(r.sentence() for r in results)
+    named = [] if has_no_word else red
+    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
+             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
+
+
+def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
+    """What the runners told of the tests, by check."""
+    return {r.name: r.listing for r in results if r.listing is not None}
+
+
+def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
+    """The tests that the checks listed for that code, by check; {} if none did.
+
+    None if the file that has them is gone, or is not what was written: somebody had a hand in it.
+    """
+    key = key_of(code, w.checks)
+    digest = (w.history.baselines.get(key) or {}).get("tests")
+    return _listings(w).load(key, str(digest)) if digest else {}
+
+
+def _listings(w: Workspace) -> Listings:
+    return Listings(w.repository.state_dir)
+
+
+def without_tests(w: Workspace, code: str) -> frozenset[str]:
+    """The checks that found no test at all in that tree, by name."""
+    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
+    return frozenset(map(str, entry.get("untested") or ()))

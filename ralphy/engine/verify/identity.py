@@ -1,0 +1,124 @@
+"""Are the tests still all there, and do they still ask as much? What was found, and what the settings make of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ralphy.checks.listing import FAILED, Listing, merged
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane.checks import CheckResult
+from ralphy.engine.verify.baseline import known_tests, listed
+from ralphy.engine.verify.written_tests import sources, surroundings_of
+from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.model import Story
+from ralphy.pipeline.steering import steering_findings
+from ralphy.testguard.findings import Finding, Kind, orders, sentences
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import compare_each
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`rejected` speaks against the attempt, `flagged` is only said; `evidence` is what the story keeps of it."""
+
+    rejected: tuple[Finding, ...] = ()
+    flagged: tuple[Finding, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def failure(self) -> str:
+        return "; ".join(sentences(self.rejected))
+
+    @property
+    def digest(self) -> str:
+        """What the next attempt is told: every name, and what to do."""
+        return orders(self.rejected)
+
+    @property
+    def warnings(self) -> list[str]:
+        return sentences(self.flagged)
+
+    @property
+    def read_first(self) -> list[str]:
+        """The warnings of files that act before anybody has read the diff."""
+        return sentences(found for found in self.flagged if found.kind is Kind.STEERING)
+
+
+def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> Kept:
+    """Compare the tests of a candidate whose checks are green with those of the last green commit."""
+    before, after = known_tests(w, w.code_of(candidate.green)), listed(results)
+    if before is None:
+        found = [Finding(Kind.RUNNER, "the list of the last green commit's tests is gone, or was changed by hand")]
+        return _judged(w, found, {})
+    old, new = merged(list(before.values())), merged(list(after.values()))
+    found = [*steering_findings(map(shown, candidate.files))]
+    found += [*_silenced(before, results), *_failing_but_green(before, results)]
+    found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old), removes_of(story))
+    found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
+    return _judged(w, found, _evidence(old, new) if results else {})
+
+
+def with_old(w: Workspace, kept: Kept, found: Sequence[Finding]) -> Kept:
+    """The same with what the old versions of the tests say."""
+    more = _judged(w, found, kept.evidence)
+    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), kept.evidence)
+
+
+def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) -> frozenset[str]:
+    """The files of tests that several checks name, each from a folder of its own: in each it may be another one."""
+    times = Counter(place for listing in before.values() for place in {Key.of(test).path for test in listing.tests})
+    return frozenset(place for place, checks in times.items()
+                     if place and checks > 1 and w.objects.at(candidate.green, place) is None)  # fmt: skip
+
+
+def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any]) -> Kept:
+    """Sort the findings by what the settings say of their kind."""
+    rejects = {kind: getattr(w.config.verify, kind.value) == "reject" for kind in Kind}
+    rejected = tuple(finding for finding in found if rejects[finding.kind])
+    return Kept(rejected, tuple(finding for finding in found if not rejects[finding.kind]), evidence)
+
+
+def removes_of(story: Story) -> list[str]:
+    """The tests that a story may remove: ids, globs, files or folders."""
+    named = (story.raw.get("testing") or {}).get("removes")
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+
+
+def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that told which tests they ran, and tell it no more."""
+    for result in results:
+        known = before.get(result.name)
+        named = known and any(Key.of(test).path for test in known.tests)
+        is_silent = result.listing is None and known and known.ran
+        is_silent = is_silent or (named and not (result.listing and result.listing.tests))
+        if result.is_green and is_silent:
+            yield Finding(Kind.RUNNER, f"check {result.name} does not tell any more which tests it ran")
+
+
+def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that pass although tests failed in them, which none did before."""
+    for result in results:
+        if not result.is_green or result.listing is None or before.get(result.name, Listing()).counts.get(FAILED):
+            continue
+        red = [test for test, outcome in result.listing.tests.items() if outcome == FAILED]
+        number = result.listing.counts.get(FAILED)
+        if number:
+            yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5]) or number} failed")
+
+
+def _evidence(old: Listing, new: Listing) -> dict[str, Any]:
+    """Small enough for prd.json: how many there were, and how they were compared."""
+    if old.tests and new.tests:
+        how = "by name"
+    else:
+        how = "by number" if old.counts and new.counts else "by their text: no check names its tests"
+    found: dict[str, Any] = {"compared": how}
+    if old.counts:
+        found["before"] = old.summary()
+    if new.counts:
+        found["after"] = new.summary()
+    return found

@@ -1,0 +1,209 @@
+"""The old versions of edited tests, run against the new code: what fails there is shown, and rejects nothing.
+
+But for tests that were skipped until now, and run since the story: these must pass as they were written.
+
+An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Where
+a check calls pytest itself, only the files that were edited are run; any other check is run as it stands, once more.
+So is every check where something beside the tests was edited: a conftest, a helper, a snapshot, data. All happens in a
+copy of the candidate outside of the repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
+from ralphy.config.values import Check
+from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane.checks import argv
+from ralphy.engine.lane.lane_pool import clean_lane
+from ralphy.engine.lane.old_copy import run_with_old
+from ralphy.engine.verify.baseline import known_tests
+from ralphy.engine.verify.written_tests import sources
+from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.objects import Entry
+from ralphy.testguard.edited_tests import is_edited, is_same, only_offers, theirs
+from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_matching import Sources
+from ralphy.testguard.test_parser import Case
+from ralphy.testguard.tests_kept import may_go
+from ralphy.testguard.unsilenced import unsilenced
+
+_MOST_EDITED = 50
+_OUT = (SKIPPED, XFAILED)
+_WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of the old tests: `before` and `now` are what the check told of the tests, `removes` may go."""
+
+    check: Check
+    before: Listing
+    now: Listing
+    removes: Sequence[str]
+
+    def was_woken(self, test: str) -> bool:
+        """Did a test not run before, and does it pass now?"""
+        key, was = Key.of(test), self.before.tests.get(test)
+        whole = any(Key.of(t).is_for_several and Key.of(t).path == key.path for t in self.before.tests)
+        if may_go(test, self.removes) or not (was in _OUT or (was is None and whole)):
+            return False
+        is_moved = test not in self.now.tests and any(
+            Key.of(name).short == key.short for name, said in self.now.tests.items() if said == PASSED
+        )
+        return is_moved or self.now.tests.get(test) == PASSED
+
+
+_Said = str | Finding
+
+
+def old_tests_fail(
+    w: Workspace, candidate: Candidate, removes: Sequence[str], now: Mapping[str, Listing]
+) -> Iterator[_Said]:
+    """A sentence for each edited or moved file whose old tests, which passed, fail against the candidate's code, and a
+    finding for each test that was skipped, runs `now`, and fails as it was; `removes` names tests that may go."""
+    known = known_tests(w, w.code_of(candidate.green)) or {}
+    for check in w.checks:
+        before = known.get(check.name)
+        asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes)
+        if _pytest_at(argv(check)):
+            yield from _by_pytest(w, candidate, asked) if before else ()
+        elif before or any("test" in word for word in argv(check)):
+            yield from _by_the_check(w, candidate, asked)
+
+
+def _as_it_was(_: str, data: bytes) -> bytes:
+    """Where no test is named, those that were skipped cannot be told from others: they stay so."""
+    return data
+
+
+def _woken(asked: _Asked, red: Sequence[str]) -> Iterator[Finding]:
+    return (Finding(Kind.UNSKIPPED, test) for test in red if asked.was_woken(test))
+
+
+def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
+    check, before, removes = asked.check, asked.before, asked.removes
+    written = sources(w, candidate, before)
+    edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
+    if not edited and not beside:
+        return
+    root = clean_lane(w).tree
+    words = argv(check) if beside else [*_options(argv(check), root), *map(shown, sorted(edited))]
+    told = run_with_old(w, candidate, check, {**beside, **edited}, words, unsilenced)
+    after = (told and told[0]) or Listing()
+    yield from _woken(asked, [test for test, outcome in after.tests.items() if outcome == FAILED])
+    red = [test for test, outcome in after.tests.items()
+           if outcome == FAILED and before.tests.get(test) == PASSED and not may_go(test, removes)]  # fmt: skip
+    for path in sorted(edited):
+        yield from _sentence(path, [test for test in red if Key.of(test).is_at(path)])
+    yield from _with_old(beside, [test for test in red if not any(map(Key.of(test).is_at, edited))])
+
+
+def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Sources) -> Mapping[str, Entry]:
+    """The changed files that tests of the listing stand in, as they were; code that holds doctests is no such."""
+    places = {Key.of(test).path for test in before.tests} - {""}
+    below = tuple(f"/{place}" for place in places)
+    both = [(path, was) for path, was, now in w.objects.changes(candidate.green, candidate.tree)
+            if was and (now is None or was.oid != now.oid)]  # fmt: skip
+    found = {path: was for path, was in both if (path in places or path.endswith(below))
+             and (is_test(path) or _cases_in(written.old, path))}  # fmt: skip
+    return found if len(found) <= _MOST_EDITED else {}
+
+
+def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry | None]:
+    """What was edited beside the tests, as it was; None for a conftest that is new."""
+    found: dict[str, Entry | None] = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        is_counted = was or path.rpartition("/")[2] == "conftest.py"
+        if not (is_counted and is_test(path)) or _cases_in([*written.old, *written.new], path) or was == now:
+            continue
+        old, new = (w.objects.read(entry.oid) if entry else None for entry in (was, now))
+        if not (path.endswith(".py") and new is not None and only_offers(old or b"", new)):
+            found[path] = was
+    return found if len(found) <= _MOST_EDITED else {}
+
+
+def _pytest_at(words: Sequence[str]) -> int:
+    """Behind which word pytest's own arguments begin; 0 if it is not pytest that is called."""
+    names = [os.path.basename(word) for word in words]  # noqa: PTH119 - words are no paths
+    return next((at for at, name in enumerate(names, start=1) if name in ("pytest", "py.test")), 0)
+
+
+def _options(words: Sequence[str], root: Path) -> Iterator[str]:
+    """The command without the files and folders that it names: the edited files are asked for instead."""
+    begin = _pytest_at(words)
+    yield words[0]
+    for at, word in enumerate(words[1:], start=1):
+        is_path = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
+        if not (is_path and (root / word.partition("::")[0]).exists()):
+            yield word
+
+
+def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
+    """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
+    check, before, removes = asked.check, asked.before, asked.removes
+    written = sources(w, candidate, before)
+    edited, beside = _edited_files(w, candidate, written), _beside(w, candidate, written)
+    if not edited and not beside:
+        return
+    w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
+    told = run_with_old(
+        w, candidate, check, {**beside, **edited}, argv(check), unsilenced if before.tests else _as_it_was
+    )
+    if told is None:
+        return
+    listing, output = told
+    red = [*([test for test, outcome in listing.tests.items() if outcome == FAILED] if listing else ()),
+           *failing_tests(output)]  # fmt: skip
+    yield from _woken(asked, red)
+    red = [test for test in red if before.tests.get(test) not in _OUT]
+    new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]
+    kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
+    for path, names in theirs(new, kept).items():
+        yield from _sentence(path, names)
+    known = {(case.path, case.name) for case in written.old}
+    added = [case for case in written.new if (case.path, case.name) not in known]
+    spoken = {name for cases in (kept, added) for names in theirs(new, cases).values() for name in names}
+    other = [name for name in dict.fromkeys(new) if name not in spoken and not may_go(name, removes)]
+    yield from _with_old(beside, [name for name in other if not before.tests or before.tests.get(name) == PASSED])
+
+
+def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
+    """The files of tests that were edited, as they were; what is no file of tests by its name holds other code, too."""
+    found = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        old = _cases_in(written.old, path)
+        if not (was and old and is_test(path)):
+            continue
+        new = _cases_in(written.new, path)
+        is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
+        if is_other:
+            found[path] = was
+    return found if len(found) <= _MOST_EDITED else {}
+
+
+def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
+    return [case for case in cases if case.path == shown(path)]
+
+
+def _text(w: Workspace, entry: Entry) -> str:
+    return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
+
+
+def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[str]:
+    if beside and red:
+        files = listed_names([shown(path) for path in beside])
+        yield f"{len(red)} tests fail against the new code with the old {files}: {listed_names(red)}"
+
+
+def _sentence(path: str, red: Sequence[str]) -> Iterator[str]:
+    if red:
+        yield f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"

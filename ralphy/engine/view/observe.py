@@ -1,0 +1,154 @@
+"""observe(workspace) -> Snapshot: everything a decision needs, read at one moment; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import orjson
+
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS, obstructions, read_marker
+from ralphy.documents.qa_report import parse_qa_report
+from ralphy.documents.questions import answers, unanswered_steps
+from ralphy.documents.request_queue import queued
+from ralphy.engine.feature import documents, lane_tree
+from ralphy.engine.feature.checkout_sync import noted_branch
+from ralphy.engine.feature.features import base_of, places_of, prd_at
+from ralphy.engine.feature.kept_refs import note_kept
+from ralphy.engine.feature.land import read_intent
+from ralphy.engine.feature.lost_stories import lost_stories, with_way_back
+from ralphy.engine.verify.baseline import known_baseline
+from ralphy.engine.workspace.room import places
+from ralphy.engine.workspace.workspace import Workspace, base_branch
+from ralphy.errors import InvalidInput
+from ralphy.files.atomic import read_regular
+from ralphy.files.disk_space import free_mb
+from ralphy.git import commands as git
+from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
+from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+
+
+def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
+    """The feature as it is now; without the `review`, QA_REPORT.md is not looked into.
+
+    Raises InvalidInput if prd.json or QA_REPORT.md cannot be trusted.
+    """
+    w = workspace
+    w.journal.catch_up(w.history)
+    unfinished = _unfinished(w)
+    w.branch = branch_of(w)
+    docs = documents.look_at(w)
+    prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
+    note_kept(w, prd)
+    artifacts = documents.artifacts(w, docs.tip)
+    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited)))
+    questions = documents.text(w, "QUESTIONS.md", docs.tip)
+    return Snapshot(
+        feature=w.feature.name,
+        now=w.clock(),
+        prd=prd,
+        tree=tree,
+        history=w.history,
+        has_prd_file=bool(docs.tip) or w.store.exists,
+        artifacts=artifacts,
+        markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
+        answers=answers(questions),
+        unanswered_steps=unanswered_steps(questions),
+        baseline=_baseline(w, tree),
+        qa=_qa(w, docs.tip) if review and "QA_REPORT.md" in artifacts and not unfinished else None,
+        unfinished=unfinished,
+        lost=None if unfinished else lost_stories(w, docs, tree),
+        obstructions=obstructions(w.feature),
+        free_mb=free_mb(places(w)),
+        session=w.session,
+        life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
+        request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
+    )
+
+
+def branch_of(w: Workspace) -> str:
+    """The branch that prd.json names, or named when Ralphy left it; "" for the usual one."""
+    data = read_regular(w.feature.file("prd.json")) or b""
+    with suppress(ValueError):
+        found = orjson.loads(data)
+        if isinstance(found, dict) and isinstance(found.get("branchName"), str):
+            return str(found["branchName"])
+    return noted_branch(w)
+
+
+def _plan(w: Workspace, docs: documents.Documents) -> Prd:
+    """prd.json as the branch has it; before there is a branch, as the folder does."""
+    if not docs.tip:
+        return w.store.load()
+    why = docs.taken.waits.get("prd.json")
+    if why and not docs.taken.lost:
+        raise with_way_back(w, InvalidInput(why), docs.tip)
+    return documents.committed_prd(w, docs.tip)
+
+
+def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact]) -> Life:
+    rejected = is_rejected(prd, lambda name: artifacts[name].digest if name in artifacts else "")
+    if tree.is_on_branch and not is_done(prd):
+        return Life.REJECTED if rejected else Life.IN_WORK
+    here = prd if prd.stories else None
+    base = base_of(w.checkout, w.config, str(prd.workflow.get("base") or ""))
+    found = places_of(w.checkout, w.config, w.feature.path, tree.feature_branch, here, base)
+    return life_of(replace(found, is_rejected=rejected))
+
+
+def _qa(w: Workspace, tip: str) -> QaReport | None:
+    return parse_qa_report(documents.text(w, "QA_REPORT.md", tip), w.feature.in_repository("QA_REPORT.md"))
+
+
+def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
+    if not w.checks:
+        return Baseline(is_green=True, detail="no checks are configured or detected")
+    return known_baseline(w, tree.code)
+
+
+def _unfinished(w: Workspace) -> str:
+    if place := w.worked_on_in:
+        return f"{w.feature.name} is being worked on in {place}"
+    if read_intent(w):
+        return "the last run ended while a commit was being landed"
+    run = w.history.open_run
+    if run is None:
+        return ""
+    what = run.get("story") or f"the {run.get('step')} step"
+    return f"the last run ({what}) ended without a word: it is cleared first"
+
+
+def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
+    """The feature as a commit has it: as if its branch were checked out, and nothing edited. Markers lie nowhere."""
+    prd = prd_at(w.checkout, commit, w.feature.path) or Prd.of({"userStories": []})
+    w.branch = str(prd.raw.get("branchName") or "")
+    base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
+    code = w.code_of(w.objects.tree_of(commit))
+    mine = w.feature_branch
+    tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=_pushed(w, prd, mine))
+    found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in ARTIFACTS}
+    questions = (found["QUESTIONS.md"] or b"").decode("utf-8", "replace")
+    report = found["QA_REPORT.md"]
+    return Snapshot(
+        feature=w.feature.name,
+        now=w.clock(),
+        prd=prd,
+        tree=tree,
+        history=w.history,
+        artifacts={name: Artifact(w.digests.of(data), 0) for name, data in found.items() if data and data.strip()},
+        answers=answers(questions),
+        unanswered_steps=unanswered_steps(questions),
+        baseline=_baseline(w, tree),
+        qa=parse_qa_report(report.decode("utf-8", "replace"), w.feature.in_repository("QA_REPORT.md"))
+        if report
+        else None,
+        free_mb=free_mb(places(w)),
+        session=w.session,
+        life=life,
+    )
+
+
+def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
+    remote = (prd.workflow.get("pr") or {}).get("remote")
+    return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

@@ -1,0 +1,145 @@
+"""Status: where a feature stands, worked out of the folder and the journal."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ralphy.agents.usage_windows import noted_windows
+from ralphy.engine.feature.features import Found
+from ralphy.engine.view.observe import branch_of, observe, observe_at
+from ralphy.engine.view.view import phase_of
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.forecast import forecast
+from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.stories import shown_status, warnings_of
+from ralphy.pipeline.verification import is_unverified, unverified_ids
+
+SCHEMA = "ralphy/status@1"
+_STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)
+
+
+def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
+    """What `ralphy status --json` prints; nothing is touched."""
+    snapshot, decision, reason = decided(w, found)
+    return {**described(snapshot, decision), "next": reason}
+
+
+def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
+    """What comes next, and why: where the feature was `found`, if its newest state is not in the checkout."""
+    snapshot = seen(w, found)
+    decision = decide(snapshot, w.config)
+    if found and found.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
+        return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
+    return snapshot, decision, decision.reason
+
+
+def seen(w: Workspace, found: Found | None, *, review: bool = True) -> Snapshot:
+    """The feature where it was `found`; one that is merged or has a branch of another name, in a commit alone."""
+    w.branch = branch_of(w)
+    if found and found.at and not (found.has_branch and found.branch == w.feature_branch):
+        return observe_at(w, found.at, found.life)
+    return observe(w, review=review)
+
+
+def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
+    """A snapshot and what comes next as plain values."""
+    history, shown = s.history, shown_status(s.prd)
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "feature": s.feature,
+        "life": s.life.value,
+        "base": s.tree.base,
+        "phase": phase_of(decision, s),
+        "status": _word(decision),
+        "started_at": iso(history.started_at),
+        "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
+        "tasks_total": len(s.prd.stories),
+        "circuit_breaker": _breaker(s),
+        "watchdog": _watchdog(s),
+        "next": decision.reason,
+        "waiting_until": iso(getattr(decision, "until", None) or 0.0),
+        "branch": s.tree.feature_branch,
+        "runs": history.iterations,
+        "cost_usd": round(history.cost_usd, 4),
+        "unknown_cost_runs": history.unknown_cost_runs,
+        "forecast": ahead_of(s),
+        "usage_windows": _windows(s),
+        "tokens": dict(history.tokens),
+        "unverified": len(unverified_ids(s.prd)),
+        "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
+        "steering": steering_of(s.prd),
+        "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
+        "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
+    }
+
+
+def _breaker(s: Snapshot) -> dict[str, Any]:
+    breaker = s.history.breaker
+    state = breaker.state_at(s.now).value
+    return {"state": state, "attempts": breaker.attempts, "last_trigger": breaker.trigger or None}
+
+
+def _watchdog(s: Snapshot) -> dict[str, Any] | None:
+    """The last warning to the run that is open; None if it had none."""
+    warned = s.history.watchdog
+    return {name: warned.get(name) for name in ("trigger", "number", "most", "seen")} if warned else None
+
+
+def _windows(s: Snapshot) -> list[dict[str, Any]]:
+    """What the provider last said of its usage windows, those apart that were reset since."""
+    return [
+        {"kind": window.kind, "used": window.used, "resets_at": iso(window.resets_at or 0.0)}
+        for window in noted_windows(s.history.limit, s.now)
+    ]
+
+
+def ahead_of(s: Snapshot) -> dict[str, Any] | None:
+    """What is to come, if that is known. `ends_at` is put in when it is shown: it moves with the time."""
+    found = forecast(s)
+    if found is None:
+        return None
+    return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4)}
+
+
+def _word(decision: d.Decision) -> str:
+    if isinstance(decision, d.Wait):
+        return "waiting"
+    if isinstance(decision, d.Done):
+        return "completed"
+    if isinstance(decision, d.Halt):
+        return "stopped" if decision.exit_code in _STOPPED else "failed"
+    return "ready"
+
+
+def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": story.id,
+        "title": story.title,
+        "status": status,
+        "passes": story.is_completed,
+        "priority": story.priority,
+        "attempts": int(story.execution.get("attempts") or 0),
+    }
+    if story.depends_on:
+        row["depends_on"] = list(story.depends_on)
+    if story.execution.get("last_error"):
+        row["last_error"] = str(story.execution["last_error"])[:300]
+    if is_unverified(story):
+        row["verified"] = False
+    if warnings := warnings_of(story):
+        row["warnings"] = len(warnings)
+    known = s.history.stories.get(story.id)
+    if known and known.cost_usd:
+        row["open_cost_usd"] = round(known.cost_usd, 4)
+    return row
+
+
+def iso(at: float) -> str | None:
+    """The moment as JSON has it; None for 0, which is none."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else None

@@ -1,0 +1,115 @@
+"""Views for people: TASKS.md, and the word for where a feature stands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from textwrap import indent
+
+from ralphy.documents.criteria import titled_lists
+from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import ExitCode
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.gates import word_on
+from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.stories import shown_status
+from ralphy.pipeline.verification import is_proved, is_unverified
+
+_WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
+_SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
+_BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
+
+
+def render_tasks(w: Workspace, s: Snapshot, working: str = "") -> None:
+    """Write TASKS.md, a view of prd.json that nobody reads back; `working` is the story that an agent begins now."""
+    if not s.prd.stories:
+        return
+    text = tasks_text(s.prd, working).encode()
+    if read_regular(w.feature.file("TASKS.md")) != text:
+        if not begun_at(w):  # from then on, Git ignores the whole folder
+            _ignore(w, w.feature.in_repository("TASKS.md"))
+        replace_file(w.feature.file("TASKS.md"), text, durable=False)
+
+
+def _ignore(w: Workspace, path: str) -> None:
+    """Have Git ignore the view of a folder of one's own on every branch: its .gitignore goes with the feature's."""
+    if path.startswith(f"{w.config.project.features_dir}/"):
+        return  # what lies there is exempt
+    file = w.repository.common_dir / "info" / "exclude"
+    known, line = read_regular(file), b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path))
+    if line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
+        return
+    end = b"\n" if known and not known.endswith(b"\n") else b""
+    replace_file(file, (known or b"") + end + line + b"\n", durable=False)
+
+
+def tasks_text(prd: Prd, working: str = "") -> str:
+    """The stories as a checklist; `working` is the story that is worked on."""
+    status = shown_status(prd)
+    if working in status:
+        status = {**status, working: Status.IN_PROGRESS.value}
+    done = sum(1 for story in prd.stories if story.is_completed)
+    lines = [
+        f"# Tasks: {done} of {len(prd.stories)} completed",
+        "",
+        "A view of prd.json; edit that file instead.",
+        "",
+    ]
+    for story in prd.stories:
+        after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
+        said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
+        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
+        lines += _items(story)
+    return "\n".join(lines) + "\n"
+
+
+def _items(story: Story) -> Iterator[str]:
+    """The story's criteria and tasks, ticked where they are done."""
+    for title, items in titled_lists(story.raw):
+        yield f"  - {title}:"
+        for item in items:
+            mark = "x" if item.done or is_proved(story) else " "
+            yield indent(item.bullet(f"- [{mark}]"), "    ")
+
+
+def phase_of(decision: d.Decision, s: Snapshot) -> str:
+    """The phase that status shows, derived from what comes next."""
+    if isinstance(decision, d.Wait) and decision.gate:
+        return _WAITING[decision.gate]
+    if isinstance(decision, d.RunAgent):
+        return BY_NAME[decision.step].phase
+    if isinstance(decision, d.Done):
+        return "COMPLETED"
+    if isinstance(decision, d.Halt):
+        return _halted(decision, s)
+    if isinstance(decision, d.Publish):
+        return "PR"
+    return _position(s)
+
+
+def _position(s: Snapshot) -> str:
+    """The step that the folder is in, whatever is done next."""
+    has_documents = bool(s.digest("PRD.md") or s.digest("SPEC.md"))
+    if not has_documents and not s.prd.stories:
+        return "IDLE"
+    said = word_on(s, "spec", s.digest("SPEC.md"))
+    if has_documents and not (said and said.verdict == "approved"):
+        return "SPECIFICATION"
+    if not all(story.is_completed for story in s.prd.stories):
+        return "IMPLEMENTATION"
+    said = word_on(s, "qa", s.digest("QA_REPORT.md"), s.tree.code)
+    return "PR" if said and said.verdict == "approved" else "QA"
+
+
+def _halted(decision: d.Halt, s: Snapshot) -> str:
+    if decision.exit_code == ExitCode.NOT_FOUND:
+        return "IDLE"
+    if "was rejected" in decision.reason:
+        return "REJECTED"
+    if decision.exit_code == ExitCode.STORIES_OPEN:
+        return "FAILED"
+    return _position(s)

@@ -1,0 +1,1 @@
+"""What an act needs: the workspace, the checkout it stands on, the environments and levels of safety."""

@@ -1,0 +1,31 @@
+"""Trees of code: their files, what in them is not the agents' to change, and how paths are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ralphy.git.objects import TREE, Entry
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+
+GITLINK = "160000"
+
+
+def shown(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def files_of(w: Workspace, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+    """All files and links of a tree, with their paths."""
+    for name, entry in w.objects.entries(tree).items():
+        if entry.mode == TREE:
+            yield from files_of(w, entry.oid, f"{prefix}{name}/")
+        elif entry.mode.startswith(("100", "120")):
+            yield f"{prefix}{name}", entry
+
+
+def is_control(w: Workspace, path: str) -> bool:
+    return path.startswith((f"{w.feature.path}/", ".ralphy/"))

@@ -1,0 +1,56 @@
+"""Room on the disk: when there is none, Ralphy waits with everything intact, and goes on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode
+from ralphy.files.disk_space import has_no_room
+from ralphy.git.commands import GitError
+from ralphy.pipeline.decision import Decision, Rest, RunAgent, Wait
+from ralphy.pipeline.preconditions import wait_for_room
+
+# A run that fills the disk each time is not started for ever.
+_MOST_CUTS = 5
+
+
+def places(w: Workspace) -> tuple[Path, ...]:
+    """Where Ralphy and its agents write: in strict, an agent has a home of its own."""
+    home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
+    return w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])
+
+
+def require_room(w: Workspace) -> None:
+    """DiskFull if nothing can be written any more."""
+    if has_no_room(places(w)):
+        raise DiskFull("there is no room on the disk", where=str(w.repository.root), hint="free some space")
+
+
+def note_room(w: Workspace, decision: Decision) -> None:
+    """Remember since when there is no room: a wait for it says so, any other rest and the start of an agent end it."""
+    is_short = isinstance(decision, Wait) and decision.exit_code == ExitCode.ENVIRONMENT
+    w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
+
+
+def wait_instead(w: Workspace, decision: Decision | None, error: BaseException) -> Rest | None:
+    """The rest in place of an error that a full disk has caused; None if it was something else, or too often.
+
+    Without a decision, nothing was done that could have been cut short.
+    """
+    if not isinstance(error, (OSError, EnvironmentProblem, GitError)):
+        return None
+    if not isinstance(error, DiskFull) and not has_no_room(places(w)):
+        return None
+    cuts = w.session.times_cut + isinstance(decision, RunAgent)
+    rest = wait_for_room(w.session, w.clock(), "the disk is full")
+    if cuts > _MOST_CUTS or not isinstance(rest, Wait):
+        return None
+    is_known = bool(w.session.short_since)
+    note_room(w, rest)
+    if decision:
+        w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
+    if not is_known:
+        w.say(f"{error}: will resume when disk space is available")
+    return rest

@@ -1,0 +1,39 @@
+"""When to try again after a limit or a passing trouble (the provider's own word, else a back-off), what is left."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.preconditions import AFTER_RESET_S
+
+_LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
+_TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+
+def next_try(w: Workspace, outcome: Outcome, result: AgentResult) -> dict[str, Any]:
+    """For the journal's line: the epoch seconds of the next try, and whether they are the provider's own word.
+
+    A reset that passed in vain, or is unknown, gives a back-off with jitter. One that is put off again and again by a
+    little is not run after.
+    """
+    now, before, resets = w.clock(), w.history.waits_in_a_row, w.history.resets_in_a_row
+    if outcome is Outcome.LIMITED and result.retry_at and result.retry_at > now:
+        least = _TROUBLE_BACKOFF_S[min(resets, len(_TROUBLE_BACKOFF_S)) - 1] if resets else 0.0
+        return {"retry_at": max(result.retry_at + AFTER_RESET_S, now + least), "until_reset": True}
+    steps = _LIMIT_BACKOFF_S if outcome is Outcome.LIMITED else _TROUBLE_BACKOFF_S
+    wait = steps[min(before, len(steps) - 1)]
+    return {"retry_at": now + wait * random.uniform(0.9, 1.1)}  # noqa: S311  # spreads retries, guards nothing
+
+
+def seconds_left(w: Workspace, until: float) -> float:
+    """What is left of a wait: by the wall clock, or by the time that has passed here since the wait was first seen,
+    whichever is less. So a clock that is set back lengthens no wait."""
+    if until not in w.waits:
+        planned = until - w.clock()
+        if until == w.history.retry_at:
+            planned = min(planned, w.history.retry_s)
+        w.waits = {until: w.steady() + planned}
+    return min(until - w.clock(), w.waits[until] - w.steady())

@@ -1,0 +1,48 @@
+"""What a level of safety asks for, and whether bubblewrap can give it here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ralphy.documents.feature_folder import ARTIFACTS, MARKERS
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.errors import EnvironmentProblem
+from ralphy.processes.command import Command
+from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
+from ralphy.sandbox.bubblewrap import Sandbox, bare_sandbox, find, why_not, why_not_found
+
+MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
+CONTROL_NAMES = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+
+
+def command_inside(
+    sandbox: Sandbox | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadline_s: float, shared: str = ""
+) -> Command:
+    """A program inside its walls; `shared` is a folder that it may write to."""
+    if sandbox is None:
+        return Command(tuple(argv), str(cwd), env, deadline_s)
+    return Command(sandbox.around(argv, env, shared), str(cwd), env, deadline_s, filter=sandbox.filter)
+
+
+def own_place(w: Workspace) -> str:
+    """What is to be said where Ralphy is installed in the checkout."""
+    found = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
+    if found:
+        return f". Ralphy itself runs from {found[0]} in this checkout, where agents work: {OUTSIDE}"
+    led = [os.path.relpath(place, w.repository.root) for place in python_path_in(str(w.repository.root), w.env)]
+    return f". PYTHONPATH leads to {led[0]} in this checkout: {UNSET}" if led else ""
+
+
+def open_program(w: Workspace) -> tuple[str | None, str]:
+    """(where bubblewrap is, if an open sandbox works here; why there is none)."""
+    safety, program = w.config.safety, find(w.env, w.repository.root)
+    if safety.sandbox == "none":
+        return None, "safety.sandbox is none"
+    why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
+    if not why:
+        return program, ""
+    if safety.sandbox == "bwrap":
+        raise EnvironmentProblem(f"safety.sandbox is bwrap, but {why}", hint=fix)
+    return None, f"{why}; {fix}, or say safety.sandbox: none"
