@@ -214,8 +214,7 @@ class Narrator:
             self._output.note(f"{s.feature}: {notice}")
         done = sum(1 for story in s.prd.stories if story.is_completed)
         cost = self._workspace.session.cost_usd
-        has_branch = s.tree.is_on_branch or s.tree.has_branch_elsewhere
-        log = f"git log --oneline {s.tree.feature_branch}; " if has_branch else ""
+        log = f"git log --oneline {s.tree.feature_branch}; " if s.tree.is_on_branch else ""
         runs = "1 agent run" if self._workspace.session.runs == 1 else f"{self._workspace.session.runs} agent runs"
         self._output.result(
             f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {runs}, ${cost:.2f}. "

@@ -15,7 +15,7 @@ from ralphy.pipeline.gates import gate_decision, is_prd_newer, word_on
 from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, RESUME, StoryHistory
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Approval, Snapshot, Status, Story
-from ralphy.pipeline.preconditions import baseline, budget, circuit, ground, no_room, pause
+from ralphy.pipeline.preconditions import baseline, budget, busy, circuit, no_room, pause
 from ralphy.pipeline.split import may_be_split
 from ralphy.pipeline.steps import MENDS, MOST_TOO_LARGE, SPLIT_RUNS, model_for
 from ralphy.pipeline.stories import flagged, next_ready, why_lost, why_stuck
@@ -35,13 +35,13 @@ def decide(snapshot: Snapshot, config: Config) -> d.Decision:
     for rule in _RULES:
         decision = rule(snapshot, config)
         if decision is not None:
-            return _on_clean_ground(snapshot, decision)
+            return _never_in_a_merge(snapshot, decision)
     return d.Done(_end_reason(snapshot))
 
 
-def _on_clean_ground(s: Snapshot, decision: d.Decision) -> d.Decision:
-    """Nothing is committed beside a person's own unfinished work: an agent's would not be told from it."""
-    return (s.tree.is_on_branch and isinstance(decision, _COMMITS) and ground(s)) or decision
+def _never_in_a_merge(s: Snapshot, decision: d.Decision) -> d.Decision:
+    """Nothing moves the branch that a person is merging or rebasing."""
+    return (isinstance(decision, _COMMITS) and busy(s)) or decision
 
 
 def _recovery(s: Snapshot, _: Config) -> d.Decision | None:
@@ -79,10 +79,6 @@ def _lost(s: Snapshot, _: Config) -> d.Decision | None:
 
 
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
-    if s.tree.has_branch_elsewhere and not s.prd.stories:
-        if s.tree.other_feature:
-            return _one_at_a_time(s)
-        return d.Halt(f"the work is on {s.tree.feature_branch}: git switch {s.tree.feature_branch}", ExitCode.CONFLICT)
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
@@ -96,7 +92,7 @@ def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
 
 def _request(s: Snapshot, _: Config) -> d.Decision | None:
     """Where the command itself would not change prd.json, the request waits."""
-    if s.request is None or s.tree.has_branch_elsewhere or s.tree.busy:
+    if s.request is None or s.tree.busy:
         return None
     change = s.request.change
     what = " ".join(part for part in (change.verb.value, change.story) if part) if change else s.request.invalid
@@ -155,24 +151,10 @@ def revision(s: Snapshot, gate: str) -> Approval | None:
 
 
 def _branch(s: Snapshot, _: Config) -> d.Decision | None:
-    tree = s.tree
-    if tree.is_on_branch:
+    if s.tree.is_on_branch:
         return None
-    if tree.busy:  # a rebase leaves HEAD detached
-        return ground(s)
-    if tree.other_feature:
-        return _one_at_a_time(s)
-    if tree.has_branch_elsewhere:
-        return d.Halt(f"the work is on {tree.feature_branch}: git switch {tree.feature_branch}", ExitCode.CONFLICT)
-    if not tree.branch:
-        return d.Halt("HEAD is detached: git switch to a branch first", ExitCode.CONFLICT)
     # before the branch: what fixes red checks is committed where a person stands, and would not reach the branch
-    return ground(s) or baseline(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {tree.feature_branch}")
-
-
-def _one_at_a_time(s: Snapshot) -> d.Wait:
-    return d.Wait(f"this checkout is on the branch of feature {s.tree.other_feature}; one feature at a time is "
-                  f"worked on in a checkout. When it is finished: git switch {s.tree.base or 'BASE'}")  # fmt: skip
+    return baseline(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {s.tree.feature_branch}")
 
 
 def _answers(s: Snapshot, _: Config) -> d.Decision | None:
@@ -249,7 +231,7 @@ def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decisio
 
 
 def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
-    """The run, unless the ground, the baseline or a budget stands against it."""
+    """The run, unless a merge, the baseline or a budget stands against it."""
     if run.story is None:
         if asked := _question(s, run.step):
             return asked
@@ -264,7 +246,7 @@ def _agent(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     story = s.prd.story(run.story) if run.story else None
     is_way_out = run.step == "split" and s.history.breaker.subjects == (run.story,)
     stuck = None if is_way_out else circuit(s, story)
-    return ground(s) or stuck or baseline(s) or budget(s, config, run) or run
+    return busy(s) or stuck or baseline(s) or budget(s, config, run) or run
 
 
 def _question(s: Snapshot, step: str) -> d.Decision | None:
@@ -325,7 +307,7 @@ def _pr(s: Snapshot, config: Config) -> d.Decision | None:
     read = s.prd.step("pr").get("inputs") or {}
     if not s.digest("PR.md") or (read and read.get("QA_REPORT.md") != s.digest("QA_REPORT.md")):
         return _agent(s, config, d.RunAgent("the review is approved; the pull request's text is written", "pr"))
-    return ground(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
+    return busy(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
 
 
 def _end_reason(s: Snapshot) -> str:

@@ -82,7 +82,7 @@ class History:
     work: who dies while it is cleared away still knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
-    `watchdog` is the open run's last warning; `left` names the files that were changed when a run had to be left alone.
+    `watchdog` is the open run's last warning.
     """
 
     feature: str
@@ -113,12 +113,10 @@ class History:
     calls: deque[float] = field(default_factory=deque)
     checkout: str = ""
     elsewhere: dict[str, Entry] = field(default_factory=dict)
-    guard: Entry | None = None
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
-    left: frozenset[str] = frozenset()
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -186,7 +184,7 @@ def _run(history: History, entry: Entry) -> None:
     if place:
         history.elsewhere[place] = entry
     else:
-        history.open_run, history.watchdog, history.left = entry, {}, frozenset()
+        history.open_run, history.watchdog = entry, {}
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -324,7 +322,6 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
         fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
-        fresh.guard = history.guard
         fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
@@ -342,20 +339,9 @@ def _reset_circuit(history: History, _: Entry) -> None:
     history.breaker.close()
 
 
-def _left(history: History, entry: Entry) -> None:
-    paths = entry.get("paths")
-    history.left = frozenset(map(str, paths)) if isinstance(paths, list) else frozenset()
-
-
 def _watchdog(history: History, entry: Entry) -> None:
     if history.open_run is not None and history.open_run.get("run") == entry.get("run"):
         history.watchdog = entry
-
-
-def _guard(history: History, entry: Entry) -> None:
-    """What was remembered of Git's state before checks."""
-    if not _place(history, entry):
-        history.guard = entry
 
 
 def _gate(history: History, entry: Entry) -> None:
@@ -383,6 +369,4 @@ _FOLDS = {
     "started_over": _start_over,
     "accept_red": _accept_red,
     "watchdog": _watchdog,
-    "left": _left,
-    "guard": _guard,
 }

@@ -213,10 +213,10 @@ class Answer:
 class Tree:
     """The repository as a decision needs it. `code` is the tree id of HEAD without the feature folder.
 
-    `dirty` lists changed code files, `edited` those of the feature folder; `busy` names a merge or rebase
-    in progress, `other_feature` another feature whose branch is checked out. `branch` is "" when detached;
-    `pushed` is the commit that the remote was last seen to have on the feature's branch; `behind` is the tip of the
-    feature's branch where it is not checked out and holds nothing that HEAD does not.
+    `branch` is the feature's once its work has begun, before that the one it will begin at. `edited` lists changed
+    files of the feature folder; `busy` names a merge or rebase of the feature's branch that is in progress. `pushed` is
+    the commit that the remote was last seen to have on that branch; `behind` is the branch's tip where its work has not
+    begun and it holds nothing new.
     """
 
     head: str
@@ -224,12 +224,9 @@ class Tree:
     base: str
     feature_branch: str
     code: str
-    dirty: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     busy: str = ""
-    has_branch_elsewhere: bool = False
     pushed: str = ""
-    other_feature: str = ""
     behind: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""What must hold before an agent is paid: clean ground, green checks, and something left of the budget."""
+"""What must hold before an agent is paid: no merge in progress, green checks, and something left of the budget."""
 
 from __future__ import annotations
 
@@ -22,17 +22,9 @@ _LEAST_MB = 1.0  # what clearing up after a full disk takes
 MOST_SHORT_S = 8 * _HOUR_S
 
 
-def ground(s: Snapshot) -> d.Halt | None:
-    """What stands in the way of any work on the code."""
-    if s.tree.busy:
-        return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
-    if s.tree.dirty:
-        names = ", ".join(s.tree.dirty[:5]) + (" …" if len(s.tree.dirty) > 5 else "")
-        if s.history.left.issuperset(s.tree.dirty):
-            return d.Halt(f"the branch was switched during a run; the agent's work is left in the checkout: {names}. "
-                          "Look through it, then commit it or remove it", ExitCode.CONFLICT)  # fmt: skip
-        return d.Halt(f"uncommitted changes: {names}. Commit or stash them first", ExitCode.CONFLICT)
-    return None
+def busy(s: Snapshot) -> d.Halt | None:
+    """A merge or a rebase of the feature's branch, which nothing may move meanwhile."""
+    return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT) if s.tree.busy else None
 
 
 def baseline(s: Snapshot) -> d.Decision | None:

@@ -99,20 +99,8 @@ RULES: dict[str, Situation] = {
     ),
     # what there is to work on
     "nothing at all": (unspecified(), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND}),
-    "a feature whose work is on its branch is not specified again": (
-        unspecified("PRD.md", tree=on_main(has_branch_elsewhere=True)), d.Halt,
-        "git switch ralph/login", {"exit_code": ExitCode.CONFLICT},
-    ),
     "an empty folder on its own branch": (
         unspecified(tree=tree()), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND},
-    ),
-    "the folder is on the branch that is not checked out": (
-        unspecified(tree=on_main(has_branch_elsewhere=True)), d.Halt, "git switch ralph/login",
-        {"exit_code": ExitCode.CONFLICT},
-    ),
-    "while another feature has the checkout, the work is waited for on its branch": (
-        unspecified("PRD.md", tree=on_main(has_branch_elsewhere=True, other_feature="shop")), d.Wait,
-        "one feature at a time", {},
     ),
     "a merged feature is closed, whatever is in its folder": (
         unspecified("PRD.md", tree=on_main(), life=Life.MERGED), d.Done, "login is merged into main and closed", {},
@@ -128,35 +116,24 @@ RULES: dict[str, Situation] = {
     "an answer is not taken during a merge": (
         snapshot(story(status="blocked"), answers=(answer("yes"),), tree=tree(busy="a merge")), d.Halt, "a merge", {},
     ),
-    "a rebase is not told to switch branches": (
-        snapshot(tree=tree(branch="", busy="a rebase", has_branch_elsewhere=True)), d.Halt, "a rebase is in progress",
-        {"exit_code": ExitCode.CONFLICT},
-    ),
     "edits on the branch are adopted": (
         snapshot(tree=tree(edited=("docs/features/login/SPEC.md",))), d.Adopt, "SPEC.md", {},
     ),
-    "edits are not adopted beside uncommitted code": (
-        snapshot(tree=tree(edited=("docs/features/login/SPEC.md",), dirty=("mine.py",))), d.Halt, "mine.py",
-        {"exit_code": ExitCode.CONFLICT},
-    ),
-    "nothing is approved on the branch beside uncommitted code": (
-        at_qa_gate(markers={"APPROVED": marker()}, tree=tree(dirty=("mine.py",))), d.Halt, "mine.py",
+    "nothing is approved on the branch in the middle of a merge": (
+        at_qa_gate(markers={"APPROVED": marker()}, tree=tree(busy="a merge")), d.Halt, "a merge",
         {"exit_code": ExitCode.CONFLICT},
     ),
     "nothing is rejected on the branch in the middle of a merge": (
         at_qa_gate(markers={"REJECTED": marker("no")}, tree=tree(busy="a merge")), d.Halt, "a merge", {},
     ),
-    "before the branch an approval is no commit": (
-        at_spec_gate(markers={"APPROVED": marker()}, tree=on_main(dirty=("mine.py",))), d.Approve, "", {},
+    "a gate waits in the middle of a merge": (
+        at_qa_gate(tree=tree(busy="a merge")), d.Wait, "is ready for review", {"gate": "qa"},
     ),
-    "a gate waits beside uncommitted code": (
-        at_qa_gate(tree=tree(dirty=("mine.py",))), d.Wait, "is ready for review", {"gate": "qa"},
+    "no story is given up in the middle of a merge": (
+        snapshot(lines=attempts(*["rejected"] * 5), tree=tree(busy="a merge")), d.Halt, "a merge", {},
     ),
-    "no story is given up beside uncommitted code": (
-        snapshot(lines=attempts(*["rejected"] * 5), tree=tree(dirty=("mine.py",))), d.Halt, "mine.py", {},
-    ),
-    "findings wait for clean ground": (
-        reviewed(report=qa_report("fail", "major"), tree=tree(dirty=("mine.py",))), d.Halt, "mine.py", {},
+    "findings wait for the end of a merge": (
+        reviewed(report=qa_report("fail", "major"), tree=tree(busy="a merge")), d.Halt, "a merge", {},
     ),
     "edits before the branch are left to it": (
         at_spec_gate(tree=on_main(edited=("docs/features/login/SPEC.md",))), d.Wait, "read", {"gate": "spec"},
@@ -253,8 +230,8 @@ RULES: dict[str, Situation] = {
         at_spec_gate(artifacts=artifacts("PRD.md", SPEC=2)), d.OpenGate, "ready", {"gate": "spec"},
     ),
     "the checks run while a person reads": (at_spec_gate(baseline=None), d.TakeBaseline, "while a person reads", {}),
-    "the checks do not run on a dirty tree": (
-        at_spec_gate(baseline=None, tree=on_main(dirty=("a.py",))), d.Wait, "read", {"exit_code": ExitCode.WAITING},
+    "the checks do not run in the middle of a merge": (
+        at_qa_gate(baseline=None, tree=tree(busy="a merge")), d.Wait, "read", {"exit_code": ExitCode.WAITING},
     ),
     "red checks are said at the gate": (at_spec_gate(baseline=RED), d.Wait, "red: test_a, test_b", {"gate": "spec"}),
     "the gate waits": (at_spec_gate(), d.Wait, "touch APPROVED", {"gate": "spec", "exit_code": ExitCode.WAITING}),
@@ -310,20 +287,6 @@ RULES: dict[str, Situation] = {
     ),
     # the branch
     "the branch is made after the approval": (snapshot(tree=on_main()), d.OpenBranch, "ralph/login", {}),
-    "the branch of another feature": (
-        snapshot(tree=on_main(branch="ralph/other", other_feature="other")), d.Wait, "git switch main", {"gate": ""},
-    ),
-    "the branch is there already": (
-        snapshot(tree=on_main(has_branch_elsewhere=True)), d.Halt, "git switch ralph/login",
-        {"exit_code": ExitCode.CONFLICT},
-    ),
-    "a detached HEAD": (snapshot(tree=on_main(branch="")), d.Halt, "detached", {"exit_code": ExitCode.CONFLICT}),
-    "no branch from a dirty tree": (
-        snapshot(tree=on_main(dirty=tuple("abcdef"))), d.Halt, "a, b, c, d, e …", {"exit_code": ExitCode.CONFLICT},
-    ),
-    "no branch in the middle of a merge": (
-        snapshot(tree=on_main(busy="a merge")), d.Halt, "a merge is in progress", {"exit_code": ExitCode.CONFLICT},
-    ),
     # answers
     "an answer is taken": (
         snapshot(story(status="blocked"), answers=(answer("use OAuth"),)), d.TakeAnswer, "US-001", {"story": "US-001"},
@@ -433,9 +396,6 @@ RULES: dict[str, Situation] = {
     "clearly more room than too little": (
         snapshot(free_mb=625.0, session={"short_since": NOW - 60}), d.RunAgent, "US-001", {},
     ),
-    "uncommitted changes": (
-        snapshot(tree=tree(dirty=("a.py",))), d.Halt, "uncommitted changes: a.py", {"exit_code": ExitCode.CONFLICT},
-    ),
     "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "Running baseline checks", {}),
     "red checks": (red(snapshot()), d.Halt, "test_a, test_b", {"exit_code": ExitCode.CONFLICT}),
     "red checks are accepted": (red(snapshot(), accepts_red=True), d.AcceptRed, "test_a, test_b", {}),
@@ -536,13 +496,13 @@ RULES: dict[str, Situation] = {
         ),
         d.RunAgent, "text is written", {"step": "pr"},
     ),
-    "nothing is pushed from a dirty tree": (
+    "nothing is pushed in the middle of a merge": (
         reviewed(
             approvals=[approval("qa")],
             artifacts=artifacts("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md"),
-            tree=tree(dirty=("a.py",)),
+            tree=tree(busy="a merge"),
         ),
-        d.Halt, "uncommitted", {"exit_code": ExitCode.CONFLICT},
+        d.Halt, "a merge", {"exit_code": ExitCode.CONFLICT},
     ),
     "the end, with a pull request": (
         approved(code="code-1", url="https://example.org/pull/1"), d.Done, "https://example.org/pull/1", {},

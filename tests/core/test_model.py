@@ -107,5 +107,4 @@ def test_a_snapshot_can_be_looked_at_at_another_time() -> None:
 
 def test_a_tree_knows_its_own_branch() -> None:
     assert tree().is_on_branch
-    assert not tree(branch="").is_on_branch
     assert not tree(branch="main").is_on_branch

@@ -56,7 +56,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     is_begun = bool(begun_at(w))
     is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
     head = tip if is_begun or is_a_persons else start
-    if not head and git.head_of(w.repository)[1]:
+    if not (head and (is_begun or begins)) and git.head_of(w.repository)[1]:
         raise Conflict("HEAD is detached, and there is no base branch to begin at",
                        hint="git switch to a branch, or set git.base in .ralphy/config.yaml")  # fmt: skip
     if not head:
