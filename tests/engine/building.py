@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ralphy.pipeline import decision as d
@@ -136,9 +137,13 @@ class Project:
     def approve(self) -> None:
         (self.folder / "APPROVED").touch()
 
-    def loop(self, *, clock: Callable[[], float] | None = None, waits: bool = True, **session: Any) -> Ended:
-        """Run the feature to a rest, in this process; `clock` stands in for the wall clock."""
-        return run_loop(self, Session(**session), clock, waits=waits)
+    def loop(
+        self, *, clock: Callable[[], float] | None = None, waits: bool = True,
+        at: Mapping[str, Callable[[], object]] = MappingProxyType({}), **session: Any,
+    ) -> Ended:  # fmt: skip
+        """Run the feature to a rest, in this process; `clock` stands in for the wall clock. `at` is what a person does
+        when a milestone, or a decision of that name, is reached for the first time."""
+        return run_loop(self, Session(**session), clock, waits=waits, at=dict(at))
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Call `ralphy` as a process of its own; -P keeps the repository's modules out of it."""
@@ -317,18 +322,30 @@ def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:
     return open_workspace(Checkout.of(repository), found, config, settings.with_stack(config, ()), env)
 
 
-def run_loop(project: Project, session: Session, clock: Callable[[], float] | None, *, waits: bool) -> Ended:
+def run_loop(
+    project: Project, session: Session, clock: Callable[[], float] | None, *, waits: bool,
+    at: dict[str, Callable[[], object]],
+) -> Ended:  # fmt: skip
     from ralphy.engine.reactor import Patience, run_feature
 
     said: list[str] = []
     decisions: list[Any] = []
     pauses: list[float] = []
+
+    def reach(name: str) -> None:
+        at.pop(name, lambda: None)()
+
+    def report(found: Any, _: object) -> None:
+        decisions.append(found)
+        reach(type(found).__name__)
+
     with open_feature(project.repo, project.path, project.env) as workspace:
         workspace.session, workspace.say = session, said.append
         workspace.clock = clock or workspace.clock
         workspace.pause = pauses.append
+        workspace.milestone = reach
         patience = Patience(gates=False, limits=waits)
-        rest = run_feature(workspace, lambda found, _: decisions.append(found), patience, None)
+        rest = run_feature(workspace, report, patience, None)
     return Ended(rest, said, decisions, pauses)
 
 

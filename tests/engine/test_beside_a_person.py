@@ -125,10 +125,10 @@ def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon
     assert_clean(project)
 
 
-def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(tmp_path: Path) -> None:
-    project = during(tmp_path, "echo 'Mind the gap.' > docs/features/login/notes.md")
+def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(sandbox: None, tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
 
-    project.loop()
+    project.loop(at={"agent_ended": lambda: project.write("notes.md", "Mind the gap.\n")})
 
     assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
     (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
@@ -137,18 +137,13 @@ def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(tmp_
     assert_clean(project)
 
 
-def test_a_story_that_a_person_adds_during_a_run_is_done_in_the_same_night(tmp_path: Path) -> None:
-    adds = """python3 -c "
-import json, pathlib
-path = pathlib.Path('docs/features/login/prd.json')
-prd = json.loads(path.read_text())
-if len(prd['userStories']) == 2:
-    prd['userStories'].append({'id': 'US-003', 'title': 'Mine', 'priority': 3})
-    path.write_text(json.dumps(prd, indent=2))
-" """
-    project = during(tmp_path, adds)
+def test_a_story_that_a_person_adds_during_a_run_is_done_in_the_same_night(sandbox: None, tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
 
-    project.loop()
+    def add() -> None:
+        project.plan(*project.prd()["userStories"], story("US-003", priority=3))
+
+    project.loop(at={"agent_ended": add})
 
     assert project.landed() == ["login/US-001", "login/US-002", "login/US-003"]
     assert_clean(project)

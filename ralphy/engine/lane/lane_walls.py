@@ -5,6 +5,7 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.guard_settings import write_settings
 from ralphy.config.trust import record_path
+from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane.lane_pool import bound_dependencies, clean_lane, lanes_of
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
 from ralphy.files.atomic import signature
+from ralphy.files.tree_walk import children, walk
 from ralphy.lanes.bring import scratch
 from ralphy.lanes.environment import lane_variables, rewritten
 from ralphy.lanes.lane_sandbox import Bind
@@ -110,25 +113,28 @@ def guard_settings(w: Workspace, lane: Lane) -> str:
 
 @dataclass(slots=True)
 class Outside:
-    """Refs, configuration and hooks before a run in a lane. Without a sandbox an agent can walk out of its lane: what
-    changed meanwhile is said and flagged; it is not put back, for a person may have done it."""
+    """Refs, configuration, hooks and documents before a run in a lane. Without a sandbox an agent can walk out of its
+    lane: what changed meanwhile is said and flagged. Markers and edits of the feature's documents are set aside; the
+    rest is not put back, for a person may have done it."""
 
     is_closed: bool
     before: Mapping[str, object] = field(default_factory=dict)
+    edits: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def take(cls, w: Workspace, lane: Lane) -> Outside:
         is_closed = lane.at != lane.tree
-        return cls(is_closed, {} if is_closed else _seen(w))
+        return cls(True) if is_closed else cls(False, _seen(w), note_edits(w))
 
     def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(markers that were set aside, what changed outside of the lane during the run)."""
+        """(markers and documents that were set aside, what else changed outside of the lane during the run)."""
         if self.is_closed:
             return (), ()
         aside, now = set_markers_aside(w), _seen(w)
         changed = sorted(name for name in {*self.before, *now} if self.before.get(name) != now.get(name))
         if aside:
             w.say(Toned(f"{', '.join(aside)}: made while an agent lived without a sandbox, set aside", WAITING))
+        aside += set_edits_aside(w, self.edits)
         if changed:
             w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",
                         WAITING))  # fmt: skip
@@ -141,7 +147,19 @@ def _seen(w: Workspace) -> dict[str, object]:
     refs: dict[str, object] = dict(w.checkout.all_refs.read())
     files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
     own = {f".git/{path.relative_to(common)}": signature(path) for path in files}
-    return {**refs, **own, **{str(path): signature(path) for path in _settings(w)}}
+    return {**refs, **own, **_other_features(w), **{str(path): signature(path) for path in _settings(w)}}
+
+
+def _other_features(w: Workspace) -> dict[str, object]:
+    """The documents and markers of the checkout's other features: an agent may have approved one."""
+    top = w.repository.root / w.config.project.features_dir
+    own = os.path.relpath(w.feature.folder, top)
+    private = (f"{found.name}/.ralphy" for found in children(w.repository.root, top))
+    return {
+        f"{w.config.project.features_dir}/{found.path}": (found.stat.st_ino, found.stat.st_size, found.stat.st_ctime_ns)
+        for found in walk(top, frozenset((own, *private)))
+        if not found.is_folder
+    }
 
 
 def _settings(w: Workspace) -> list[Path]:

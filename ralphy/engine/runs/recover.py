@@ -15,6 +15,7 @@ from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
 from ralphy.engine.feature.documents import committed_prd
+from ralphy.engine.feature.edits_in_a_run import set_edits_aside
 from ralphy.engine.feature.land import complete_intent, read_intent
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
@@ -82,6 +83,8 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     """A run in a lane ended without a word: its work is taken out of the lane and kept."""
     base = str(run.get("green") or "") or tip_of(w)
     green, name = w.objects.tree_of(base), str(run["run"])
+    if run.get("sandbox") == "none":
+        set_edits_aside(w, run.get("edits") or {})
     laid_out = str(run.get("laid_out") or green)
     is_there = laid_out_in(lane) == laid_out
     if run.get("step") != "story":

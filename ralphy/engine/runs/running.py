@@ -79,7 +79,7 @@ def agent_run(
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
         lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
-        _note(w, decision, snapshot, run, lane)
+        _note(w, decision, snapshot, run, lane, outside)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
         get_ready()
@@ -109,10 +109,11 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     return outbox
 
 
-def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane) -> None:
+def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside: Outside) -> None:
     """The journal's line of a run that begins."""
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
-             lane=lane.name, laid_out=lane.laid_out, sandbox="none" if lane.at == lane.tree else "bwrap",
+             lane=lane.name, laid_out=lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
+             edits=dict(outside.edits) or None,
              green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
 

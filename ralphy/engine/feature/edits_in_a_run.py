@@ -1,0 +1,67 @@
+"""Edits of the live documents that were made while an agent ran without a sandbox: set aside, for nobody can tell whose
+they are.
+
+In a sandbox an agent cannot reach the checkout's documents, and what changes there is a person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ralphy.engine.feature.document_record import blob_id
+from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.live_documents import documents_at, edited, lay_out, replace_if
+from ralphy.engine.workspace.set_aside import set_aside, shown
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_regular
+from ralphy.git import commands as git
+from ralphy.text.tone import WAITING, Toned
+
+_NO_FILE = ""  # the id of what is no plain file
+
+
+def note_edits(w: Workspace) -> dict[str, str]:
+    """The documents that hold a person's edit now, each with the id of the blob that keeps it."""
+    found = {name: _bytes(w, name) for name in _edited(w)}
+    with w.objects.together():
+        return {name: _NO_FILE if data is None else w.objects.write("blob", data) for name, data in found.items()}
+
+
+def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
+    """Move what was edited since `note_edits` to `.ralphy/set-aside`, put back what was there, and say so.
+
+    Gives the names of the documents.
+    """
+    names = tuple(name for name in sorted({*_edited(w), *before}) if _id(w, name) != before.get(name))
+    for name in names:
+        path = w.feature.file(name)
+        moved = set_aside(w, path, name.replace("/", "__"))
+        oid = before.get(name) or _of_the_commit_that_is_checked_out(w).get(name, "")
+        data = w.objects.read(oid) if oid else None
+        if data is not None:
+            replace_if(path, data, lambda found: found is None)
+        kept = f"; it is kept: if it was you, cp {shown(w, moved)} {shown(w, path)}" if moved else " and is put back"
+        what = "changed" if moved else "removed"
+        w.say(Toned(f"{shown(w, path)} was {what} while an agent ran without a sandbox, so it does not count{kept}",
+                    WAITING))  # fmt: skip
+    if names and (tip := begun_at(w)):
+        lay_out(w, tip)
+    return names
+
+
+def _edited(w: Workspace) -> list[str]:
+    edits = edited(w, begun_at(w))
+    return [*edits.files, *edits.broken]
+
+
+def _bytes(w: Workspace, name: str) -> bytes | None:
+    return read_regular(w.feature.file(name))
+
+
+def _id(w: Workspace, name: str) -> str:
+    data = _bytes(w, name)
+    return _NO_FILE if data is None else blob_id(data, w.repository.object_format)
+
+
+def _of_the_commit_that_is_checked_out(w: Workspace) -> dict[str, str]:
+    return documents_at(w, git.head_of(w.repository)[1])

@@ -1,0 +1,117 @@
+"""Without a sandbox, nobody can tell who edits a document while an agent runs: it is set aside, and flagged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.building import Project, assert_clean, build, drive, person, story, works
+from tests.engine.driver import KILLED
+
+SPEC = "# Login\n\n- US-001: sign in\n"
+
+
+def reached(tmp_path: Path, script: str) -> Project:
+    """A project with a SPEC.md whose first agent walks out of its lane and does what the script says."""
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.write("SPEC.md", SPEC)
+    project.write("notes.md", "Mind the gap.\n")
+    project.play(stories={"US-001": [works(run=person(project, script))], "*": [works()]})
+    return project
+
+
+def kept(project: Project, name: str) -> str:
+    (found,) = (project.folder / ".ralphy" / "set-aside").glob(f"*-{name}")
+    return found.read_text()
+
+
+EASIER = """python3 -c "
+import json, pathlib
+path = pathlib.Path('docs/features/login/prd.json')
+prd = json.loads(path.read_text())
+prd['userStories'][1]['acceptanceCriteria'] = ['nothing']
+path.write_text(json.dumps(prd, indent=2))
+" """
+
+
+@pytest.mark.parametrize(("name", "script"), [
+    ("SPEC.md", "echo 'nothing to do' > docs/features/login/SPEC.md"),
+    ("prd.json", EASIER),
+    ("progress.txt", "echo 'all is well' >> docs/features/login/progress.txt"),
+    ("QUESTIONS.md", "echo 'yes' > docs/features/login/QUESTIONS.md"),
+    ("notes.md", "rm docs/features/login/notes.md; ln -s /etc/passwd docs/features/login/notes.md"),
+])  # fmt: skip
+def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: Path, name: str, script: str) -> None:
+    project = reached(tmp_path, script)
+
+    ended = project.loop()
+
+    assert [commit for commit in project.subjects() if "changes by hand" in commit] == []
+    assert "nothing" not in project.code("docs/features/login/prd.json")
+    assert project.code("docs/features/login/SPEC.md") == SPEC
+    assert "all is well" not in project.code("docs/features/login/progress.txt")
+    assert f"docs/features/login/{name} was changed while an agent ran without a sandbox" in ended.text
+    assert f"{name} (set aside)" in str(project.story("US-001")["evidence"]["warnings"])
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_what_a_person_typed_meanwhile_is_kept_with_the_way_to_bring_it_back(tmp_path: Path) -> None:
+    project = reached(tmp_path, "echo 'and sign out' >> docs/features/login/SPEC.md")
+
+    ended = project.loop()
+
+    assert kept(project, "SPEC.md") == f"{SPEC}and sign out\n"
+    assert project.read("SPEC.md") == SPEC
+    (sentence,) = [line for line in ended.said if "SPEC.md was changed" in line]
+    back = sentence.rpartition("if it was you, ")[2]
+    project.git("-c", f"alias.back=!{back}", "back")
+    project.loop()
+    assert project.code("docs/features/login/SPEC.md") == f"{SPEC}and sign out\n"
+
+
+@pytest.mark.parametrize("does", ["echo 'nothing to do' > {0}", "rm {0}", "git show ralph/login:{0} > {0}"])
+def test_an_edit_of_before_the_run_counts_as_it_was_then(tmp_path: Path, does: str) -> None:
+    project = reached(tmp_path, does.format("docs/features/login/SPEC.md"))
+    mine = f"{SPEC}- US-002: sign out\n"
+
+    ended = project.loop(at={"RunAgent": lambda: project.write("SPEC.md", mine)})
+
+    assert project.code("docs/features/login/SPEC.md") == mine
+    assert "SPEC.md was" in ended.text
+    assert_clean(project)
+
+
+def test_after_a_kill_the_edits_of_the_dead_run_are_set_aside(tmp_path: Path) -> None:
+    project = reached(tmp_path, "echo 'nothing to do' > docs/features/login/SPEC.md")
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    project.play(stories={"*": [works()]})
+
+    ended = project.loop()
+
+    assert "SPEC.md was changed while an agent ran without a sandbox" in ended.text
+    assert project.code("docs/features/login/SPEC.md") == SPEC
+    assert kept(project, "SPEC.md") == "nothing to do\n"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+
+
+def test_a_document_of_another_feature_that_changes_meanwhile_is_flagged(tmp_path: Path) -> None:
+    project = reached(tmp_path, "mkdir -p docs/features/other; touch docs/features/other/APPROVED")
+
+    ended = project.loop()
+
+    assert "docs/features/other/APPROVED: changed during the run" in ended.text
+    assert "docs/features/other/APPROVED" in str(project.story("US-001")["evidence"]["warnings"])
+
+
+def test_where_the_branch_that_is_checked_out_tracks_the_document_it_is_put_back(tmp_path: Path) -> None:
+    project = reached(tmp_path, "echo 'nothing to do' > docs/features/login/SPEC.md")
+    project.git("add", "docs")
+    project.git("commit", "--quiet", "-m", "docs: the plan")
+
+    project.loop()
+
+    assert project.read("SPEC.md") == SPEC
+    assert project.git("status", "--porcelain", "--", "docs/features/login/SPEC.md") == ""
+    assert kept(project, "SPEC.md") == "nothing to do\n"
