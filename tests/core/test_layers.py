@@ -64,7 +64,7 @@ ENGINE: dict[str, set[str]] = {
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {
     "ralphy": ("errors",),
-    "ralphy/agents": ("activity", "prose", "protocol", "status_report", "touched", "usage_windows", "variables"),
+    "ralphy/agents": ("activity", "prose", "protocol", "status_report", "usage_windows", "variables"),
     "ralphy/agents/claude": ("loop_detection", "open_work", "outcome", "stream", "versions", "watchdog"),
     "ralphy/checks": (
         "failing_tests", "first_error", "listing", "no_tests", "reachability", "recipes", "runner_output",

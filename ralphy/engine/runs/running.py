@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from ralphy.agents.outbox import Outbox
 from ralphy.agents.presets import Setting, agent
 from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome
 from ralphy.agents.status_report import Claim, read
-from ralphy.agents.touched import Touched
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.lane.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
@@ -42,8 +41,8 @@ TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run left: its result, its claim, its outbox, the control files that it had changed; refs that it may
-    have moved, which stand; and what its tool calls account for."""
+    """What a run left: its result, its claim, its outbox, the control files that it had changed, and refs that it may
+    have moved, which stand."""
 
     run: str
     result: AgentResult
@@ -51,7 +50,6 @@ class Ran:
     outbox: Outbox
     tampered: tuple[str, ...]
     stands: tuple[str, ...] = ()
-    touched: Touched = field(default_factory=Touched)
 
     def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
         """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
@@ -74,8 +72,7 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
-    touched = Touched()
-    with _agent(w, request, lane).prepared(request, _listener(w, run, touched), meanwhile=lambda: _warm(w)) as go:
+    with _agent(w, request, lane).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
         lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
@@ -94,7 +91,7 @@ def agent_run(
     tampered, stands = outside.judged(w)
     redact_run(w, Path(request.run_dir))
     w.milestone("run_redacted")
-    yield Ran(run, result, claim, outbox, tampered, stands, touched)
+    yield Ran(run, result, claim, outbox, tampered, stands)
     lane.note(w.feature.name)
     root = w.repository.root
     for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
@@ -158,7 +155,7 @@ def _warm(w: Workspace) -> None:
     w.checkout.refs.warm()
 
 
-def _listener(w: Workspace, run: str, touched: Touched) -> Callable[[Activity], None]:
+def _listener(w: Workspace, run: str) -> Callable[[Activity], None]:
     """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
 
     def hear(activity: Activity) -> None:
@@ -167,7 +164,6 @@ def _listener(w: Workspace, run: str, touched: Touched) -> Callable[[Activity], 
             if warned := activity.raw.get("watchdog"):
                 w.record("watchdog", durable=False, run=run, **warned)
         else:
-            touched.saw(activity.raw)
             w.show(activity)
 
     return hear
