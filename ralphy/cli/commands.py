@@ -9,7 +9,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Say what's missing for a night and how to fix it."),
     "detect": ("setup", "Show the stack and the checks that are found here."),
     "init-prompts": ("setup", "Copy the prompts into the repository, to change them."),
-    "trust": ("trust", "Accept settings that came with the repository, or a new feature."),
+    "trust": ("trust", "Accept settings that came with the repository."),
     "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
     "start": ("run", "Run one feature in the foreground and ask at gates."),
     "loop": ("run", "Run features until a gate, failure or completion; never asks."),

@@ -94,7 +94,6 @@ class _Night:
 
     def _opened(self, feature: Feature) -> tuple[Workspace, Narrator]:
         if feature.name not in self._told:
-            self._call.require_released(self._checkout.repository, feature)
             workspace = self._call.open(self._checkout, feature)
             patience = Patience(gates=False, limits=self._waits)
             narrator = Narrator(self._call.output, workspace, named=True, patience=patience)

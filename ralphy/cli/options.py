@@ -112,14 +112,6 @@ class Invocation:
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
         accept(repository.root, found.loosening, os.environ)
 
-    def require_released(self, repository: Repository, feature: Feature) -> None:
-        """Raises Conflict for a feature that appeared while an agent or a check was running without a sandbox."""
-        from ralphy.state.held_features import held
-
-        if feature.name in held(repository.state_dir):
-            raise Conflict(f"{feature.path} appeared while an agent or a check was running",
-                           hint=f"read what is in it; if you made it: ralphy trust {feature.name}")  # fmt: skip
-
     def feature(self, repository: Repository, name: str | None) -> Feature:
         """The feature called `name`, wherever it is; without a name, the only one that is open."""
         from ralphy.documents.feature_folder import find

@@ -105,7 +105,7 @@ def _with_warning(value: dict[str, Any]) -> Any:
 def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     """The view of an earlier look, if everything is as it was then."""
     place = _place(where, feature)
-    value = status_cache.load(place) if place and not _is_left_open(place) else None
+    value = status_cache.load(place) if place else None
     if not value or not place or (value.pop("is_only", False) is False and feature is None):
         return None
     if value.pop("surroundings", None) != surroundings(place, value["branch"], value.get("base", "")):
@@ -115,12 +115,6 @@ def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     if is_over or (open_span and not open_span[0] <= time.time() < open_span[1]):
         return None
     return {**value, "running": running_in(place)}
-
-
-def _is_left_open(place: status_cache.Place) -> bool:
-    """Did a Ralphy die during a run? Then git is asked for nothing before its files are mended."""
-    mark = os.path.join(os.path.dirname(_lock(place)), "git-state-open")
-    return os.path.lexists(mark) and not running_in(place)
 
 
 def surroundings(place: status_cache.Place, branch: str, base: str) -> list[Any]:

@@ -199,7 +199,6 @@ def _require_allowed(call: Invocation, workspace: Workspace) -> None:
     """Raises Conflict where a person has to look first: at settings, or at a feature, that came from elsewhere."""
     call.require_settings(workspace.repository)
     call.require_trusted(workspace.repository)
-    call.require_released(workspace.repository, workspace.feature)
 
 
 def open_features(call: Invocation) -> list[Feature]:
@@ -279,7 +278,6 @@ def watch(call: Invocation, **limits: Any) -> int:
     checkout, came = Checkout.of(repository), Came()
 
     def opened(feature: Any) -> Any:
-        call.require_released(repository, feature)
         workspace = call.open(checkout, feature)
         narrator = Narrator(call.output, workspace, named=True)
         narrator.attend(workspace)

@@ -155,11 +155,6 @@ def link_on_the_way(root: Path, path: Path) -> Path | None:
     return next((folder for folder in reversed(way) if folder.is_symlink()), None)
 
 
-def is_odd(mode: int) -> bool:
-    """Is a mode, as `lstat` gives it, that of no file, link or folder?"""
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
-
-
 def signature(path: Path | str) -> tuple[int, ...] | None:
     """(mode, inode, size, mtime, ctime), of which something changes when a file does; None if it is not there."""
     try:

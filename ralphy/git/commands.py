@@ -10,16 +10,12 @@ import errno
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem, NotFound
-from ralphy.files.atomic import read_regular
-from ralphy.files.disk_space import as_problem, problem_said, refusal
-from ralphy.files.safe_open import read_safely
+from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.git import tree_programs
 from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, ref_text
 from ralphy.processes import program_paths
@@ -200,61 +196,12 @@ def resolve(repository: Repository, ref: str) -> str:
     return followed(repository.common_dir, ref)
 
 
+def refs_of(repository: Repository) -> dict[str, str]:
+    """All refs by their full names, with what they point to."""
+    rows = repository.text("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+    return {name: oid for name, _, oid in (row.partition(" ") for row in rows)}
+
+
 def operation_in_progress(repository: Repository) -> str:
     """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
-
-
-def point_head(repository: Repository, branch: str, reflog: str = "") -> None:
-    """Make HEAD stand on a branch, as `git symbolic-ref` does and under its lock, without waiting for a process.
-
-    `reflog` is the line for HEAD's log; in the form of `git switch` it makes `git switch -` lead back.
-    """
-    lock = repository.git_dir / "HEAD.lock"
-    content = f"ref: refs/heads/{branch}\n"
-    _drop_orphan(lock, content)
-    try:
-        if (repository.common_dir / "reftable").exists():
-            raise FileExistsError
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        repository.run("symbolic-ref", "-m", "ralphy: switch", "HEAD", f"refs/heads/{branch}")
-        return
-    try:
-        with os.fdopen(descriptor, "w") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        lock.replace(repository.git_dir / "HEAD")
-    except OSError as error:
-        lock.unlink(missing_ok=True)
-        raise refusal(error, "HEAD cannot be written", str(lock)) from error
-    log = repository.git_dir / "logs" / "HEAD"
-    if reflog and log.exists():
-        with log.open("a") as lines:
-            lines.write(f"{reflog}\n")
-
-
-def _drop_orphan(lock: Path, content: str) -> None:
-    """Take away the lock of a Ralphy that died with it: it says what is to be written now, and nobody goes on."""
-    with suppress(OSError):
-        if read_regular(lock) in (b"", content.encode()) and time.time() - lock.stat().st_mtime > _ORPHAN_S:
-            lock.unlink()
-
-
-def install_index(repository: Repository, index: Path) -> bool:
-    """Make a copy of `index` the checkout's own; False if somebody holds .git/index.lock (then it is left)."""
-    lock = repository.git_dir / "index.lock"
-    data = read_safely(index, 1 << 40)
-    try:
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:
-        return False
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(data)
-        lock.replace(repository.git_dir / "index")
-    except OSError as error:
-        lock.unlink(missing_ok=True)
-        raise refusal(error, "the index cannot be written", str(lock)) from error
-    return True

@@ -50,13 +50,3 @@ def packed(common_dir: Path, ref: str) -> str:
     wanted = f" {ref}"
     lines = (ref_text(common_dir / "packed-refs") or "").split("\n")
     return next((line.split(" ", 1)[0] for line in lines if line.endswith(wanted)), "")
-
-
-def is_packed_sound(text: str | None) -> bool:
-    """Can git read this as its `packed-refs`? One line that it cannot read makes every command fail."""
-    return text is not None and all(map(_is_packed_line, text.splitlines()))
-
-
-def _is_packed_line(line: str) -> bool:
-    oid, _, name = line.removeprefix("^").partition(" ")
-    return line.startswith("# ") or (is_oid(oid) and (name.startswith("refs/") or line.startswith("^")))

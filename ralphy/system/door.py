@@ -45,9 +45,6 @@ class Here(Protocol):
     def steady(self) -> float:
         """Seconds on a clock that nobody sets and that goes on while the machine is suspended, where there is one."""
 
-    def booted_at(self) -> float:
-        """When the machine was started, in seconds since the epoch."""
-
     def input_file(self, name: str) -> InputFile:
         """A new file without a name."""
 

@@ -27,10 +27,6 @@ def steady() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def booted_at() -> float:
-    return time.time() - steady()
-
-
 class MemoryFile:
     """A file in memory that nobody can change once it is sealed."""
 

@@ -16,12 +16,6 @@ def steady() -> float:
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def booted_at() -> float:
-    import psutil
-
-    return float(psutil.boot_time())
-
-
 class UnlinkedFile:
     """A temporary file that has lost its name. The same user can still write to it by way of a descriptor."""
 

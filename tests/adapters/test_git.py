@@ -11,7 +11,7 @@ import pytest
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git import commands as verbs
-from ralphy.git.commands import GitError, Repository, discover, head_of, install_index, resolve
+from ralphy.git.commands import GitError, Repository, discover, head_of, resolve
 from ralphy.git.warm_processes import RefMover
 from tests.conftest import RunGit
 
@@ -345,44 +345,6 @@ def test_a_sha256_repository_has_longer_zeros(tmp_path: Path, git: RunGit) -> No
 
 
 # the checkout's index
-
-
-def test_an_index_is_installed_whole(repository: Repository, git_repo: Path, git: RunGit, tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    repository.run("read-tree", "HEAD", index=index)
-    (git_repo / "new.py").touch()
-    git("add", "new.py")
-    assert install_index(repository, index)
-    assert git("diff", "--cached", "--name-only") == ""
-    assert git("status", "--porcelain", "new.py") == "?? new.py"
-    assert not (repository.git_dir / "index.lock").exists()
-
-
-@pytest.mark.fault("G1")
-def test_an_index_that_somebody_holds_is_left_alone(repository: Repository, git: RunGit, tmp_path: Path) -> None:
-    index, lock = tmp_path / "index", repository.git_dir / "index.lock"
-    repository.run("read-tree", "HEAD", index=index)
-    lock.write_bytes(b"theirs")
-    before = (repository.git_dir / "index").read_bytes()
-    assert not install_index(repository, index)
-    assert lock.read_bytes() == b"theirs"
-    assert (repository.git_dir / "index").read_bytes() == before
-
-
-def test_an_index_that_is_not_there_leaves_no_lock(repository: Repository, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        install_index(repository, tmp_path / "nope")
-    assert not (repository.git_dir / "index.lock").exists()
-
-
-def test_an_index_that_cannot_be_put_in_place_leaves_no_lock(repository: Repository, tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    repository.run("read-tree", "HEAD", index=index)
-    (repository.git_dir / "index").unlink()
-    (repository.git_dir / "index").mkdir()
-    with pytest.raises(EnvironmentProblem, match="the index cannot be written"):
-        install_index(repository, index)
-    assert not (repository.git_dir / "index.lock").exists()
 
 
 def test_a_private_index_leaves_the_checkouts_alone(

@@ -80,8 +80,7 @@ def test_a_closed_folder_is_opened_and_a_link_is_not_followed(way: object, tmp_p
     (tmp_path / "elsewhere").chmod(0o700)
 
 
-def test_both_ways_agree_on_when_the_machine_was_started() -> None:
-    assert abs(linux.booted_at() - portable.booted_at()) < 5
+def test_the_steady_clock_never_goes_back() -> None:
     assert here.steady() <= here.steady()
 
 

@@ -19,6 +19,7 @@ from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
+from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import scratch
 from ralphy.lanes.environment import lane_variables, rewritten
 from ralphy.lanes.lane_sandbox import Bind
@@ -144,7 +145,7 @@ class Outside:
 
 def _seen(w: Workspace) -> dict[str, object]:
     common = w.repository.common_dir
-    refs: dict[str, object] = dict(w.checkout.all_refs.read())
+    refs: dict[str, object] = {**refs_of(w.repository)}
     files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
     own = {f".git/{path.relative_to(common)}": signature(path) for path in files}
     return {**refs, **own, **_other_features(w), **{str(path): signature(path) for path in _settings(w)}}

@@ -15,7 +15,6 @@ from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.merged import is_ancestor
 from ralphy.git.objects import Objects
-from ralphy.git.ref_state import RefState
 from ralphy.git.warm_processes import BlobWriter, RefMover
 from ralphy.pipeline.model import Prd
 
@@ -28,14 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Checkout:
-    """`all_refs` reads the refs; `said` is what is said once for all features, `proxies` the ways out of closed
-    sandboxes. `prds` has prd.json by its blob, `merged` whether one commit is in another: neither ever changes."""
+    """`said` is what is said once for all features, `proxies` the ways out of closed sandboxes.
+    `prds` has prd.json by its blob, `merged` whether one commit is in another: neither ever changes."""
 
     repository: Repository
     objects: Objects
     refs: RefMover
     blobs: BlobWriter
-    all_refs: RefState
     hooks: Path | None = None
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
@@ -50,7 +48,7 @@ class Checkout:
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
-        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository), RefState(repository))
+        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository))
 
     def close(self) -> None:
         """End the processes that were kept warm."""
