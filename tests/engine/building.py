@@ -361,6 +361,8 @@ def assert_clean(project: Project) -> None:
     assert strayed_documents(project) == []
     with open_feature(project.repo, project.path, project.env) as workspace:
         assert not is_unfinished(workspace)
+    outboxes = {path.name for path in (project.folder / ".ralphy" / "outbox").glob("[!.]*")}
+    assert outboxes & {entry["run"] for entry in project.journal("run")} == set()
     assert [path.name for path in (project.repo / ".git").rglob("*.lock")] == []
 
 

@@ -32,10 +32,11 @@ from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import Conflict
-from ralphy.files.tree_walk import children
+from ralphy.files.tree_walk import children, remove
 from ralphy.pipeline.history import Entry
 from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
 from ralphy.processes.supervisor_link import SCRIPT
+from ralphy.text.json_coerce import text_of
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -61,6 +62,7 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
                 redact_run(w, runs / found.name)
     if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")
+        _clear_outbox(w, run)
         run = w.history.open_run
     if run is None:
         return
@@ -71,6 +73,14 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     lane = lanes_of(w).agent(_slot(run))
     _close(w, lane, run, result)
     lane.note(w.feature.name)
+    _clear_outbox(w, run)
+
+
+def _clear_outbox(w: Workspace, run: Entry | None) -> None:
+    """What a dead run had handed in goes, unless the next run of its step begins with it."""
+    name = str(run["run"]) if run else ""
+    if run and w.history.of(text_of(run.get("step")), run.get("story")).outbox != name:
+        remove(w.feature.private / "outbox" / name, below=w.repository.root)
 
 
 def _slot(run: Entry) -> int:

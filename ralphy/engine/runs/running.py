@@ -79,6 +79,7 @@ def agent_run(
         _note(w, decision, snapshot, run, lane, outside)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
         w.milestone("run_recorded")
+        _clear_handed_on(w, decision, snapshot)
         get_ready()
         w.milestone("laid_out")
         result = go(prompt)
@@ -104,6 +105,12 @@ def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     if d.step != "story":
         hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)
     return outbox
+
+
+def _clear_handed_on(w: Workspace, d: RunAgent, s: Snapshot) -> None:
+    """The outbox that was handed on goes: what it held is in the new run's."""
+    if past := s.history.of(d.step, d.story).outbox:
+        remove(w.feature.private / "outbox" / past, below=w.repository.root)
 
 
 def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside: Outside) -> None:
