@@ -95,7 +95,7 @@ sweep: $(STAMP) ## fail every durable operation of a landing once; PART=1/10 tak
 	$(Q)$(BIN)/python -m tests.faults.sweep $(if $(PART),--part $(PART)) $(ARGS)
 
 docs: $(STAMP) ## write docs/reference and docs/faults.md from the code
-	$(Q)$(BIN)/python -m ralphy.cli.reference docs/reference
+	$(Q)$(BIN)/python -m tests.cli.reference_pages docs/reference
 	$(Q)$(BIN)/python -m tests.faults.page docs/faults.md
 
 wheel: $(STAMP) ## build dist/*.whl

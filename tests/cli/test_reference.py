@@ -15,11 +15,11 @@ import yaml
 
 from ralphy.cli.commands import COMMANDS
 from ralphy.cli.main import cli
-from ralphy.cli.reference import pages, render_cli_reference, render_config_reference, render_exit_codes
 from ralphy.config.fields import all_fields
 from ralphy.config.load import load
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import EXIT_MEANINGS, ExitCode
+from tests.cli.reference_pages import pages, render_cli_reference, render_config_reference, render_exit_codes
 
 ROOT = Path(__file__).parents[2]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "config.schema.json").read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def test_the_committed_page_is_the_generated_one(page: str) -> None:
 
 def test_the_pages_are_written_by_one_command(tmp_path: Path) -> None:
     folder = tmp_path / "reference"
-    subprocess.run([sys.executable, "-P", "-m", "ralphy.cli.reference", str(folder)], check=True, cwd=tmp_path,
+    subprocess.run([sys.executable, "-P", "-m", "tests.cli.reference_pages", str(folder)], check=True, cwd=tmp_path,
                    env={"PYTHONPATH": str(ROOT)})  # fmt: skip
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == pages()
 

@@ -45,7 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     "rehearsal": {"errors"},
     "demo": {"errors", "resources"},
     "cli": {
-        "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",
+        "__init__", "errors", "secrets", "text", "files", "processes", "git", "sandbox", "config",
         "lanes", "detect", "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge", "engine", "demo",
     },
     "__main__": {"processes", "cli"},

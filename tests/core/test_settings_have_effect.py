@@ -20,7 +20,7 @@ from tests.core.test_layers import MODULES, parsed
 # What defines, reads in, checks, writes out or documents settings. `tightening` compares them by name.
 READERS = {
     "ralphy/config/values.py", "ralphy/config/tightening.py", "ralphy/config/fields.py",
-    "ralphy/scaffold/config_template.py", "ralphy/cli/reference.py",
+    "ralphy/scaffold/config_template.py",
 }  # fmt: skip
 # Options that say what happens anyway, with the reason why they exist.
 STATEMENTS = {"_continue": "resuming is the default; scripts of the seeds pass it"}

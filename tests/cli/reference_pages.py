@@ -1,6 +1,6 @@
 """The reference pages of docs/reference/, written from the code so that they cannot say anything else.
 
-`python -m ralphy.cli.reference docs/reference` writes them all.
+`python -m tests.cli.reference_pages docs/reference` writes them all.
 """
 
 from __future__ import annotations
