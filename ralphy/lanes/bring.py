@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.files.tree_walk import walk
-from ralphy.lanes.ignored import AUTO, Kind, dependency_folder, kind_of, matcher
+from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
 from ralphy.lanes.tree_copy import Row, TreeCopy
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def found(
     if not patterns:
         return []
     own = (f"{features_dir}/", ".ralphy/", ".git/")
-    rows = [path for path in _ignored(repository) if not f"{path.rstrip('/')}/".startswith(own)]
+    rows = [path for path in _ignored(repository) if path in SCENARIOS or not f"{path.rstrip('/')}/".startswith(own)]
     rows = _gathered(repository, rows)
     named = [matcher(pattern) for pattern in patterns if pattern != AUTO]
     chosen = {one.path: one for one in _chosen(repository.root, rows, patterns)} if named else {}

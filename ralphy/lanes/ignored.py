@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 AUTO = "auto"
+SCENARIOS = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehearsal.json")  # the rehearsal agent's
 
 
 class Kind(Enum):

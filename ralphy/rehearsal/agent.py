@@ -102,15 +102,15 @@ def _read_stdin() -> str:
 
 
 def _count(flags: Flags, scene: Scene, environ: Mapping[str, str]) -> int:
-    """Which run of its key this is; where nothing can be written, the attempt's number stands in."""
+    """Which run of its key this is; where nothing can be written, the caller's number stands in."""
     from ralphy.rehearsal.counters import count_run, state_path
 
     path = state_path(environ, scene.cwd)
     if not path:
-        return scene.attempt
+        return scene.number
     session = "" if "no-session-persistence" in flags else flags.last("session-id")
     try:
         return count_run(path, scene.key, session)
     except OSError as problem:
-        sys.stderr.write(f"Warning: {path} cannot be written ({problem.strerror}); attempts are counted instead.\n")
-        return scene.attempt
+        sys.stderr.write(f"Warning: {path} cannot be written ({problem.strerror}); the caller's count is used instead.\n")
+        return scene.number

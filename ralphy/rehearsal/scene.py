@@ -27,6 +27,7 @@ class Scene(NamedTuple):
     outbox: str
     feature_dir: str
     cwd: str
+    number: int = 1
 
     @property
     def key(self) -> str:
@@ -65,11 +66,13 @@ def read_scene(environ: Mapping[str, str], prompt: str, cwd: str) -> Scene:
         return environ.get(f"RALPHY_{variable or name.upper()}") or said.get(name, "")
 
     step, attempt = value("step") or "other", value("attempt") or "1"
+    number = value("number", "RUN_NUMBER") or attempt
     return Scene(
         step=step if step in STEPS else "other",
         feature=value("feature"),
         story=value("story"),
         attempt=int(attempt) if attempt.isdecimal() else 1,
+        number=int(number) if number.isdecimal() else 1,
         run=value("run", "RUN_ID"),
         outbox=value("outbox"),
         feature_dir=value("feature_dir"),

@@ -122,6 +122,18 @@ def test_the_command_line_takes_the_folder_by_its_path(tmp_path: Path) -> None:
     assert_clean(project)
 
 
+def test_the_scenario_in_the_checkout_is_played_in_its_order(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.env = {name: value for name, value in project.env.items() if not name.startswith("RALPHY_REHEARSAL")}
+    project.play(stories={"US-001": [{"error": "overloaded"}, works()]})
+    (project.repo / ".ralphy" / ".gitignore").write_text("*\n")
+    project.scenario.rename(project.repo / ".ralphy" / "rehearsal.json")
+
+    assert project.loop().runs == ["US-001", "US-001", "qa"]
+
+    assert project.code("src/us_001.py") == "WORKS = 1\n"
+
+
 def test_the_branch_is_the_one_that_the_prd_names(tmp_path: Path) -> None:
     project = build(tmp_path)
     (project.folder / "PRD.md").unlink()

@@ -111,6 +111,13 @@ def test_the_default_takes_what_checks_need_and_no_cache_log_or_feature(checkout
     assert left_behind(brought) == []
 
 
+@pytest.mark.parametrize("name", ["rehearsal.yaml", "rehearsal.yml", "rehearsal.json"])
+def test_the_scenario_of_a_rehearsal_comes_along(checkout: Path, name: str) -> None:
+    write(checkout / ".ralphy" / ".gitignore", "*\n")
+    write(checkout / ".ralphy" / name, "{}")
+    assert names(looked(checkout)) == sorted([*DEFAULT, f".ralphy/{name}"])
+
+
 def test_a_virtual_environment_may_have_any_name(checkout: Path) -> None:
     write(checkout / "build" / "py311" / "pyvenv.cfg", "")
     write(checkout / "local" / "pyvenv.cfg", "")

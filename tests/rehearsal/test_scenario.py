@@ -174,9 +174,9 @@ def test_outside_of_a_repository_the_attempt_is_the_count(rehearse: Rehearse, tm
     assert list(rehearse.cwd.iterdir()) == []
 
 
-def test_in_a_lane_of_ralphys_the_attempt_is_the_count(rehearse: Rehearse) -> None:
+def test_in_a_lane_of_ralphys_its_number_of_the_run_is_the_count(rehearse: Rehearse) -> None:
     path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
-    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REPO": "somewhere", "RALPHY_ATTEMPT": "2"}
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REPO": "somewhere", "RALPHY_RUN_NUMBER": "2"}
     assert rehearse().text.startswith("two")
     assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
 

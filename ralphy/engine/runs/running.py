@@ -211,6 +211,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         "RALPHY_FEATURE_DIR": str(root / w.feature.path),
         "RALPHY_STORY": story,
         "RALPHY_ATTEMPT": str(d.attempt),
+        "RALPHY_RUN_NUMBER": str(s.history.of(d.step, d.story).runs + 1),
         "RALPHY_OUTBOX": str(outbox),
     }
     memory = lane.tree / "CLAUDE.md"
