@@ -112,5 +112,5 @@ def _count(flags: Flags, scene: Scene, environ: Mapping[str, str]) -> int:
     try:
         return count_run(path, scene.key, session)
     except OSError as problem:
-        sys.stderr.write(f"Warning: {path} cannot be written ({problem.strerror}); the caller's count is used instead.\n")
+        sys.stderr.write(f"Warning: {path} cannot be written ({problem.strerror}): the caller's count is used.\n")
         return scene.number
