@@ -71,10 +71,13 @@ def explain(call: Invocation, workspace: Workspace, found: Found | None = None) 
 
 def _working_on(workspace: Workspace) -> str:
     """What the Ralphy that holds this checkout does for this feature now; "" if none does."""
-    run = workspace.history.open_run
-    if run is None or not _holder(workspace):
+    runs = workspace.history.open_runs
+    if not runs or not _holder(workspace):
         return ""
-    return f"{run.get('story') or run.get('step')} is worked on, attempt {run.get('attempt')}"
+    first = runs[0]
+    if len(runs) == 1:
+        return f"{first.get('story') or first.get('step')} is worked on, attempt {first.get('attempt')}"
+    return f"{', '.join(str(run.get('story') or run.get('step')) for run in runs)} are worked on"
 
 
 def _holder(workspace: Workspace) -> dict[str, object]:
@@ -168,8 +171,8 @@ def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[s
         base = found.base if found else ""
         branch = found.branch if found else str(w.store.load().raw.get("branchName") or w.feature_branch)
         seen, around = place.seen(), quick.surroundings(place, branch, base)
-        story = (w.history.open_run or {}).get("story")
-        value = {**status_of(w, found), "working_on": _working_on(w), "working_story": story}
+        in_work = [run["story"] for run in w.history.open_runs if run.get("story")]
+        value = {**status_of(w, found), "working_on": _working_on(w), "in_work": in_work}
         truth = {"surroundings": around, "breaker_open": _open_span(w, value), "is_only": feature is None}
         if keeps:
             status_cache.save(place, {**value, **truth}, seen)

@@ -80,8 +80,8 @@ def now(where: str, feature: str | None) -> dict[str, Any] | None:
 
 
 def with_work(value: dict[str, Any]) -> dict[str, Any]:
-    """A view with what is worked on in the place of what comes next, and its story as `in_progress`."""
-    working, story = value.pop("working_on", ""), value.pop("working_story", None)
+    """A view with what is worked on in the place of what comes next, and its stories as `in_progress`."""
+    working = value.pop("working_on", "")
     if windows := value.get("usage_windows"):
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         value = {**value, "usage_windows": [row for row in windows if (row["resets_at"] or at) >= at]}
@@ -89,8 +89,9 @@ def with_work(value: dict[str, Any]) -> dict[str, Any]:
         ends_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + ahead["seconds"]))
         value = {**value, "forecast": {**ahead, "ends_at": ends_at}}
     if not working or not value["running"]:
-        return value
-    rows = [{**row, "status": "in_progress"} if row["id"] == story else row for row in value["stories"]]
+        return {**value, "in_work": []}
+    now = value.get("in_work", ())
+    rows = [{**row, "status": "in_progress"} if row["id"] in now else row for row in value["stories"]]
     return {**value, "status": "running", "next": working, "stories": rows, "circuit_breaker": _with_warning(value)}
 
 

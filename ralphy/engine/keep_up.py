@@ -19,7 +19,7 @@ def keep_up(w: Workspace) -> None:
         if moved.undone:
             _bring_back(w, moved)
     tip = begun_at(w)
-    if not tip or w.history.open_run:
+    if not tip or w.history.open_runs:
         return
     catch_up(w)
     laid = lay_out(w, tip)

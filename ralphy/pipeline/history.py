@@ -77,18 +77,20 @@ class History:
     """The folded journal of one feature; baselines, times of calls, the paces of landed stories and the provider's
     last word on its `limit` are those of the whole project.
 
-    `checkout` is the one that is looked from: runs of others that have no end are in `elsewhere`, by their checkout.
-    Without it, all runs count as its own, and so do lines that name none. `kept` is the last line about a run's kept
-    work: who dies while it is cleared away still knows it.
+    `checkout` is the one that is looked from. Without it, all runs count as its own, and so do lines that name none.
+    `unended` has the runs without an end, by the other checkout that they belong to ("" for this one) and their lane: a
+    lane has one run at a time. `kept` is the last line about a run's kept work: who dies while it is cleared away still
+    knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
-    `watchdog` is the open run's last warning.
+    `watchdog` is the last warning to a run that is open. `in_trouble` are the runs that were open when another one met
+    a limit or a passing trouble: what they say of it is no news.
     """
 
     feature: str
     stories: dict[str, StoryHistory] = field(default_factory=dict)
     steps: dict[str, StoryHistory] = field(default_factory=dict)
-    open_run: Entry | None = None
+    unended: dict[tuple[str, str], Entry] = field(default_factory=dict)
     kept: Entry = field(default_factory=dict)
     iterations: int = 0
     cost_usd: float = 0.0
@@ -103,6 +105,7 @@ class History:
     retry_reason: str = ""
     waits_in_a_row: int = 0
     resets_in_a_row: int = 0
+    in_trouble: frozenset[object] = frozenset()
     qa_rounds: int = 0
     last_end: Entry | None = None
     last_step: str = ""
@@ -112,11 +115,19 @@ class History:
     unknown_cost_runs: int = 0
     calls: deque[float] = field(default_factory=deque)
     checkout: str = ""
-    elsewhere: dict[str, Entry] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
+
+    @property
+    def open_runs(self) -> tuple[Entry, ...]:
+        """The runs of this checkout that have no end, oldest first."""
+        return tuple(run for (place, _), run in self.unended.items() if not place)
+
+    def is_open(self, run: object) -> bool:
+        """Has the run of this checkout, by its id, begun and not ended?"""
+        return any(known.get("run") == run for known in self.open_runs)
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""
@@ -178,13 +189,11 @@ def _counts(history: History, run: Entry) -> StoryHistory:
 
 def _run(history: History, entry: Entry) -> None:
     place = _place(history, entry)
-    before = history.elsewhere.get(place) if place else history.open_run
+    at = (place, str(entry.get("lane") or "1"))
+    before = history.unended.get(at)
     if before is not None:
         _end(history, {"run": before.get("run"), "outcome": Outcome.DIED.value})
-    if place:
-        history.elsewhere[place] = entry
-    else:
-        history.open_run, history.watchdog = entry, {}
+    history.unended[at] = entry
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -202,12 +211,10 @@ def _place(history: History, run: Entry) -> str:
 
 def _closed(history: History, name: object) -> Entry | None:
     """The open run of that id, which is open no more."""
-    run = history.open_run
-    if run is not None and run.get("run") == name:
-        history.open_run, history.watchdog = None, {}
-        return run
-    place = next((place for place, other in history.elsewhere.items() if other.get("run") == name), None)
-    return None if place is None else history.elsewhere.pop(place)
+    at = next((at for at, run in history.unended.items() if run.get("run") == name), None)
+    if history.watchdog.get("run") == name:
+        history.watchdog = {}
+    return None if at is None else history.unended.pop(at)
 
 
 def _end(history: History, entry: Entry) -> None:
@@ -228,7 +235,7 @@ def _end(history: History, entry: Entry) -> None:
     counts.cost_usd += cost
     counts.active_s += seconds
     outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
-    _settle(history, counts, outcome, entry, int(_number(run.get("attempt"))))
+    _settle(history, counts, outcome, entry, run)
     if step == "split" and story:
         _split(history, str(story), cost, outcome)
     if entry.get("landed") and story:
@@ -257,18 +264,20 @@ def _shrink_known_red(history: History, code: str) -> None:
         history.known_red &= frozenset(str(test) for test in red[-1])
 
 
-def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Entry, attempt: int) -> None:
+def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Entry, run: Entry) -> None:
+    is_news = run.get("run") not in history.in_trouble
     if outcome.costs_an_attempt:
         # A run knows its number: after a wiped journal it goes on from prd.json's.
-        counts.attempts = max(counts.attempts + 1, attempt)
+        counts.attempts = max(counts.attempts + 1, int(_number(run.get("attempt"))))
         counts.last_failure = str(entry.get("failure", ""))
         counts.tree, counts.outbox = str(entry.get("tree", "")), ""
         counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
         counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
-        history.retry_at, history.retry_reason = 0.0, ""
-        history.waits_in_a_row = history.resets_in_a_row = 0
+        if is_news:
+            history.retry_at, history.retry_reason = 0.0, ""
+            history.waits_in_a_row = history.resets_in_a_row = 0
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure, counts.too_large, counts.deaths = 0, "", 0, 0
     elif outcome in (Outcome.STOPPED, Outcome.DIED):
@@ -280,8 +289,9 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
         history.retry_reason = str(entry.get("detail", outcome.value))
         is_reset = entry.get("until_reset") is True
-        history.waits_in_a_row += not is_reset
-        history.resets_in_a_row += is_reset
+        history.waits_in_a_row += is_news and not is_reset
+        history.resets_in_a_row += is_news and is_reset
+        history.in_trouble = frozenset(known.get("run") for known in history.unended.values())
 
 
 def _cut_off(counts: StoryHistory, entry: Entry) -> None:
@@ -315,14 +325,14 @@ def _reset(history: History, entry: Entry) -> None:
         history.active_s.pop(str(step), None)
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
-        fresh.calls, fresh.checkout, fresh.elsewhere = history.calls, history.checkout, history.elsewhere
+        fresh.calls, fresh.checkout = history.calls, history.checkout
         fresh.limit, fresh.paces = history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.started_at, fresh.gates = history.started_at, history.gates
         fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
-        fresh.open_run = history.open_run  # what a dead run left is still to be cleared away
+        fresh.unended = history.unended  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
 
@@ -340,7 +350,7 @@ def _reset_circuit(history: History, _: Entry) -> None:
 
 
 def _watchdog(history: History, entry: Entry) -> None:
-    if history.open_run is not None and history.open_run.get("run") == entry.get("run"):
+    if history.is_open(entry.get("run")):
         history.watchdog = entry
 
 

@@ -133,21 +133,21 @@ def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() ->
     ]
     lines[-1]["cost_unknown"] = True
     found = history(*lines, RESET)
-    assert (found.stories, found.iterations, found.open_run, found.unknown_cost_runs) == ({}, 1, None, 1)
+    assert (found.stories, found.iterations, found.open_runs, found.unknown_cost_runs) == ({}, 1, (), 1)
     assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
 
 
 def test_an_open_run_counts_once_it_is_closed() -> None:
     still_open, closed = history(a_run()), history(a_run(), an_end("crashed"))
-    assert (still_open.open_run, still_open.of("story", "US-001").attempts) == (a_run(), 0)
-    assert (closed.open_run, closed.of("story", "US-001").attempts) == (None, 1)
+    assert (still_open.open_runs, still_open.of("story", "US-001").attempts) == ((a_run(),), 0)
+    assert (closed.open_runs, closed.of("story", "US-001").attempts) == ((), 1)
 
 
 def test_a_run_that_begins_closes_an_open_one_which_costs_no_attempt() -> None:
     found = history(a_run(run="r1"), a_run(run="r2"))
     past = found.of("story", "US-001")
     assert (past.attempts, past.deaths, past.idle_deaths) == (0, 1, 1)
-    assert found.open_run == a_run(run="r2")
+    assert found.open_runs == (a_run(run="r2"),)
 
 
 def test_deaths_cost_no_attempt_and_the_last_kept_work_is_resumed() -> None:
@@ -198,7 +198,7 @@ def test_an_end_counts_once() -> None:
 def test_an_end_without_its_run_changes_nothing() -> None:
     assert history(an_end(cost=1.0)) == History(FEATURE)
     found = history(a_run(run="r1"), an_end(run="r2"))
-    assert found.open_run == a_run(run="r1")
+    assert found.open_runs == (a_run(run="r1"),)
 
 
 @pytest.mark.parametrize("outcome", ["limited", "transient"])
@@ -286,3 +286,21 @@ def test_what_a_night_cost_is_kept_over_landings() -> None:
     found = history(*lines, *attempts("rejected", cost=0.5, seconds=1.0, tokens={"input": 5}))
     assert (found.cost_usd, found.iterations, found.active_s) == (1.5, 2, {"story": 3.0})
     assert (found.tokens, found.started_at) == ({"input": 10, "output": 1}, 1.0)
+
+
+def test_runs_in_several_lanes_are_open_side_by_side_and_each_ends_for_itself() -> None:
+    begun = [a_run(run="r1", lane="1"), a_run(run="r2", lane="2", story="US-002"), a_run(run="r3", lane="3")]
+    found = history(*begun, an_end("crashed", run="r2"))
+    assert [run["run"] for run in found.open_runs] == ["r1", "r3"]
+    assert found.is_open("r1") and not found.is_open("r2")
+    assert (found.of("story", "US-001").deaths, found.of("story", "US-002").attempts) == (0, 1)
+
+
+def test_a_limit_that_several_agents_meet_at_once_is_one_wait() -> None:
+    begun = [a_run(run=f"r{n}", lane=str(n), story=f"US-{n}", at=10.0 + n) for n in (1, 2, 3)]
+    ends = [an_end("transient", run=f"r{n}", at=20.0, retry_at=25.0) for n in (1, 2)]
+    found = history(*begun, *ends, an_end("succeeded", run="r3", at=21.0))
+    assert (found.waits_in_a_row, found.retry_at) == (1, 25.0)
+    found.add(a_run(run="r4", at=26.0))
+    found.add(an_end("succeeded", run="r4", at=30.0))
+    assert (found.waits_in_a_row, found.retry_at) == (0, 0.0)

@@ -65,7 +65,7 @@ class World:
     completed_by: dict[str, str] = field(default_factory=dict)
 
     def observe(self) -> Snapshot:
-        run = self.history.open_run
+        run = self.history.open_runs
         return Snapshot(
             feature=FEATURE,
             now=self.now,
@@ -127,8 +127,7 @@ class World:
 
 
 def _recover(w: World, _: d.Decision, __: Snapshot) -> None:
-    run = w.history.open_run
-    assert run
+    (run,) = w.history.open_runs
     kept = w.choose([{}, {"tree": "t", "heals": True, "work": "w-1"}, {"tree": "t", "heals": True, "work": w.ticks}])
     more = {**kept, "work": str(kept["work"])} if kept else {}
     w.record("end", run=run["run"], outcome=Outcome.DIED.value, detail="died", **more)

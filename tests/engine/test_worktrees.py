@@ -70,7 +70,7 @@ def test_a_dead_run_of_another_checkout_is_left_to_that_checkout(killed: Project
     shutil.copy(killed.folder / "prd.json", other.folder / "prd.json")
 
     with open_feature(other.repo, other.path, other.env) as w:
-        assert w.history.open_run is None
+        assert w.history.open_runs == ()
         assert w.history.iterations == 1
         assert w.worked_on_in == ""
 

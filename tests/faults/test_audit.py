@@ -117,7 +117,7 @@ def test_what_audit_takes_for_a_torn_line_is_not_read_either(tmp_path: Path, end
     Journal(path).catch_up(history)
 
     assert verify(path.read_bytes()).torn == 1
-    assert history.open_run is None
+    assert history.open_runs == ()
 
 
 @pytest.mark.fault("F13")

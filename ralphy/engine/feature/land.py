@@ -193,8 +193,7 @@ def read_intent(w: Workspace) -> dict[str, Any]:
     if not isinstance(intent, dict):
         return {}
     run = (intent.get("end") or {}).get("run")
-    open_run = w.history.open_run.get("run") if w.history.open_run else None
-    return intent if run is None or run == open_run else {}
+    return intent if run is None or w.history.is_open(run) else {}
 
 
 def finish_intent(w: Workspace, end: Mapping[str, Any]) -> None:
@@ -204,7 +203,7 @@ def finish_intent(w: Workspace, end: Mapping[str, Any]) -> None:
     """
     if not end:
         clear_intent(w)
-    elif w.history.open_run and w.history.open_run.get("run") == end.get("run"):
+    elif w.history.is_open(end.get("run")):
         w.record("end", durable=False, **end)
     w.milestone("end_recorded")
 

@@ -90,7 +90,7 @@ def with_documents(w: Workspace, tree: str) -> str:
 def make_lanes(w: Workspace) -> None:
     """Have the lanes ready before they are needed: laid out as the work will find them."""
     tip = tip_of(w)
-    if tip and not w.history.open_run:
+    if tip and not w.history.open_runs:
         for lane in (agent_lane(w), clean_lane(w)):
             tree = w.objects.tree_of(tip)
             lane.keep = _kept(w, lane, tree, _brought(w, tree))

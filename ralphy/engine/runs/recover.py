@@ -1,7 +1,7 @@
 """Recover: what a Ralphy that died left behind is finished if it was recorded, else cleared away and kept.
 
 First nothing of the dead run may live; then the recorded intent is completed if its commit is there;
-then an open run is closed: what lies in its lane is kept under a ref. The death of Ralphy or of the
+then open runs are closed: what lies in their lanes is kept under a ref. The death of Ralphy or of the
 machine costs no attempt, and the next run resumes from what was kept.
 """
 
@@ -54,18 +54,25 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     if place := w.worked_on_in:
         raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
     _end_what_lives(w)
-    run = w.history.open_run
-    if run:
-        runs = w.feature.private / "runs"
-        for found in children(w.repository.root, runs):
-            if found.is_folder and found.name.startswith(f"{run.get('run')}-"):
-                redact_run(w, runs / found.name)
+    _redact_runs(w)
+    dead = w.history.open_runs
     if read_intent(w) and complete_intent(w):
         w.say("the commit that was being landed is complete")
+    for run in dead:
+        if w.history.is_open(run.get("run")):
+            _recover_run(w, run, result)
         _clear_outbox(w, run)
-        run = w.history.open_run
-    if run is None:
-        return
+
+
+def _redact_runs(w: Workspace) -> None:
+    """No secret stays in what a run without an end has printed."""
+    open_runs, folder = tuple(f"{run.get('run')}-" for run in w.history.open_runs), w.feature.private / "runs"
+    for found in children(w.repository.root, folder) if open_runs else ():
+        if found.is_folder and found.name.startswith(open_runs):
+            redact_run(w, folder / found.name)
+
+
+def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     if "lane" not in run:
         w.say(WORKED_IN_CHECKOUT)
@@ -73,13 +80,12 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     lane = lanes_of(w).agent(_slot(run))
     _close(w, lane, run, result)
     lane.note(w.feature.name)
-    _clear_outbox(w, run)
 
 
-def _clear_outbox(w: Workspace, run: Entry | None) -> None:
+def _clear_outbox(w: Workspace, run: Entry) -> None:
     """What a dead run had handed in goes, unless the next run of its step begins with it."""
-    name = str(run["run"]) if run else ""
-    if run and w.history.of(text_of(run.get("step")), run.get("story")).outbox != name:
+    name = str(run["run"])
+    if w.history.of(text_of(run.get("step")), run.get("story")).outbox != name:
         remove(w.feature.private / "outbox" / name, below=w.repository.root)
 
 
@@ -150,11 +156,11 @@ def recover_left(w: Workspace) -> None:
 
 def is_unfinished(w: Workspace) -> bool:
     """Is there anything to recover from?"""
-    return w.history.open_run is not None or bool(read_intent(w))
+    return bool(w.history.open_runs or read_intent(w))
 
 
 def close_stopped(w: Workspace) -> None:
-    """After an interruption: close the open run without counting it. An error that is being passed on is its cause."""
+    """After an interruption: close the open runs, not counted. An error that is being passed on is the cause."""
     w.journal.catch_up(w.history)
     if is_unfinished(w):
         error = sys.exception()

@@ -112,11 +112,10 @@ def _unfinished(w: Workspace) -> str:
         return f"{w.feature.name} is being worked on in {place}"
     if read_intent(w):
         return "the last run ended while a commit was being landed"
-    run = w.history.open_run
-    if run is None:
-        return ""
-    what = run.get("story") or f"the {run.get('step')} step"
-    return f"the last run ({what}) ended without a word: it is cleared first"
+    left = [str(run.get("story") or f"the {run.get('step')} step") for run in w.history.open_runs]
+    if len(left) > 1:
+        return f"the last runs ({', '.join(left)}) ended without a word: they are cleared first"
+    return f"the last run ({left[0]}) ended without a word: it is cleared first" if left else ""
 
 
 def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:

@@ -122,14 +122,15 @@ class Workspace:
         """Append a line to the journal and fold it in."""
         entry = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
         self.journal.append({k: v for k, v in entry.items() if v is not None}, durable=durable)
+        waits = self.history.waits_in_a_row
         self.journal.catch_up(self.history)
         if event == "end" and self.history.last_end:
-            self._note_end(self.history.last_end)
+            self._note_end(self.history.last_end, is_new_wait=self.history.waits_in_a_row > waits)
 
-    def _note_end(self, end: Mapping[str, Any]) -> None:
+    def _note_end(self, end: Mapping[str, Any], *, is_new_wait: bool) -> None:
         """What the end of a run means for this invocation alone."""
         outcome, step = end.get("outcome"), str(self.history.last_step)
-        troubles = self.session.troubles + 1 if outcome == Outcome.TRANSIENT.value else 0
+        troubles = self.session.troubles + is_new_wait if outcome == Outcome.TRANSIENT.value else 0
         fatal = str(end.get("detail") or "the agent cannot run") if outcome == Outcome.FATAL.value else ""
         seconds = self.session.active_s.get(step, 0.0) + float(end.get("seconds", 0.0))
         active_s = {**self.session.active_s, step: seconds}
@@ -138,11 +139,12 @@ class Workspace:
     @property
     def worked_on_in(self) -> str:
         """The other checkout in which this feature has a run that lives, or "": its lock is as old as that run."""
-        if not self.history.elsewhere:
+        elsewhere = [(place, run) for (place, _), run in self.history.unended.items() if place]
+        if not elsewhere:
             return ""
         from ralphy.git.run_lock import holder
 
-        for place, run in self.history.elsewhere.items():
+        for place, run in elsewhere:
             held = holder(self.repository.state_dir / "checkouts" / place / "lock")
             since = held.get("since")
             if held and (not isinstance(since, float) or since <= float(run.get("at") or 0.0)):
