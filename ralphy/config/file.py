@@ -91,7 +91,7 @@ class _Reading:
         if value is None:
             return None
         if not isinstance(value, list) or len(value) > _MAX_CHECKS:
-            expected = self._known["checks"].rule.expected
+            expected = self._known["checks"].expected
             raise self._error(("checks",), f"checks is {short(value)}, must be {expected}, at most {_MAX_CHECKS}")
         checks = tuple(self._check(number, item) for number, item in enumerate(value))
         names = [check.name for check in checks]

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.documents.dependencies import with_own_spelling
 from ralphy.documents.prd_rules import Problem, problems
-from ralphy.documents.schema_compiler import Fits, compile_check
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound, RalphyError
 from ralphy.resources import schema
+from ralphy.text.schema_compiler import Fits, compile_check
 from ralphy.text.strict_json import MAX_BYTES, decode, escaped, locate_all, parse, shown
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from ralphy.documents.criteria import Item, item_of, why_unreadable
 from ralphy.documents.prd_rules import problems
 from ralphy.documents.progress import ProgressEntry, story_document
-from ralphy.documents.schema_compiler import compile_check
 from ralphy.engine.view.view import tasks_text
 from ralphy.pipeline.model import Prd
 from ralphy.prompts.render import render
 from ralphy.prompts.review_brief import stories_for_review
 from ralphy.resources import schema
+from ralphy.text.schema_compiler import compile_check
 from tests.core.building import examples
 
 FITS = compile_check(schema("prd"))

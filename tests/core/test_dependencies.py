@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ralphy.documents.dependencies import listed, with_own_spelling
 from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.prd_rules import problems
-from ralphy.documents.schema_compiler import compile_check
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import Prd
 from ralphy.pipeline.stories import next_ready
 from ralphy.resources import schema
+from ralphy.text.schema_compiler import compile_check
 from ralphy.text.strict_json import dump
 
 FITS = compile_check(schema("prd"))

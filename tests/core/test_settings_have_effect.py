@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ralphy.config.fields import RULES, all_fields
+from ralphy.config.fields import all_fields, nodes
 from ralphy.config.load import load
 from ralphy.config.values import PRESETS, Config
 from tests.core.test_layers import MODULES, parsed
@@ -73,7 +73,7 @@ def _is_looked_up(modules: list[list[ast.AST]], section: str, key: str) -> bool:
     return looks_up and any(isinstance(node, ast.Constant) and node.value == key for node in nodes)
 
 
-SETTINGS = [name for name in all_fields() if len(RULES.get(name, RULES["setup"]).choices) != 1]
+SETTINGS = [name for name in all_fields() if len(nodes()[name].get("enum", ())) != 1]
 
 
 @pytest.mark.parametrize("dotted", SETTINGS)
@@ -90,7 +90,7 @@ def test_a_preset_is_the_program_that_is_started_unless_one_is_named(tmp_path: P
     def command(**env: str) -> tuple[str, ...]:
         return load(tmp_path, None, env=env, home=tmp_path).config.agent.command
 
-    assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in RULES["agent.preset"].choices} == dict(PRESETS)
+    assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in nodes()["agent.preset"]["enum"]} == dict(PRESETS)
     assert command(RALPHY_AGENT_PRESET="rehearsal", RALPHY_AGENT_COMMAND="my-agent -x") == ("my-agent", "-x")
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from ralphy.documents.schema_compiler import compile_check
 from ralphy.resources import schema
+from ralphy.text.schema_compiler import compile_check
 from tests.core.building import examples
 
 PRD = schema("prd")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.config.fields import RULES
+from ralphy.config.fields import nodes
 from ralphy.lanes.environment import CLEAN_SLOTS_FROM, PORTS_PER_LANE, rewritten, slot_variables
 
 ROOT, TREE = Path("/home/me/shop"), Path("/home/me/.cache/ralphy/lanes/shop-1/1/tree")
@@ -45,7 +45,7 @@ def test_a_lane_inside_of_the_checkout_is_not_moved_twice(tmp_path: Path) -> Non
 
 
 def test_all_lanes_have_ports_of_their_own_below_the_highest() -> None:
-    most = int(RULES["lanes.port_base"].most)
+    most = nodes()["lanes.port_base"]["maximum"]
     every = [slot_variables(slot, most, is_clean=clean) for slot in range(1, CLEAN_SLOTS_FROM + 1)
              for clean in (False, True)]  # fmt: skip
     bases = sorted(int(one["RALPHY_PORT_BASE"]) for one in every)

@@ -1,8 +1,8 @@
 """A quick yes or no to "does this value fit the schema?", compiled from a JSON Schema into closures.
 
 It answers as jsonschema's Draft202012Validator does, some thirty times faster, and says nothing about the
-reason: `ralphy.documents.prd_reader` asks jsonschema for that, on the rare refusal. It knows the keywords
-that Ralphy's schemas use, and refuses to compile any other.
+reason: whoever needs that asks jsonschema, on the rare refusal. It knows the keywords that Ralphy's schemas
+use, and refuses to compile any other.
 """
 
 from __future__ import annotations
@@ -213,6 +213,9 @@ _KEYWORDS: dict[str, Callable[[_Document, Schema], Fits | None]] = {
     "minItems": lambda _, schema: _length((list,), schema["minItems"], float("inf")),
     "maxItems": lambda _, schema: _length((list,), 0, schema["maxItems"]),
     "minimum": lambda _, schema: lambda value: type(value) not in _NUMBERS or value >= schema["minimum"],
+    "exclusiveMinimum": lambda _, schema: (
+        lambda value: type(value) not in _NUMBERS or value > schema["exclusiveMinimum"]
+    ),
     "maximum": lambda _, schema: lambda value: type(value) not in _NUMBERS or value <= schema["maximum"],
     "pattern": _pattern,
     "properties": _properties,
