@@ -16,16 +16,15 @@ INTRO = """\
 
 <!-- Generated from tests/faults/rows.txt and the tests' markers by `make docs`. -->
 
-What can go wrong in a night, how a test makes it go wrong, and what Ralphy promises then. Each row names the tests that
-inject the fault and look at the state of the world afterwards. A test belongs to a row by
-`@pytest.mark.fault("P6")`; a row without a test says why.
+What can go wrong, how a test causes it, and what Ralphy promises then. Each row names the tests that inject the fault
+and inspect the result. A test belongs to a row through `@pytest.mark.fault("P6")`; a row without a test says why.
 
-Two programs go further than any row. `make chaos N=200` goes through whole features under random kills, full disks,
-misbehaving agents and a person who edits, commits, stashes, pulls and switches branches meanwhile, and looks after
-every call: is each story committed once, is prd.json whole, is Git sound, are HEAD, index, stash, files and refs of the
-checkout as the person left them, is nobody left alive, did no cheat land, did no gate open by itself, and does it come
-to an end? A seed has the same nights again: `make chaos N=1 SEED=7`. `make sweep` fails every durable
-operation of a landing once, one after the other, with strace and with a git that dies. The tests run a few of both.
+Two programs go further. `make chaos N=200` runs whole features under random kills, full disks, misbehaving agents and a
+person who edits, commits, stashes, pulls and switches branches meanwhile. After every call it verifies that each story is
+committed once, prd.json is whole, Git is sound, the checkout's HEAD, index, stash, files and refs are as the person left
+them, no process is alive, no cheat landed, no gate opened by itself, and the night ends. A seed repeats its nights:
+`make chaos N=1 SEED=7`. `make sweep` fails every durable operation of a landing once, with strace and with a git that
+dies. The tests run a few of both.
 """
 HEAD = "| id | fault | how it is injected | promise | proved by |\n|---|---|---|---|---|"
 
