@@ -21,33 +21,31 @@ _CONFIG_INTRO = """\
 
 <!-- Generated from schemas/config.schema.json by `make docs`. -->
 
-Every setting is optional. The first place that sets one wins, setting by setting; a list is replaced whole:
+Every setting is optional. For each setting, the first place that sets it wins; a list replaces the whole list:
 
 1. flags on the command line
-2. environment variables `RALPHY_<SECTION>_<KEY>`, such as `RALPHY_LIMITS_MAX_ATTEMPTS=3`; a list is written
-   with commas (`agent.command`: as words of a shell). There is none for `checks`.
+2. environment variables `RALPHY_<SECTION>_<KEY>`, such as `RALPHY_LIMITS_MAX_ATTEMPTS=3`; separate the
+   items of a list with commas (`agent.command`: like a shell command). There is none for `checks`.
 3. `.ralphy/config.yaml` in the feature's folder
 4. `.ralphy/config.yaml` in the repository
 5. `$XDG_CONFIG_HOME/ralphy/config.yaml` (or `~/.config/ralphy/config.yaml`)
 6. the defaults below
 
-Some settings guard you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`,
-`setup`.
-A feature can tighten them and never loosen them. The repository can never loosen what your own file (5) says; where
-that says nothing, loosening settings count if they were written on this machine, or if you accepted them with
-`ralphy trust` ([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can
-only be lowered from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file where the repository is
-yours.
+Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`, `setup`.
+A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your file does not set them,
+looser values count if they were written on this machine or accepted with `ralphy trust`
+([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered from 5
+to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
 
-A key that is not listed here is an error (exit code 3) that names the file and the line, and suggests the
-nearest one. The files are plain YAML 1.2: no anchors, aliases or tags, no key twice, at most 256 KB.
+An unknown key is an error (exit code 3); the message has the file, the line and the closest known key. The files are
+plain YAML 1.2: no anchors, aliases, tags or duplicate keys, at most 256 KB.
 """
 _EXIT_INTRO = """\
 # Exit codes
 
 <!-- Generated from ralphy/errors.py by `make docs`. -->
 
-What every `ralphy` command returns; they are a contract, for scripts and for Make.
+Every `ralphy` command returns one of these codes. Scripts and Make can rely on them.
 """
 _CLI_INTRO = """\
 # Commands
@@ -56,26 +54,25 @@ _CLI_INTRO = """\
 
     ralphy COMMAND [FEATURE] [options]
 
-FEATURE is a folder of `docs/features/`, or the path of any folder with a prd.json; it may be left out when just one
-feature is open. STORY is the id of a story, or feature/id. Data goes to stdout; progress, questions and errors go to
-stderr. Without a terminal nothing ever asks.
+FEATURE is a folder in `docs/features/`, or the path of any folder with a prd.json. You can omit it when only one feature is
+open. STORY is a story's id, or feature/id. Data goes to stdout; progress, questions and errors go to stderr. Without a
+terminal Ralphy never asks.
 
-With `--json` every command prints one object (`logs`, `loop`, `start` and `watch`: an object a line) that names its
-`schema`; an error is such an object too, on stdout:
+With `--json` every command prints one object with a `schema` (`logs`, `loop`, `start` and `watch`: one object per line).
+Errors are objects on stdout too:
 
     {"schema": "ralphy/error@1", "ok": false, "error": {"code": 2, "name": "not_found", "message": "…", "hint": "…"}}
 
-`ralphy` alone shows all features, or how to begin. Exit codes: [exit-codes.md](exit-codes.md).
+`ralphy` alone shows all features, or how to start. Exit codes: [exit-codes.md](exit-codes.md).
 """
 _PRD_INTRO = """\
 # prd.json
 
 <!-- Generated from schemas/prd.schema.json by `make docs`. -->
 
-The stories of one feature and where each of them stands. While Ralphy works it is the only writer; between runs the
-file is yours to edit. It is checked whenever it is read: fields that are not listed here are kept as they are, but a
-key that stands twice, a wrong type, an id that stands twice, or a dependency that does not exist or leads in a circle
-is an error (exit code 3) that names the file, the line and the field, and nothing is touched.
+`prd.json` holds the stories of one feature and their status. You can edit it at any time. Ralphy checks it whenever it reads
+it, and keeps unknown fields. A duplicate key or id, a wrong type, or a missing or circular dependency is an error (exit code
+3): the message has the file, the line and the field, and Ralphy changes nothing.
 """
 
 
