@@ -94,16 +94,19 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
     from ralphy.engine.person.again import redo_step
     from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb
+    from ralphy.pipeline.steps.table import steps
 
-    with call.edited(feature, f"redo {target}", review=False, starts_over=target == "spec") as (w, s):
-        if target in ("spec", "qa", "pr"):
-            said = redo_step(w, target)
+    makers = {step.name: step for step in steps() if step.document}
+    step = makers.get(target)
+    with call.edited(feature, f"redo {target}", review=False, starts_over=bool(step and step.starts_over)) as (w, s):
+        if step:
+            said = redo_step(w, step)
         elif any(story.id == target for story in s.prd.stories):
             new = plan(s, Change(Verb.RESET, target))
             keep(w, s, new)
             said = new.said
         else:
-            raise InvalidInput(f"{target!r} is no step (spec, qa, pr) and no story", hint="ralphy status")
+            raise InvalidInput(f"{target!r} is no step ({', '.join(makers)}) and no story", hint="ralphy status")
     call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
     return ExitCode.DONE
 

@@ -16,6 +16,7 @@ from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument
 from ralphy.cli.show import Narrator
 from ralphy.errors import ExitCode
 from ralphy.pipeline.model import Session
+from ralphy.pipeline.steps.table import gates
 
 if TYPE_CHECKING:
     from ralphy.documents.feature_folder import Feature
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
 
-_STEPS = click.Choice(["spec", "qa"])
+_STEPS = click.Choice(gates())
 
 
 class Terminated(BaseException):
@@ -168,7 +169,7 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
     if limits["overnight"]:
         flags.setdefault("limits.until", "07:00")
     if limits["auto_approve"]:
-        flags |= {"gates.spec": "auto", "gates.qa": "auto"}
+        flags |= {f"gates.{name}": "auto" for name in gates()}
     return flags
 
 

@@ -14,17 +14,22 @@ from pathlib import Path
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import names_in, read_regular, signature
 from ralphy.pipeline.model import Artifact, Marker
+from ralphy.pipeline.steps.table import documents
 
 NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
-ARTIFACTS = ("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
 NOT_COMMITTED = ("TASKS.md", *MARKERS)
 _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
-# What Ralphy reads and writes in the folder, beside a document per story.
-_PLACES = (*ARTIFACTS, "prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
+# What Ralphy reads and writes in the folder, beside the artifacts and a document per story.
+_PLACES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
 _FOLDERS = ("stories", ".ralphy")
 _MARKER_BYTES = 64 * 1024
 _TICK_NS = 20_000_000
+
+
+def artifact_names() -> tuple[str, ...]:
+    """The documents that decisions go by."""
+    return ("PRD.md", *documents(), "QUESTIONS.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ class Digests:
 
 def obstructions(feature: Feature) -> tuple[str, ...]:
     """What lies where a document or a folder of the feature belongs, and is none: a sentence each."""
-    documents = [feature.file(name) for name in _PLACES]
+    documents = [feature.file(name) for name in (*artifact_names(), *_PLACES)]
     documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories")) if name.endswith(".md")]
     places = [(path, stat.S_ISREG, "a plain file") for path in documents]
     places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]

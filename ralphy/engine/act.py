@@ -15,6 +15,7 @@ from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steps import names
 
 Act = Callable[[Workspace, Any, Snapshot], None]
 
@@ -25,7 +26,7 @@ def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace) -> None:
 
 
 def _run_agent(w: Workspace, decision: d.RunAgent, s: Snapshot) -> None:
-    run = run_story if decision.step == "story" else run_step
+    run = run_story if decision.step == names.STORY else run_step
     run(w, decision, s)
 
 

@@ -22,6 +22,7 @@ from ralphy.forge.push import Remote, push, remote
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
 from ralphy.text.strict_json import dump
 
@@ -41,7 +42,7 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
         return
     _push(w, s, target, s.tree.head)
     w.milestone("pushed")
-    if (s.prd.workflow.get("pr") or {}).get("code") == s.tree.code:
+    if s.prd.pr.get("code") == s.tree.code:
         return  # a kill came between the record and its push
     found = _open(w, s, target)
     w.milestone("pull_request_made")
@@ -83,7 +84,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
-    text = parse_pr_text(redacted(w, read_text(w.feature.file("PR.md"))))
+    text = parse_pr_text(redacted(w, read_text(w.feature.file(PR.document))))
     table = evidence_table([evidence_of(story) for story in s.prd.stories], steering_of(s.prd))
     return with_evidence(text, f"## Evidence\n\n{table}")
 

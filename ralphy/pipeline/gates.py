@@ -6,21 +6,21 @@ An approval is a statement about content: it binds the artifact's bytes and, aft
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Approval, Marker, Snapshot
 from ralphy.pipeline.preconditions import is_red, red_tests
-from ralphy.pipeline.steering import steering_notice, steering_of
-from ralphy.pipeline.stories import flagged
-from ralphy.pipeline.verification import unverified
+
+if TYPE_CHECKING:
+    from ralphy.pipeline.steps.step import Step
 
 
-def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decision | None:
-    """Is the gate open for exactly these bytes? REJECTED beats APPROVED."""
-    code = s.tree.code if gate == "qa" else ""
-    said = word_on(s, gate, s.digest(artifact), code)
-    if said and said.verdict == "approved" and not (gate == "spec" and is_prd_newer(s)):
+def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
+    """Is the gate behind the step open for exactly these bytes? REJECTED beats APPROVED."""
+    gate, artifact, said = step.name, step.document, word_on(s, step)
+    if said and said.verdict == "approved" and not step.is_outdated(s):
         return None
     for name in ("REJECTED", "APPROVED"):
         stale = _why_invalid(s, gate, artifact, name)
@@ -35,17 +35,12 @@ def gate_decision(s: Snapshot, gate: str, artifact: str, policy: str) -> d.Decis
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
     is_again = is_handed_in_again(s, gate, s.digest(artifact))
-    if policy == "auto" and not is_again and not (gate == "qa" and _has_failed(s)):
+    if policy == "auto" and not is_again and not step.refuses(s):
         return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
-    return _hold(s, gate, artifact)
+    return _hold(s, step, gate, artifact)
 
 
-def _has_failed(s: Snapshot) -> bool:
-    """Does the review itself say no? Then only a person may say yes."""
-    return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking))
-
-
-def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
+def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
         return d.OpenGate(f"{artifact} is ready", gate)
     if s.baseline is None and not s.tree.busy:
@@ -55,8 +50,7 @@ def _hold(s: Snapshot, gate: str, artifact: str) -> d.Decision:
     if is_handed_in_again(s, gate, s.digest(artifact)):
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
-    doubts = (steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd))
-    notes = [note for note in doubts if note and gate == "qa"]
+    notes = [note for note in step.notes(s) if note]
     return d.Wait("; ".join([f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}", *notes]),
                   gate=gate)  # fmt: skip
 
@@ -77,9 +71,11 @@ def _marker(s: Snapshot, name: str) -> Marker | None:
     return marker if marker and not marker.invalid else None
 
 
-def word_on(s: Snapshot, gate: str, digest: str, code: str = "") -> Approval | None:
-    """The last word said at a gate about exactly this content; a rejection ends those before it, of any content."""
-    said = [a for a in s.prd.approvals if a.gate == gate]
+def word_on(s: Snapshot, step: Step) -> Approval | None:
+    """The last word said about exactly this content, and this code where it was read; a rejection ends those before it,
+    of any content."""
+    digest, code = s.digest(step.document), step.inputs_now(s).get("code", "")
+    said = [a for a in s.prd.approvals if a.gate == step.name]
     said = said[max(0, _last_rejection(said)) :]
     stands = [a for a in said if a.verdict != "revise" and not a.answered and a.digest == digest]
     stands = [a for a in stands if not code or a.verdict != "approved" or a.code == code]
@@ -97,7 +93,7 @@ def _last_rejection(said: Sequence[Approval]) -> int:
     return max((place for place, a in enumerate(said) if a.verdict in ("revise", "rejected")), default=-1)
 
 
-def is_prd_newer(s: Snapshot) -> bool:
-    """Was PRD.md edited since the spec step read it?"""
-    read = (s.prd.step("spec").get("inputs") or {}).get("PRD.md")
-    return bool(read and s.digest("PRD.md") and read != s.digest("PRD.md"))
+def revision(s: Snapshot, gate: str) -> Approval | None:
+    """Remarks of a person that the step's agent has not answered yet."""
+    said = [a for a in s.prd.approvals if a.gate == gate]
+    return said[-1] if said and said[-1].verdict == "revise" and not said[-1].answered else None

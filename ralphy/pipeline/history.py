@@ -15,6 +15,7 @@ from typing import Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.pipeline.breaker import Breaker
+from ralphy.pipeline.steps import names
 from ralphy.text.json_coerce import moment_of, text_of
 
 Entry = Mapping[str, Any]
@@ -166,7 +167,7 @@ class History:
 
     def attempts_of(self, story: str, noted: int) -> int:
         """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal."""
-        past = self.of("story", story)
+        past = self.of(names.STORY, story)
         return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
 
     def kept_of(self, run: str) -> str:
@@ -176,7 +177,7 @@ class History:
 
 def _place_of(history: History, step: str, story: str | None) -> tuple[dict[str, StoryHistory], str]:
     """Where runs are counted: a story's attempts by its id, all else by its step (and the story that it is for)."""
-    if story and step == "split":
+    if story and step == names.SPLIT:
         return history.steps, f"{step} {story}"
     return (history.stories, story) if story else (history.steps, step)
 
@@ -236,13 +237,13 @@ def _end(history: History, entry: Entry) -> None:
     counts.active_s += seconds
     outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
     _settle(history, counts, outcome, entry, run)
-    if step == "split" and story:
+    if step == names.SPLIT and story:
         _split(history, str(story), cost, outcome)
     if entry.get("landed") and story:
         history.stories[str(story)] = StoryHistory(is_known=True)
         _shrink_known_red(history, str(entry.get("code", "")))
     history.breaker.count(str(story or step), entry)
-    if step == "qa" and entry.get("outcome") == "succeeded":
+    if step == names.QA and entry.get("outcome") == "succeeded":
         history.qa_rounds += 1
 
 
@@ -318,7 +319,7 @@ def _reset(history: History, entry: Entry) -> None:
         table[key] = fresh_counts
     elif story:
         history.stories[str(story)] = fresh_counts
-        history.steps.pop(f"split {story}", None)
+        history.steps.pop(f"{names.SPLIT} {story}", None)
     elif step:
         history.steps[str(step)] = StoryHistory()
         history.qa_rounds = 0

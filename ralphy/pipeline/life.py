@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from ralphy.pipeline.steps import STEPS
-
 if TYPE_CHECKING:
     from ralphy.pipeline.model import Prd
 
@@ -97,7 +95,7 @@ def _is_merged(p: Places, prd: Prd) -> bool:
 
 def _has_worked_on(prd: Prd) -> bool:
     """Did Ralphy do it? A list that was imported with every story completed is still to be reviewed."""
-    return bool(prd.workflow.get("pr")) or any(story.raw.get("evidence") for story in prd.stories)
+    return bool(prd.pr) or any(story.raw.get("evidence") for story in prd.stories)
 
 
 def holds_work(base: Prd, prd: Prd, code: str) -> bool:
@@ -111,15 +109,15 @@ def holds_work(base: Prd, prd: Prd, code: str) -> bool:
 
 
 def _published_code(prd: Prd) -> str:
-    return str((prd.workflow.get("pr") or {}).get("code") or "")
+    return str(prd.pr.get("code") or "")
 
 
 def is_rejected(prd: Prd, digest_of: Callable[[str], str]) -> bool:
-    """Does a person's rejection stand? It is of exactly one content of a document, whose name `digest_of` takes.
+    """Does a person's rejection stand? It is of exactly one content of the document at the gate that `digest_of` takes.
 
     `ralphy redo` answers it: what is handed in then waits for a person, even if it is the same.
     """
     said = prd.approvals[-1] if prd.approvals else None
     if said is None or said.verdict != "rejected" or said.answered:
         return False
-    return said.digest == digest_of(next((step.output for step in STEPS if step.gate == said.gate), ""))
+    return said.digest == digest_of(said.gate)

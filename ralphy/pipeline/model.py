@@ -119,6 +119,11 @@ class Prd:
         return self.raw.get("workflow") or {}
 
     @property
+    def pr(self) -> Mapping[str, Any]:
+        """What was recorded of the publishing."""
+        return self.workflow.get("pr") or {}
+
+    @property
     def approvals(self) -> tuple[Approval, ...]:
         return tuple(Approval.of(entry) for entry in self.workflow.get("approvals", ()))
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import Config
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.breaker import State
 from ralphy.pipeline.forecast import forecast, what_is_left
+from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, StoryHistory
 from ralphy.pipeline.model import Session, Snapshot, Story
-from ralphy.pipeline.steps import BY_NAME, TIMEOUT_OF, active_limit_s
+from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import all_ready
 from ralphy.text.durations import span
+
+if TYPE_CHECKING:
+    from ralphy.pipeline.steps.step import Step
 
 _HOUR_S = 3600.0
 _SOON_S = 6 * _HOUR_S
@@ -65,6 +71,16 @@ def red_tests(s: Snapshot) -> str:
     return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
 
 
+def too_many_deaths(past: StoryHistory, of: str) -> str:
+    """Why no further run is started that Ralphy may die in; "" if there is no reason.
+
+    The total bounds a story whose agent ends Ralphy each time and touches a file before.
+    """
+    if past.idle_deaths >= MOST_IDLE_DEATHS:
+        return f"Ralphy died {past.idle_deaths} times in a row in {of} without any progress"
+    return f"Ralphy died {past.deaths} times in {of}" if past.deaths >= MOST_DEATHS else ""
+
+
 def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None:
     """The breaker, as long as the story (or step) of the last run is open: one that was given up has paid for its runs.
 
@@ -91,12 +107,12 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
 
 def _is_open(s: Snapshot, subject: str) -> bool:
     found = [story for story in s.prd.stories if story.id == subject]
-    return found[0].is_open if found else subject in BY_NAME
+    return found[0].is_open if found else subject in s.history.steps
 
 
-def budget(s: Snapshot, config: Config, run: d.RunAgent) -> d.Rest | None:
+def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return (_limit_reached(s, config, run.step) or _too_little(s, config, run) or room(s, config)
+    return (_limit_reached(s, config, step) or _too_little(s, config, run) or room(s, config)
             or _warned(s, config) or _pace(s, config))  # fmt: skip
 
 
@@ -170,7 +186,7 @@ def _pace(s: Snapshot, config: Config) -> d.Rest | None:
 def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
     """Is there less left of the budget than what the story takes, if it goes as those before? Then it is not begun."""
     most, ahead = config.limits.max_cost_usd, forecast(s)
-    if most is None or ahead is None or run.step != "story":
+    if most is None or ahead is None or run.step != names.STORY:
         return None
     left, takes = most - s.session.cost_usd, ahead.cost_of_one - s.history.of(run.step, run.story).cost_usd
     if left >= takes:
@@ -180,9 +196,9 @@ def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
                   "(limits.max_cost_usd)", ExitCode.BUDGET)  # fmt: skip
 
 
-def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
+def _limit_reached(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
     limits, session = config.limits, s.session
-    limit_s, name = active_limit_s(config, step), TIMEOUT_OF[step]
+    limit_s = step.active_limit_s(config)
     reached = (
         (session.runs >= limits.max_iterations,
          f"max_iterations ({limits.max_iterations} agent runs) is reached"),
@@ -190,8 +206,8 @@ def _limit_reached(s: Snapshot, config: Config, step: str) -> d.Halt | None:
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),
          f"the time to end ({limits.until or 'until'}) has come"),
-        (session.active_s.get(step, 0.0) >= limit_s,
-         f"the {step} step has used its {limit_s:.0f} s (timeouts.{name})"),
+        (session.active_s.get(step.name, 0.0) >= limit_s,
+         f"the {step.name} step has used its {limit_s:.0f} s (timeouts.{step.timeout})"),
     )  # fmt: skip
     what = next((what for is_reached, what in reached if is_reached), "")
     return d.Halt(f"{what}: {what_is_left(s)}; start again to go on", ExitCode.BUDGET) if what else None

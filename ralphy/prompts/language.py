@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ralphy.errors import InvalidInput
 from ralphy.files.safe_read import read_bounded
+from ralphy.pipeline.steps.table import former_templates
 
 MAX_BYTES = 256 * 1024
 MIN_CHARS = 100
@@ -113,7 +114,7 @@ class PromptFolders(BaseLoader):
 
     def own(self, step: str) -> Path | None:
         """The project's own template of a step, if there is one."""
-        names = (f"{step}.md.j2", f"{step}.md", *OLD_NAMES.get(step, ()))
+        names = (f"{step}.md.j2", f"{step}.md", *former_templates(step))
         paths = (folder / name for folder in self._folders for name in names)
         return next((path for path in paths if path.is_symlink() or path.exists()), None)
 
@@ -129,15 +130,6 @@ class PromptFolders(BaseLoader):
         if found is None:
             raise TemplateNotFound(name)
         return found
-
-
-# What custom prompts were called when there was an agent per phase.
-OLD_NAMES = {
-    "spec": ("spec_agent.md",),
-    "story": ("dev_agent.md",),
-    "qa": ("qa_agent.md",),
-    "pr": ("pr_agent.md",),
-}
 
 
 @lru_cache(maxsize=16)

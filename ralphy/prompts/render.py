@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ralphy.config.values import Check
 from ralphy.documents.criteria import LISTS, items_of, titled_lists
 from ralphy.errors import InvalidInput, NotFound
+from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
 
 # Texts from outside: name -> what the fence calls it, and bytes. What one built-in template uses stays
@@ -178,7 +179,7 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
     context: dict[str, Any] = {name: _word(values.get(name), size) for name, size in WORDS.items()}
     nonce = context["nonce"] = context["nonce"] or secrets.token_hex(8)
     for name, (label, size) in TEXTS.items():
-        size = STORY_TEXTS.get(name, size) if step == "story" else size
+        size = STORY_TEXTS.get(name, size) if step == names.STORY else size
         context[name] = fence(label, clip(_text(values.get(name)).strip("\n"), int(size * share)), nonce)
     given = values.get("story")
     raw: Mapping[str, Any] = given if isinstance(given, Mapping) else {}

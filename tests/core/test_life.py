@@ -23,4 +23,4 @@ def test_a_rejection_stands_for_one_content_until_it_is_answered(
 ) -> None:
     approvals = [{"gate": "spec", "digest": "A", **last}]
     prd = Prd.of({"userStories": [], "workflow": {"approvals": approvals}})
-    assert is_rejected(prd, {"SPEC.md": digest}.__getitem__) is stands
+    assert is_rejected(prd, {"spec": digest}.__getitem__) is stands

@@ -30,7 +30,7 @@ from ralphy.pipeline.model import (
     Snapshot,
     Tree,
 )
-from ralphy.pipeline.steps import SPLIT_RUNS
+from ralphy.pipeline.steps.story import SPLIT_RUNS
 from tests.core.building import FEATURE, NOW, examples
 from tests.core.world import STEP_ENDS, STORY_ENDS, Choose, World
 

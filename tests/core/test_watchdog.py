@@ -15,6 +15,7 @@ from ralphy.agents.claude.loop_detection import error_key, said_key
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Thresholds, Trigger, Warned, Watchdog
 from ralphy.config.values import CircuitBreaker
+from ralphy.pipeline.steps.pr import PR
 from tests.core.test_stream import VALUES
 
 TESTS = Path(__file__).parents[1]
@@ -27,7 +28,7 @@ TICK_S = 0.25
 class Run:
     """A run on a clock of its own: `passes` lets time go by, looked at as often as in earnest."""
 
-    step: str = "story"
+    patience: float = 1.0
     breaker: CircuitBreaker = SEED
     tool_timeout_s: float = 0.0
     starts: bool = True
@@ -38,7 +39,7 @@ class Run:
     warned: list[Warned] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        limits = Thresholds.of(self.breaker, self.step, self.tool_timeout_s)
+        limits = Thresholds.of(self.breaker, self.patience, self.tool_timeout_s)
         self.dog = Watchdog(limits, self.now, self.now + self.slept)
         if self.starts:
             self.says({"type": "system", "subtype": "init"})
@@ -107,7 +108,7 @@ def test_any_word_ends_the_silence_and_forgets_its_warnings() -> None:
 
 
 def test_the_pull_request_step_may_be_silent_twice_as_long() -> None:
-    assert Run(step="pr").passes(1000) == pytest.approx(360, abs=1)
+    assert Run(patience=PR.patience).passes(1000) == pytest.approx(360, abs=1)
 
 
 @pytest.mark.fault("P12")

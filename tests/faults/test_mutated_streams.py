@@ -128,7 +128,7 @@ def mutated(chance: random.Random) -> bytes:
 def heard(data: bytes, size: int) -> tuple[Transcript, list[dict[str, Any]]]:
     """The transcript of a stream that comes in pieces, looked at by a watchdog, and its events."""
     lines, transcript, events = Lines(), Transcript(), []
-    dog = Watchdog(Thresholds.of(CircuitBreaker(), "story"), 0.0, 0.0)
+    dog = Watchdog(Thresholds.of(CircuitBreaker()), 0.0, 0.0)
     for line in [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close():
         event = parse(line)
         if event is not None:

@@ -20,7 +20,6 @@ from ralphy.agents.claude.stream import Transcript
 from ralphy.config.values import CircuitBreaker
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
 
-STEP_PATIENCE = {"pr": 2.0}  # how much longer than `inactivity_timeout` a step may be silent
 TOOL_PATIENCE = 5.0  # the same while a tool works: 60 s become 300 s
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
 ASLEEP_S = 30.0  # nobody looked for so long, or the clocks moved apart by so much: the machine slept
@@ -52,9 +51,10 @@ class Thresholds:
     tool_timeout_s: float = 0.0
 
     @classmethod
-    def of(cls, breaker: CircuitBreaker, step: str, tool_timeout_s: float = 0.0) -> Thresholds:
+    def of(cls, breaker: CircuitBreaker, patience: float = 1.0, tool_timeout_s: float = 0.0) -> Thresholds:
+        """`patience` is how much longer than `inactivity_timeout` the step may be silent."""
         return cls(
-            silence_s=breaker.inactivity_timeout * STEP_PATIENCE.get(step, 1.0),
+            silence_s=breaker.inactivity_timeout * patience,
             tool_silence_s=breaker.inactivity_timeout * TOOL_PATIENCE,
             repeated_errors=breaker.max_repeated_errors,
             stagnation_s=breaker.task_stagnation_timeout,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ralphy.documents.feature_folder import ARTIFACTS
+from ralphy.documents.feature_folder import artifact_names
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.document_edits import TakenIn, take_in
 from ralphy.engine.feature.lane_tree import begun_at
@@ -63,7 +63,7 @@ def text(w: Workspace, name: str, tip: str = "") -> str:
 
 def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:
     """The artifacts that are there, by name. One that the folder has as the branch does is as old as that file."""
-    return {name: found for name in ARTIFACTS if (found := _artifact(w, name, tip))}
+    return {name: found for name in artifact_names() if (found := _artifact(w, name, tip))}
 
 
 def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:

@@ -18,6 +18,7 @@ from ralphy.git.merged import is_squashed
 from ralphy.git.objects import TREE
 from ralphy.pipeline.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
 from ralphy.pipeline.model import Prd
+from ralphy.pipeline.steps.table import document_at
 from ralphy.text.strict_json import MAX_BYTES
 
 
@@ -84,7 +85,7 @@ def _is_in(checkout: Checkout, tip: str, base: str, prd: Prd, path: str) -> bool
     if known is None:
         repository = checkout.repository
         known = checkout.has_ancestor(tip, base)
-        if not known and is_done(prd) and prd.workflow.get("pr"):
+        if not known and is_done(prd) and prd.pr:
             known = is_squashed(repository, tip, base, outside=path)
         checkout.merged[(tip, base)] = known
     return known
@@ -164,7 +165,10 @@ def _with_rejection(checkout: Checkout, places: Places, feature: Feature, tip: s
     """The places, with a rejection that stands: for exactly the bytes of the document that are there."""
     prd = newest(places)
 
-    def digest_of(name: str) -> str:
+    def digest_of(gate: str) -> str:
+        name = document_at(gate)
+        if not name:
+            return ""
         if places.has_open_branch and not places.is_checked_out:
             data = checkout.objects.read(f"{tip}:{feature.in_repository(name)}")
         else:

@@ -74,5 +74,5 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
 
 
 def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
-    remote = (prd.workflow.get("pr") or {}).get("remote")
+    remote = prd.pr.get("remote")
     return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

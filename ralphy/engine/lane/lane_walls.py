@@ -16,7 +16,7 @@ from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane.lane_pool import bound_dependencies, clean_lane, lanes_of
 from ralphy.engine.workspace.set_aside import set_markers_aside
-from ralphy.engine.workspace.walls import CONTROL_NAMES, MINIMAL, STRICT, open_program, own_place
+from ralphy.engine.workspace.walls import MINIMAL, STRICT, control_names, open_program, own_place
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.git.commands import refs_of
@@ -103,7 +103,7 @@ def guard_settings(w: Workspace, lane: Lane) -> str:
     feature = root / w.feature.path
     # Without a sandbox the checkout can be reached at its own path.
     kept = [at for top in (root, w.repository.root) for at in (
-        top / ".git", top / ".ralphy", top / w.feature.path, *(top / w.feature.path / name for name in CONTROL_NAMES)
+        top / ".git", top / ".ralphy", top / w.feature.path, *(top / w.feature.path / name for name in control_names())
     )]  # fmt: skip
     home = HOME if level == STRICT else w.env.get("HOME", "/")
     free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]

@@ -15,7 +15,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Document, Snapshot
-from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.steps.step import Step
 
 
 def _settled(w: Workspace) -> Snapshot:
@@ -25,25 +25,26 @@ def _settled(w: Workspace) -> Snapshot:
     return observe(w, review=False)
 
 
-def redo_step(w: Workspace, step: str) -> str:
+def redo_step(w: Workspace, step: Step) -> str:
     """Set the step's document aside, so that it is made again; gives a sentence."""
     s = _settled(w)
     if s.life is Life.MERGED:
-        raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step} step will not run again",
+        raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step.name} step will not run again",
                        hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
-    if step == "spec":
+    if step.starts_over:
         s = start_over(w, s)
-    output = BY_NAME[step].output
-    steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step}
-    said = _without_approvals(s.prd.workflow.get("approvals", ()), step)
+    steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step.name}
+    said = _without_approvals(s.prd.workflow.get("approvals", ()), step.name)
     prd = s.prd.with_workflow(steps=steps, approvals=said)
-    if step in ("qa", "pr"):
+    if not step.starts_over:
         prd = prd.with_workflow(pr={})
-    w.record("reset", step=step)
-    moved = set_aside(w, w.feature.file(output))
-    files: dict[str, bytes | None] = {output: None} if s.tree.is_on_branch and moved else {}
-    keep_prd(w, s, prd, f"redo-{step}", f"{step} is made again", **files, **unasked(w, (step_key(step),)))
-    return f"{output} is made again at the next run" + (f"; the old one is {moved.name} in set-aside" if moved else "")
+    w.record("reset", step=step.name)
+    moved = set_aside(w, w.feature.file(step.document))
+    files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
+    files |= unasked(w, (step_key(step.name),))
+    keep_prd(w, s, prd, f"redo-{step.name}", f"{step.name} is made again", **files)
+    old = f"; the old one is {moved.name} in set-aside" if moved else ""
+    return f"{step.document} is made again at the next run{old}"
 
 
 def start_over(w: Workspace, s: Snapshot) -> Snapshot:

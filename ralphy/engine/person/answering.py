@@ -8,6 +8,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_text, replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Answer, Snapshot, Status
+from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import clip
 from ralphy.text.strict_json import dump
 
@@ -23,7 +24,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
         text = without(read_text(w.feature.file("QUESTIONS.md")), step_key(decision.step))
         _write(w, s, f"answered {decision.step}", f"the {decision.step} step answered in QUESTIONS.md",
                {"QUESTIONS.md": text.encode()})  # fmt: skip
-    elif s.history.of("split", decision.story).asks:
+    elif s.history.of(names.SPLIT, decision.story).asks:
         _take_for_split(w, decision.story, s)
     else:
         gate.take_answer(w, decision, s)
@@ -31,7 +32,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
 
 def _take_for_split(w: Workspace, story_id: str, s: Snapshot) -> None:
     """The story keeps its used attempts, so what comes next is its split again, with the answer."""
-    _remember(w, s, "split", story_id, next(a for a in s.answers if a.story == story_id))
+    _remember(w, s, names.SPLIT, story_id, next(a for a in s.answers if a.story == story_id))
     text = without(read_text(w.feature.file("QUESTIONS.md")), story_id)
     prd = s.prd.with_story(story_id, passes=False, status=Status.PENDING.value)
     _write(w, s, f"answered {story_id}", f"the split of {story_id} answered in QUESTIONS.md",

@@ -17,14 +17,15 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.split import pieces_of
-from ralphy.pipeline.steps import STEPS
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.step import CODE
+from ralphy.pipeline.steps.story import SPLIT, STORY
+from ralphy.pipeline.steps.table import phase_after, step_of
 from ralphy.prompts.budget import clip
 from ralphy.text.strict_json import dump
 from ralphy.text.tone import BAD, Toned
 
-_ARTIFACT = {step.gate: step.output for step in STEPS if step.gate}
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
-_PHASE_AFTER = {"spec": "IMPLEMENTATION", "qa": "PR"}
 
 
 def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
@@ -50,29 +51,28 @@ def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **mo
 def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
     """Note since when a marker counts: since the artifact was there as it is now."""
     ensure_folder_files(w)
-    shown = s.artifacts[_ARTIFACT[decision.gate]]
+    shown = s.artifacts[step_of(decision.gate).document]
     w.record("gate", gate=decision.gate, digest=shown.digest, ctime_ns=shown.ctime_ns)
 
 
 def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
     """Bind the approval to the bytes that are there, and consume the marker."""
-    artifact = _ARTIFACT[decision.gate]
+    step = step_of(decision.gate)
     entry = _entry(w, s, decision.gate, "approved", decision.by)
-    prd = _with_entry(s.prd, entry).with_workflow(phase=_PHASE_AFTER[decision.gate])
-    if decision.gate == "spec" and s.prd.step("spec"):
-        read = {"inputs": {"PRD.md": s.digest("PRD.md")}} if s.digest("PRD.md") else {}
-        prd = prd.with_step("spec", {**s.prd.step("spec"), **read})
-    keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{artifact} approved")
+    prd = _with_entry(s.prd, entry).with_workflow(phase=phase_after(step))
+    if made := s.prd.step(step.name):
+        prd = prd.with_step(step.name, {**made, "inputs": {**made.get("inputs", {}), **step.inputs_now(s)}})
+    keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{step.document} approved")
     w.record("approved", durable=False, gate=decision.gate, digest=entry["digest"], by=decision.by)
     w.milestone("approval_written")
     w.feature.file("APPROVED").unlink(missing_ok=True)
     w.milestone("marker_consumed")
-    w.say(f"{artifact} is approved ({decision.by})")
+    w.say(f"{step.document} is approved ({decision.by})")
 
 
 def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     """Text goes back to the step's agent; without text the feature ends here."""
-    artifact = _ARTIFACT[decision.gate]
+    artifact = step_of(decision.gate).document
     verdict = "revise" if decision.text else "rejected"
     entry = _entry(w, s, decision.gate, verdict, "REJECTED")
     if decision.text:
@@ -86,10 +86,10 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
 
 
 def _entry(w: Workspace, s: Snapshot, gate: str, verdict: str, by: str) -> dict[str, Any]:
-    artifact = _ARTIFACT[gate]
-    entry = {"gate": gate, "verdict": verdict, "artifact": artifact, "digest": s.digest(artifact), "at": w.iso_now,
-             "by": by}  # fmt: skip
-    return {**entry, "code": s.tree.code} if gate == "qa" else entry
+    step = step_of(gate)
+    entry = {"gate": gate, "verdict": verdict, "artifact": step.document, "digest": s.digest(step.document),
+             "at": w.iso_now, "by": by}  # fmt: skip
+    return {**entry, "code": s.tree.code} if CODE in step.inputs else entry
 
 
 def _with_entry(prd: Prd, entry: dict[str, Any]) -> Prd:
@@ -147,7 +147,7 @@ def adopt(w: Workspace, decision: d.Adopt, s: Snapshot) -> None:
 def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     """The story is failed, with its last error, and a person is asked; those that depend on it are blocked by it."""
     story = s.prd.story(decision.story)
-    past = s.history.of("story", story.id)
+    past = s.history.of(STORY.name, story.id)
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     execution = {**story.execution, "attempts": used}
     last = story.execution.get("last_error") or past.last_failure or "unknown"
@@ -165,8 +165,8 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
 def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:
     """What a person is asked about a story that Ralphy cannot do: what was tried, and the ways on."""
     pieces = ", ".join(f"{piece.id} ({piece.status.value})" for piece in pieces_of(s.prd, story.id))
-    past = s.history.of("story", story.id)
-    unsplit = s.history.of("split", story.id).last_failure
+    past = s.history.of(STORY.name, story.id)
+    unsplit = s.history.of(SPLIT.name, story.id).last_failure
     printed = past.last_failure.partition("\n\n")[2] if error else ""
     lines = [
         f"{reason[:300]}." + (f" The last failure: {error[:600]}" if error else ""),
@@ -212,8 +212,8 @@ def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
     assert s.qa
     new = stories.fixes(s.prd, s.qa.blocking, max(1, s.history.qa_rounds))
     prd = s.prd.with_stories(stories.merged(s.prd, new))
-    record = {**s.prd.step("qa"), "fixed": s.digest("QA_REPORT.md")}
-    prd = prd.with_step("qa", record).with_workflow(phase="IMPLEMENTATION")
+    record = {**s.prd.step(QA.name), "fixed": s.digest(QA.document)}
+    prd = prd.with_step(QA.name, record).with_workflow(phase=STORY.phase)
     keep_prd(w, s, prd, "fixes", f"{len(new)} findings of the review become stories")
 
 

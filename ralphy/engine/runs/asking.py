@@ -15,7 +15,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_text, replace_file
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot, Status
-from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.steps.table import step_of
 from ralphy.text.strict_json import dump
 
 
@@ -31,7 +31,7 @@ def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, 
         files["prd.json"] = dump(prd.raw)
         text = asked(questions, story.id, story.title, question)
     else:
-        text = asked(questions, step_key(run.step), BY_NAME[run.step].output, question)
+        text = asked(questions, step_key(run.step), step_of(run.step).document, question)
     files["QUESTIONS.md"] = text.encode()
     _keep(w, run, s, files, line)
     w.say(f"the {run.step} agent asks a question: answer it in {w.feature.in_repository('QUESTIONS.md')}")

@@ -33,6 +33,7 @@ from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.steering import steering_files
+from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import completed, not_passed
 from ralphy.pipeline.verification import is_unverified, verified_by
 from ralphy.prompts.budget import excerpt
@@ -71,7 +72,7 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     lane = agent_lane(w)
     prd, head = snapshot.prd, snapshot.tree.head
     story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
-    past = snapshot.history.of("story", story.id)
+    past = snapshot.history.of(names.STORY, story.id)
     begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
     laid_out = with_documents(w, begun)
     lay_out_lane(w, lane, laid_out, head)
@@ -124,7 +125,7 @@ def _folders(path: str) -> list[str]:
 
 def _land_story(w: Workspace, a: Attempt) -> None:
     """The story's one commit: code, prd.json, progress.txt and its document together."""
-    past = w.history.of("story", a.story.id)
+    past = w.history.of(names.STORY, a.story.id)
     cost = past.cost_usd + a.ran.result.cost_usd
     execution = {
         "attempts": a.number,
@@ -166,7 +167,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), kept, "")])
         w.milestone("attempt_kept")
         where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
-    goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of("story", a.story.id).last_mode == "fresh")
+    goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of(names.STORY, a.story.id).last_mode == "fresh")
     end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
     if a.was_cut_off:
         end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None

@@ -1,4 +1,4 @@
-"""The steps whose agents write a document: spec, qa and pr. They hand it in through their outbox.
+"""The steps whose agents write a document. They hand it in through their outbox.
 
 A killed agent's half file is never an artifact: Ralphy validates what was handed in and moves it in. What
 does not validate goes back to the agent with the messages. Code that such a step changed is not taken.
@@ -7,7 +7,7 @@ does not validate goes back to the agent with the messages. Code that such a ste
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
@@ -26,17 +26,16 @@ from ralphy.engine.workspace.scan import redacted, secrets_in_document
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
-from ralphy.pipeline import stories
 from ralphy.pipeline.breaker import signature
-from ralphy.pipeline.decide import revision
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.model import Prd, Snapshot
-from ralphy.pipeline.split import split
-from ralphy.pipeline.steps import BY_NAME
-from ralphy.pipeline.verification import unverified
+from ralphy.pipeline.gates import revision
+from ralphy.pipeline.model import Document, Prd, Snapshot
+from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
+from ralphy.pipeline.steps.table import step_of
 from ralphy.scaffold import writer
 from ralphy.text.strict_json import dump
 
@@ -44,15 +43,6 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Artifacts:
-    """What was handed in and is valid: files by name, the PRD that records them, and a subject of its own, if any."""
-
-    files: Mapping[str, bytes]
-    prd: Prd
-    subject: str = ""
 
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
@@ -68,7 +58,7 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
             return
         why, digest = _why_not(ran)
         try:
-            made = _READERS[decision.step](w, decision, snapshot, ran) if not why else None
+            made = _read(w, decision, snapshot, ran) if not why else None
             if made:
                 _require_no_secrets(w, ran, made.files)
         except InvalidInput as error:
@@ -77,21 +67,21 @@ def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
             _refuse(w, decision, ran, why, digest, end)
         else:
             _move_in(w, decision, snapshot, made, end)
-            w.say(made.subject or f"{BY_NAME[decision.step].output} is there")
+            w.say(made.subject or f"{step_of(decision.step).document} is there")
 
 
 def _what_people_said(d: RunAgent, s: Snapshot) -> str:
     """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
     remarks = revision(s, d.step)
     sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
-    answers = [s.history.of(d.step, d.story).feedback, s.history.of("story", d.story).feedback if d.story else ""]
+    answers = [s.history.of(d.step, d.story).feedback, s.history.of(names.STORY, d.story).feedback if d.story else ""]
     return "\n\n".join(part for part in (*answers, sent_back) if part)
 
 
 def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> None:
     """Raises InvalidInput for a document, or a draft of stories, that holds a key or a token."""
-    draft = ran.handed_in("stories.json")
-    for name, data in {**files, **({"stories.json": draft} if draft else {})}.items():
+    draft = ran.handed_in(DRAFT)
+    for name, data in {**files, **({DRAFT: draft} if draft else {})}.items():
         for found in secrets_in_document(w, name, data):
             raise InvalidInput(found, hint="name it, do not write it out")
 
@@ -130,96 +120,58 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
     w.say(f"the {step} agent changed code, which is not taken: {names} (kept: git show {ref})")
 
 
-def _read_spec(w: Workspace, _: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
-    """SPEC.md (unless a person wrote it and only stories were asked for) and the stories' draft."""
-    keeps = bool(s.digest("SPEC.md")) and not s.prd.stories
-    spec = read_regular(w.feature.file("SPEC.md")) if keeps else _wanted(ran, "SPEC.md")
-    draft = ran.handed_in("stories.json")
-    if draft is None and not s.prd.stories:
-        raise InvalidInput("stories.json was not handed in", hint=f"write it to {ran.outbox}")
-    known = [story.id for story in s.prd.stories]
-    new = read_stories_draft(draft, "stories.json", known_ids=known) if draft is not None else []
-    prd = _with_draft(w, s.prd, [stories.as_drafted(story) for story in new])
-    if not prd.stories:
-        raise InvalidInput("stories.json holds no stories", hint="at least one story is needed")
-    prd = prd.with_step("spec", {"inputs": _digests(s, "PRD.md"), "outputs": {"SPEC.md": Digests.of(spec or b"")}})
-    check_prd(dump(prd.raw), "stories.json")
-    return Artifacts({} if keeps else {"SPEC.md": spec or b""}, prd)
+def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
+    """What the step makes of what was handed in. Raises InvalidInput with words for the agent."""
+    step, files, drafted = step_of(d.step), dict[str, bytes](), list[Document]()
+    for wanted in step.wants(s):
+        data = ran.handed_in(wanted.name)
+        if wanted.is_needed and (data is None or not data.strip()):
+            raise InvalidInput(f"{wanted.name} was not handed in", hint=f"write it to {ran.outbox}")
+        if data is None:
+            continue
+        if wanted.format is Format.STORIES:
+            known = [story.id for story in s.prd.stories]
+            drafted = read_stories_draft(data, wanted.name, known_ids=known)
+            continue
+        if check := _CHECKS.get(wanted.format):
+            check(data.decode("utf-8", "replace"), wanted.name)
+        files[wanted.name] = data
+    project = w.config.project.name or w.repository.root.name
+    branch = f"{w.config.git.branch_prefix}{w.feature.name}"
+    taken = step.take(s, Handed(files, drafted, d.story or "", project, branch))
+    prd = _recorded(step, s, taken)
+    if prd.stories is not s.prd.stories:
+        check_prd(dump(prd.raw), DRAFT)
+    return replace(taken, prd=prd)
 
 
-def _with_draft(w: Workspace, prd: Prd, draft: list[dict[str, Any]]) -> Prd:
-    root = {
-        "project": w.config.project.name or w.repository.root.name,
-        "branchName": f"{w.config.git.branch_prefix}{w.feature.name}",
-        **{k: v for k, v in prd.raw.items() if k not in ("userStories", "workflow")},
-        "userStories": stories.merged(prd, draft),
-    }
-    workflow = {**prd.workflow, "approvals": _answered(prd, "spec")}
-    return stories.canonical(Prd.of({**root, "workflow": workflow}))
-
-
-def _answered(prd: Prd, gate: str) -> list[dict[str, Any]]:
-    said = prd.workflow.get("approvals", ())
-    return [{**a, "answered": True} if a.get("gate") == gate and a.get("verdict") == "revise" else a for a in said]
-
-
-def _read_qa(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
-    report = _wanted(ran, "QA_REPORT.md")
-    parse_qa_report(report.decode("utf-8", "replace"), "QA_REPORT.md")
-    record = {
-        "inputs": {**_digests(s, "SPEC.md"), "code": s.tree.code},
-        "outputs": {"QA_REPORT.md": Digests.of(report)},
-    }
-    prd = s.prd.with_step("qa", record).with_workflow(approvals=_answered(s.prd, "qa"))
-    return Artifacts({"QA_REPORT.md": report}, prd)
-
-
-def _read_pr(_: Workspace, __: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
-    text = _wanted(ran, "PR.md")
-    parse_pr_text(text.decode("utf-8", "replace"))
-    if doubts := unverified(s.prd):  # whatever the agent claims, who reads PR.md alone must know
-        text = text.rstrip() + f"\n\n## Unverified\n\nThese stories {doubts}.\n".encode()
-    record = {"inputs": _digests(s, "QA_REPORT.md"), "outputs": {"PR.md": Digests.of(text)}}
-    return Artifacts({"PR.md": text}, s.prd.with_step("pr", record))
-
-
-def _read_split(_: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Artifacts:
-    """The pieces that are cut off a story; it comes again behind them."""
-    story = s.prd.story(d.story or "")
-    known = [other.id for other in s.prd.stories]
-    draft = read_stories_draft(_wanted(ran, "stories.json"), "stories.json", known_ids=known)
-    prd = split(s.prd, story, draft)
-    check_prd(dump(prd.raw), "stories.json")
-    new = ", ".join(piece.id for piece in prd.stories[len(s.prd.stories) :])
-    return Artifacts({}, prd, f"{story.id} is split: {new} first, then what is left of it")
-
-
-_READERS: Mapping[str, Callable[[Workspace, RunAgent, Snapshot, Ran], Artifacts]] = {
-    "spec": _read_spec,
-    "split": _read_split,
-    "qa": _read_qa,
-    "pr": _read_pr,
+# What is no format of its own is any text.
+_CHECKS: Mapping[Format, Callable[[str, str], object]] = {
+    Format.REVIEW: parse_qa_report,
+    Format.PULL_REQUEST: lambda text, _: parse_pr_text(text),
 }
 
 
-def _wanted(ran: Ran, name: str) -> bytes:
-    data = ran.handed_in(name)
-    if data is None or not data.strip():
-        raise InvalidInput(f"{name} was not handed in", hint=f"write it to {ran.outbox}")
-    return data
+def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
+    """The PRD with what the step's document was made of; remarks about the last one are answered."""
+    if not step.document:
+        return taken.prd
+    data = taken.files.get(step.document)
+    made = s.digest(step.document) if data is None else Digests.of(data)
+    said = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
+            for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
+    prd = taken.prd.with_step(step.name, {"inputs": step.inputs_now(s), "outputs": {step.document: made}})
+    return prd.with_workflow(approvals=said)
 
 
-def _digests(s: Snapshot, *names: str) -> dict[str, str]:
-    return {name: s.digest(name) for name in names if s.digest(name)}
-
-
-def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Artifacts, end: dict[str, Any]) -> None:
+def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:
     """On the feature's branch as a commit; before there is one, as files, prd.json last: it says what was answered."""
-    prd = made.prd.with_workflow(phase=BY_NAME[d.step].waiting_phase)
+    step = step_of(d.step)
+    prd = made.prd.with_workflow(phase=step.waiting_phase or step.phase)
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
     if s.tree.is_on_branch:
         files = {**made.files, "prd.json": dump(prd.raw)}
-        what = made.subject or f"{BY_NAME[d.step].output} by the {d.step} step"
+        what = made.subject or f"{step.document} by the {d.step} step"
         subject = f"chore({w.feature.name}): {what}"
         of = f"{w.feature.name}/{d.story}" if d.story else w.feature.name
         event = [("Ralphy-Event", f"{d.step} {of}"), ("Ralphy-Run", end["run"])]

@@ -13,6 +13,11 @@ from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.split import MOST_PIECES
 from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.spec import SPEC
+from ralphy.pipeline.steps.step import Told
+from ralphy.pipeline.steps.story import STORY
+from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.verification import verified_by
 from ralphy.prompts.budget import pick_progress
 from ralphy.prompts.render import TEXTS, render
@@ -25,9 +30,10 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
     share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
     values = {
         **_common(w, run, snapshot, outbox),
-        **_SPECIFIC[run.step](w, run, snapshot, share),
         "feedback": feedback,
     }
+    for told in step_of(run.step).told:
+        values |= _TOLD[told](w, run, snapshot, share)
     rendered = render(run.step, values, _folders(w), share=share)
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
@@ -38,7 +44,7 @@ def warm_prompts(w: Workspace) -> None:
     """Load the template language and compile the story's template ahead of its first use."""
     story = {"id": "US-000", "title": "a story"}
     values = {"feature": w.feature.name, "outbox": str(w.feature.private), "story": story}
-    render("story", values, _folders(w))
+    render(STORY.name, values, _folders(w))
 
 
 def _folders(w: Workspace) -> list[Path]:
@@ -59,7 +65,7 @@ def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str,
         "checks": w.checks,
         "branch_name": s.tree.feature_branch,
         "base": s.tree.base,
-        "mistakes": s.history.of(run.step, run.story).last_failure if run.step != "story" else "",
+        "mistakes": s.history.of(run.step, run.story).last_failure if run.step != STORY.name else "",
         "resume_instruction": _resume(run, s),
     }
 
@@ -71,19 +77,22 @@ def _resume(run: RunAgent, s: Snapshot) -> str:
     if past.too_large:
         said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
     if past.cut_off:
-        where = "in the tree" if run.step == "story" else f"in {UNFINISHED}/ in the outbox"
+        where = "in the tree" if run.step == STORY.name else f"in {UNFINISHED}/ in the outbox"
         said.append(f"The last run was cut off: {past.cut_off}. What it left is {where}: check it, and go on from it.")
     return " ".join(said)
 
 
-def _spec(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
-    spec = read_text(w.feature.file("SPEC.md"))
+def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
+    spec = read_text(w.feature.file(SPEC.document))
     return {
         "prd_content": read_text(w.feature.file("PRD.md")),
         "spec_content": spec,
         "keep_spec": bool(spec) and not s.prd.stories,
-        "existing_stories": listed(s.prd),
     }
+
+
+def _stories(_: Workspace, __: RunAgent, s: Snapshot, ___: float) -> Mapping[str, object]:
+    return {"existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
 
 
 def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
@@ -93,31 +102,23 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
         "story": story.raw,
         "heal": run.mode != "fresh",
         **context_texts(w, story),
-        "failure": s.history.of("story", story.id).last_failure or str(story.execution.get("last_error") or ""),
+        "failure": s.history.of(STORY.name, story.id).last_failure or str(story.execution.get("last_error") or ""),
         "progress": pick_progress(progress, [story.id, *story.depends_on]),
         "max_rounds": w.config.limits.max_attempts,
     }
 
 
-def _qa(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
+def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
     return {
-        "spec_content": read_text(w.feature.file("SPEC.md")),
+        "spec_content": read_text(w.feature.file(SPEC.document)),
         "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
-        "qa_report": read_text(w.feature.file("QA_REPORT.md")),
+        "qa_report": read_text(w.feature.file(QA.document)),
     }
 
 
-def _pr(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
-    return _qa(w, run, s, share)
-
-
-def _split(w: Workspace, run: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
-    return {**_story(w, run, s, share), "existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
-
-
-_SPECIFIC = {"spec": _spec, "story": _story, "qa": _qa, "pr": _pr, "split": _split}
+_TOLD = {Told.FEATURE: _feature, Told.STORIES: _stories, Told.STORY: _story, Told.REVIEW: _review}
 
 
 def listed(prd: Prd) -> str:

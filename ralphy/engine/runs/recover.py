@@ -34,6 +34,7 @@ from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import Conflict
 from ralphy.files.tree_walk import children, remove
 from ralphy.pipeline.history import Entry
+from ralphy.pipeline.steps import names
 from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
 from ralphy.processes.supervisor_link import SCRIPT
 from ralphy.text.json_coerce import text_of
@@ -103,7 +104,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
         set_edits_aside(w, run.get("edits") or {})
     laid_out = str(run.get("laid_out") or green)
     is_there = laid_out_in(lane) == laid_out
-    if run.get("step") != "story":
+    if run.get("step") != names.STORY:
         if is_there:
             keep_code(w, lane, str(run.get("step")), name, base, laid_out)
         made = digest_of(w, name)

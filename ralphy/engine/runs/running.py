@@ -29,7 +29,8 @@ from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import remove
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot
-from ralphy.pipeline.steps import active_limit_s
+from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.table import step_of
 from ralphy.processes.resource_limits import Room
 from ralphy.text.durations import span
 
@@ -102,7 +103,7 @@ def agent_run(
 def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
     """The run's outbox; a document's step finds in it what a run that was cut off had written."""
     outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
-    if d.step != "story":
+    if d.step != names.STORY:
         hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)
     return outbox
 
@@ -194,7 +195,7 @@ def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
         return None
     asked_ms = request.env.get("BASH_DEFAULT_TIMEOUT_MS", "")
     tool_timeout_s = int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
-    return Thresholds.of(w.config.circuit_breaker, request.env["RALPHY_STEP"], tool_timeout_s)
+    return Thresholds.of(w.config.circuit_breaker, step_of(request.env["RALPHY_STEP"]).patience, tool_timeout_s)
 
 
 def _room(w: Workspace) -> Room:
@@ -234,7 +235,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
 
 def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
     """Seconds that this run may take: what one run may, and what is left of its step."""
-    left = active_limit_s(w.config, step) - s.session.active_s.get(step, 0.0)
+    left = step_of(step).active_limit_s(w.config) - s.session.active_s.get(step, 0.0)
     return max(1.0, min(w.config.timeouts.agent, left))
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import link_on_the_way, read_regular
-from ralphy.pipeline.steps import STEPS
+from ralphy.pipeline.steps.step import DRAFT
+from ralphy.pipeline.steps.table import documents
 
 UNFINISHED = "unfinished"
 
-# What any step hands in; other names in an outbox are read by nobody.
-_NAMES = tuple(sorted({*(step.output for step in STEPS if step.output), "stories.json"}))
 _MOST_BYTES = 1 << 20
 
 
@@ -35,8 +34,8 @@ def _outbox(w: Workspace, run: str) -> Path:
 
 
 def _files(root: Path, outbox: Path) -> Iterator[tuple[str, bytes]]:
-    """The run's own files; where it wrote none of a name, what it had been handed on itself."""
-    for name in _NAMES:
+    """The run's own files, of those that any step hands in; where it wrote none, what it had been handed on itself."""
+    for name in sorted((*documents(), DRAFT)):
         for place in (outbox / name, outbox / UNFINISHED / name):
             data = None if link_on_the_way(root, place) else read_regular(place, _MOST_BYTES)
             if data:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import orjson
 
-from ralphy.documents.feature_folder import ARTIFACTS, MARKERS, obstructions, read_marker
+from ralphy.documents.feature_folder import MARKERS, artifact_names, obstructions, read_marker
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.request_queue import queued
@@ -27,6 +27,8 @@ from ralphy.files.disk_space import free_mb
 from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.table import document_at
 
 
 def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
@@ -56,7 +58,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
-        qa=_qa(w, docs.tip) if review and "QA_REPORT.md" in artifacts and not unfinished else None,
+        qa=_qa(w, docs.tip) if review and QA.document in artifacts and not unfinished else None,
         unfinished=unfinished,
         lost=None if unfinished else lost_stories(w, docs, tree),
         obstructions=obstructions(w.feature),
@@ -88,7 +90,7 @@ def _plan(w: Workspace, docs: documents.Documents) -> Prd:
 
 
 def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact]) -> Life:
-    rejected = is_rejected(prd, lambda name: artifacts[name].digest if name in artifacts else "")
+    rejected = is_rejected(prd, lambda gate: artifacts[at].digest if (at := document_at(gate)) in artifacts else "")
     if tree.is_on_branch and not is_done(prd):
         return Life.REJECTED if rejected else Life.IN_WORK
     here = prd if prd.stories else None
@@ -98,7 +100,7 @@ def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact])
 
 
 def _qa(w: Workspace, tip: str) -> QaReport | None:
-    return parse_qa_report(documents.text(w, "QA_REPORT.md", tip), w.feature.in_repository("QA_REPORT.md"))
+    return parse_qa_report(documents.text(w, QA.document, tip), w.feature.in_repository(QA.document))
 
 
 def _baseline(w: Workspace, tree: Tree) -> Baseline | None:
@@ -126,9 +128,9 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     code = w.code_of(w.objects.tree_of(commit))
     mine = w.feature_branch
     tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=_pushed(w, prd, mine))
-    found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in ARTIFACTS}
+    found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
     questions = (found["QUESTIONS.md"] or b"").decode("utf-8", "replace")
-    report = found["QA_REPORT.md"]
+    report = found[QA.document]
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
@@ -139,9 +141,7 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
-        qa=parse_qa_report(report.decode("utf-8", "replace"), w.feature.in_repository("QA_REPORT.md"))
-        if report
-        else None,
+        qa=parse_qa_report(report.decode("utf-8", "replace"), w.feature.in_repository(QA.document)) if report else None,
         free_mb=free_mb(places(w)),
         session=w.session,
         life=life,
@@ -149,5 +149,5 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
 
 
 def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
-    remote = (prd.workflow.get("pr") or {}).get("remote")
+    remote = prd.pr.get("remote")
     return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

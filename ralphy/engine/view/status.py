@@ -74,7 +74,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "unverified": len(unverified_ids(s.prd)),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
-        "pull_request": (s.prd.workflow.get("pr") or {}).get("url"),
+        "pull_request": s.prd.pr.get("url"),
         "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
     }
 

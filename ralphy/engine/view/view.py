@@ -15,11 +15,12 @@ from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.gates import word_on
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
-from ralphy.pipeline.steps import BY_NAME
+from ralphy.pipeline.steps.pr import PR
+from ralphy.pipeline.steps.step import Step
+from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import shown_status
 from ralphy.pipeline.verification import is_proved, is_unverified
 
-_WAITING = {"spec": "AWAITING_SPEC_VALIDATION", "qa": "AWAITING_QA_VALIDATION"}
 _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
@@ -79,30 +80,29 @@ def _items(story: Story) -> Iterator[str]:
 def phase_of(decision: d.Decision, s: Snapshot) -> str:
     """The phase that status shows, derived from what comes next."""
     if isinstance(decision, d.Wait) and decision.gate:
-        return _WAITING[decision.gate]
+        return step_of(decision.gate).waiting_phase
     if isinstance(decision, d.RunAgent):
-        return BY_NAME[decision.step].phase
+        return step_of(decision.step).phase
     if isinstance(decision, d.Done):
         return "COMPLETED"
     if isinstance(decision, d.Halt):
         return _halted(decision, s)
     if isinstance(decision, d.Publish):
-        return "PR"
+        return PR.phase
     return _position(s)
 
 
 def _position(s: Snapshot) -> str:
     """The step that the folder is in, whatever is done next."""
-    has_documents = bool(s.digest("PRD.md") or s.digest("SPEC.md"))
-    if not has_documents and not s.prd.stories:
+    if not s.prd.stories and not any(step.applies(s) for step in steps()):
         return "IDLE"
-    said = word_on(s, "spec", s.digest("SPEC.md"))
-    if has_documents and not (said and said.verdict == "approved"):
-        return "SPECIFICATION"
-    if not all(story.is_completed for story in s.prd.stories):
-        return "IMPLEMENTATION"
-    said = word_on(s, "qa", s.digest("QA_REPORT.md"), s.tree.code)
-    return "PR" if said and said.verdict == "approved" else "QA"
+    return next((step.phase for step in steps() if step.applies(s) and not _is_past(s, step)), PR.phase)
+
+
+def _is_past(s: Snapshot, step: Step) -> bool:
+    """Is the step's document there, and its gate open?"""
+    said = word_on(s, step)
+    return said is not None and said.verdict == "approved" if step.gate else bool(s.digest(step.document))
 
 
 def _halted(decision: d.Halt, s: Snapshot) -> str:

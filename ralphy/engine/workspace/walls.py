@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ralphy.documents.feature_folder import ARTIFACTS, MARKERS
+from ralphy.documents.feature_folder import MARKERS, artifact_names
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import Command
@@ -14,7 +14,11 @@ from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_
 from ralphy.sandbox.bubblewrap import Sandbox, bare_sandbox, find, why_not, why_not_found
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
-CONTROL_NAMES = (*ARTIFACTS, *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+
+
+def control_names() -> tuple[str, ...]:
+    """What of the feature folder only a person and Ralphy write."""
+    return (*artifact_names(), *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
 
 
 def command_inside(

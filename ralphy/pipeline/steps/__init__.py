@@ -1,0 +1,1 @@
+"""The steps of the pipeline: an object each, and the table of them."""

@@ -1,0 +1,5 @@
+"""What the steps are called in the journal, in prd.json and on the command line."""
+
+from __future__ import annotations
+
+SPEC, STORY, SPLIT, QA, PR = "spec", "story", "split", "qa", "pr"

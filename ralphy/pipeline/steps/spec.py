@@ -1,0 +1,77 @@
+"""spec: PRD.md becomes SPEC.md and the stories of prd.json."""
+
+from __future__ import annotations
+
+from ralphy.config.values import Config
+from ralphy.errors import InvalidInput
+from ralphy.pipeline import decision as d
+from ralphy.pipeline import stories
+from ralphy.pipeline.gates import revision, word_on
+from ralphy.pipeline.model import Prd, Snapshot
+from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
+
+_PRD = "PRD.md"
+
+
+class _Spec(Step):
+    """A SPEC.md that a person wrote is a spec step that is done, but for the stories."""
+
+    def applies(self, s: Snapshot) -> bool:
+        return bool(s.digest(_PRD) or s.digest(self.document))
+
+    def why(self, s: Snapshot) -> str:
+        if revision(s, self.name):
+            return "SPEC.md was sent back with remarks"
+        if not s.digest(self.document):
+            return "PRD.md is there and SPEC.md is missing"
+        if not s.prd.stories:
+            return "SPEC.md is there and prd.json has no stories yet"
+        made = s.prd.step(self.name).get("outputs") or {}
+        untouched = made.get(self.document) == s.digest(self.document)
+        is_new = self.is_outdated(s) and untouched and not word_on(s, self)
+        return "PRD.md changed before SPEC.md was approved" if is_new else ""
+
+    def is_outdated(self, s: Snapshot) -> bool:
+        """Was PRD.md edited since the agent read it? One that was removed leaves SPEC.md as it is."""
+        read = (s.prd.step(self.name).get("inputs") or {}).get(_PRD)
+        return bool(read and s.digest(_PRD) and read != s.digest(_PRD))
+
+    def then(self, s: Snapshot, _: Config) -> d.Decision | None:
+        if self.is_outdated(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
+            return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` makes it anew, "
+                          "`ralphy approve` keeps it", gate=self.name)  # fmt: skip
+        return None
+
+    def wants(self, s: Snapshot) -> tuple[Wanted, ...]:
+        draft = Wanted(DRAFT, Format.STORIES, is_needed=not s.prd.stories)
+        keeps_a_persons = bool(s.digest(self.document)) and not s.prd.stories
+        return (draft,) if keeps_a_persons else (Wanted(self.document), draft)
+
+    def take(self, s: Snapshot, handed: Handed) -> Taken:
+        """Stories that exist are kept as they are."""
+        root = {
+            "project": handed.project,
+            "branchName": handed.branch,
+            **{name: value for name, value in s.prd.raw.items() if name not in ("userStories", "workflow")},
+            "userStories": stories.merged(s.prd, [stories.as_drafted(story) for story in handed.stories]),
+        }
+        prd = stories.canonical(Prd.of({**root, "workflow": s.prd.workflow}))
+        if not prd.stories:
+            raise InvalidInput(f"{DRAFT} holds no stories", hint="at least one story is needed")
+        return Taken(handed.files, prd)
+
+
+SPEC = _Spec(
+    names.SPEC,
+    phase="SPECIFICATION",
+    timeout="specification",
+    models=lambda models: (models.specification,),
+    document="SPEC.md",
+    inputs=(_PRD,),
+    told=(Told.FEATURE, Told.STORIES),
+    gate=lambda gates: gates.spec,
+    waiting_phase="AWAITING_SPEC_VALIDATION",
+    starts_over=True,
+    former_template="spec_agent.md",
+)

@@ -1,0 +1,135 @@
+"""story and split: one agent run after the other until each story is completed; one that is too much is split."""
+
+from __future__ import annotations
+
+from ralphy.config.values import Config
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.history import RESUME, StoryHistory
+from ralphy.pipeline.model import Snapshot, Status, Story
+from ralphy.pipeline.preconditions import baseline, too_many_deaths
+from ralphy.pipeline.split import may_be_split, split
+from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
+from ralphy.pipeline.stories import next_ready, why_stuck
+
+# A draft that splits a story gets one more chance: after that a person is asked.
+SPLIT_RUNS = 2
+
+# So many runs that end at the size of their context say that the story is too large: the second had a smaller prompt.
+MOST_TOO_LARGE = 2
+
+
+class _Story(Step):
+    """What it makes is code: it is judged and landed, not handed in."""
+
+    def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
+        return _branch(s) or _answers(s) or _stories(s, config)
+
+    def applies(self, s: Snapshot) -> bool:
+        return not all(story.is_completed for story in s.prd.stories)
+
+    def wants(self, _: Snapshot) -> tuple[Wanted, ...]:
+        return ()
+
+
+class _Split(Step):
+    """It is the way out of a story that used its attempts, and has no turn of its own."""
+
+    def applies(self, _: Snapshot) -> bool:
+        return False
+
+    def wants(self, _: Snapshot) -> tuple[Wanted, ...]:
+        return (Wanted(DRAFT, Format.STORIES),)
+
+    def take(self, s: Snapshot, handed: Handed) -> Taken:
+        """The pieces that are cut off a story; it comes again behind them."""
+        prd = split(s.prd, s.prd.story(handed.story), handed.stories)
+        new = ", ".join(piece.id for piece in prd.stories[len(s.prd.stories) :])
+        return Taken({}, prd, f"{handed.story} is split: {new} first, then what is left of it")
+
+
+STORY = _Story(
+    names.STORY,
+    phase="IMPLEMENTATION",
+    timeout="implementation",
+    models=lambda models: models.implementation,
+    told=(Told.STORY,),
+    former_template="dev_agent.md",
+)
+SPLIT = _Split(
+    names.SPLIT,
+    phase="IMPLEMENTATION",
+    timeout="specification",
+    models=lambda models: models.implementation[-1:],
+    told=(Told.STORY, Told.STORIES),
+)
+
+
+def _branch(s: Snapshot) -> d.Decision | None:
+    if s.tree.is_on_branch:
+        return None
+    # before the branch: what fixes red checks is committed where a person stands, and would not reach the branch
+    return baseline(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {s.tree.feature_branch}")
+
+
+def _answers(s: Snapshot) -> d.Decision | None:
+    asked = {story.id for story in s.prd.stories if story.status in (Status.BLOCKED, Status.FAILED)}
+    for answer in s.answers:
+        if answer.story in asked:
+            return d.TakeAnswer(f"QUESTIONS.md has an answer for {answer.story}", answer.story)
+    return None
+
+
+def _stories(s: Snapshot, config: Config) -> d.Decision | None:
+    if all(story.is_completed for story in s.prd.stories):
+        return None
+    story = next_ready(s.prd)
+    if story is None:
+        asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
+        rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
+        asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
+        return rest(f"{why_stuck(s.prd)}{asked}", ExitCode.STORIES_OPEN)
+    past = s.history.of(names.STORY, story.id)
+    most = config.limits.max_cost_per_story_usd
+    if most is not None and past.cost_usd >= most:
+        return d.GiveUp(f"{story.id} has used its ${most} (${past.cost_usd:.2f})", story.id)
+    if dead := too_many_deaths(past, story.id):
+        return d.GiveUp(f"{dead}: it is set aside", story.id, dead)
+    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    if used >= config.limits.max_attempts:
+        return _escalated(s, config, story, f"{story.id} has used its {used} attempts")
+    if past.too_large >= MOST_TOO_LARGE:
+        return _escalated(s, config, story, f"{story.id} is too large for one run, with a smaller prompt as well")
+    return _next_attempt(story, past, config, used + 1)
+
+
+def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int) -> d.RunAgent:
+    """A story's next run, one step up: its kept work healed or a fresh start, the next model, a smaller prompt."""
+    mode = "fresh" if not past.tree else RESUME if past.cut_off else "heal" if past.heals else "fresh"
+    model = STORY.model(config, attempt, str(story.raw.get("model") or ""))
+    after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
+    how = [f"attempt {attempt}/{config.limits.max_attempts}"]
+    if mode == RESUME:
+        how.append("resuming the run that was cut off")
+    elif attempt > 1:
+        how.append("fixing previous work" if mode == "heal" else "a fresh start")
+    if attempt > 1:
+        how.append(f"model {model}")
+    if past.too_large:
+        how.append("a smaller prompt")
+    why = f"{story.id} is next: priority {story.priority}{after}; {', '.join(how)}"
+    return d.RunAgent(why, names.STORY, story.id, attempt, mode, model)
+
+
+def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decision:
+    """A story that cannot be done as it is: it is split if it may be, else a person is asked."""
+    past = s.history.of(names.SPLIT, story.id)
+    if dead := too_many_deaths(past, f"the split of {story.id}"):
+        return d.GiveUp(f"{why}; {dead}", story.id)
+    runs = past.attempts
+    if runs >= SPLIT_RUNS or not may_be_split(s.prd, story, config.limits.max_splits):
+        return d.GiveUp(why, story.id)
+    model = SPLIT.model(config, 1, str(story.raw.get("model") or ""))
+    asks = f"{why}: it is to be split into smaller stories"
+    return d.RunAgent(asks, names.SPLIT, story.id, runs + 1, "fresh", model)

@@ -1,0 +1,49 @@
+"""The pipeline: its steps, in their order."""
+
+from __future__ import annotations
+
+from ralphy.pipeline.steps.pr import PR
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.spec import SPEC
+from ralphy.pipeline.steps.step import Step
+from ralphy.pipeline.steps.story import SPLIT, STORY
+
+STEPS: tuple[Step, ...] = (SPEC, STORY, SPLIT, QA, PR)
+
+
+def steps() -> tuple[Step, ...]:
+    """All steps, asked in this order; looked up at each call."""
+    return STEPS
+
+
+def step_of(name: str) -> Step:
+    """The step of that name; KeyError if there is none."""
+    for step in steps():
+        if step.name == name:
+            return step
+    raise KeyError(name)
+
+
+def documents() -> tuple[str, ...]:
+    """What the steps make in the feature folder."""
+    return tuple(step.document for step in steps() if step.document)
+
+
+def document_at(gate: str) -> str:
+    """The document that a gate is about; "" if there is no such gate."""
+    return next((step.document for step in steps() if step.gate and step.name == gate), "")
+
+
+def phase_after(step: Step) -> str:
+    """The word for where a feature stands when the step's gate is open."""
+    return steps()[steps().index(step) + 1].phase
+
+
+def former_templates(name: str) -> tuple[str, ...]:
+    """What a project's own template of a step was called when there was an agent per phase."""
+    return tuple(step.former_template for step in steps() if step.name == name and step.former_template)
+
+
+def gates() -> tuple[str, ...]:
+    """The steps behind whose document a person may be waited for."""
+    return tuple(step.name for step in steps() if step.gate)

@@ -1,0 +1,119 @@
+"""A step that Ralphy does not have, made of an object and a prompt alone, goes through the whole pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ralphy.engine.person.again import redo_step
+from ralphy.engine.view.observe import observe
+from ralphy.engine.view.view import phase_of
+from ralphy.errors import ExitCode
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.steps import table
+from ralphy.pipeline.steps.pr import PR
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.spec import SPEC
+from ralphy.pipeline.steps.step import CODE, Step
+from ralphy.pipeline.steps.story import SPLIT, STORY
+from tests.engine.building import Project, assert_clean, build, open_feature, reports, story
+
+SECURITY = Step(
+    "security",
+    phase="SECURITY",
+    timeout="qa",
+    models=lambda models: (models.qa,),
+    document="SECURITY.md",
+    inputs=("SPEC.md", CODE),
+    gate=lambda gates: gates.qa,
+    waiting_phase="AWAITING_SECURITY_VALIDATION",
+)
+PROMPT = """Look for holes in the code of {{ feature }}, as somebody who wants to get in, and write down what you find.
+{{ evidence }}
+{{ feedback }}
+{{ mistakes }}
+"""
+FOUND = {"outbox": {"SECURITY.md": "# No holes\n"}}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """One story, and a review of its security between qa and pr."""
+    monkeypatch.setattr(table, "STEPS", (SPEC, STORY, SPLIT, QA, SECURITY, PR))
+    project = build(tmp_path, story("US-001"))
+    (project.repo / ".ralphy" / "prompts").mkdir()
+    (project.repo / ".ralphy" / "prompts" / "security.md.j2").write_text(PROMPT, encoding="utf-8")
+    project.git("add", ".ralphy")
+    project.git("commit", "--quiet", "-m", "chore: a prompt")
+    return project
+
+
+def reviewed(project: Project) -> None:
+    assert project.loop().runs == ["US-001", "qa"]
+    project.approve()
+
+
+def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) -> None:
+    project.play(qa=[reports()], other=[{"outbox": {}}, FOUND])
+    reviewed(project)
+
+    waits = project.loop()
+
+    assert (waits.code, waits.runs) == (ExitCode.WAITING, ["security", "security"])
+    assert "SECURITY.md was not handed in" in project.prompts("security")[1]
+    assert isinstance(waits.rest, d.Wait) and waits.rest.gate == "security"
+    with open_feature(project.repo, project.path, project.env) as w:
+        assert phase_of(waits.rest, observe(w)) == "AWAITING_SECURITY_VALIDATION"
+    assert project.code(f"{project.path}/SECURITY.md") == "# No holes\n"
+    record = project.prd()["workflow"]["steps"]["security"]
+    assert record["inputs"].keys() == {"code"} and record["outputs"].keys() == {"SECURITY.md"}
+
+    project.approve()
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.DONE, ["pr"])
+    assert_clean(project)
+
+
+def test_remarks_at_its_gate_go_back_to_its_agent(project: Project) -> None:
+    project.play(qa=[reports()], other=[FOUND])
+    reviewed(project)
+    project.loop()
+    project.write("REJECTED", "Look at the cookies, too")
+
+    again = project.loop()
+
+    assert (again.code, again.runs) == (ExitCode.WAITING, ["security"])
+    assert "Look at the cookies, too" in project.prompts("security")[1]
+
+
+def test_new_code_and_a_redo_make_its_document_again(project: Project) -> None:
+    project.play(qa=[reports()], other=[FOUND])
+    reviewed(project)
+    project.loop()
+    project.approve()
+    assert project.loop().runs == ["pr"]
+
+    with open_feature(project.repo, project.path, project.env) as w:
+        assert redo_step(w, SECURITY).startswith("SECURITY.md is made again")
+    assert project.loop().runs == ["security"]
+    project.approve()
+    assert project.loop().code == ExitCode.DONE
+
+    project.plan(*project.prd()["userStories"], story("US-002"), workflow=project.prd()["workflow"])
+    assert project.loop().runs == ["US-002", "qa"]
+    project.approve()
+    assert project.loop().runs == ["security"]
+
+
+def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
+    project.play(qa=[reports()], other=[{"question": "Is the network trusted?"}, FOUND])
+    reviewed(project)
+
+    asked = project.loop()
+
+    assert (asked.code, asked.runs) == (ExitCode.WAITING, ["security"])
+    project.write("QUESTIONS.md", project.read("QUESTIONS.md").rstrip() + " no\n")
+    assert project.loop().runs == ["security"]
+    assert "The answer: no" in project.prompts("security")[1]
