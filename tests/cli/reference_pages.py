@@ -31,11 +31,11 @@ Every setting is optional. For each setting, the first place that sets it wins; 
 5. `$XDG_CONFIG_HOME/ralphy/config.yaml` (or `~/.config/ralphy/config.yaml`)
 6. the defaults below
 
-Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`, `setup`.
-A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your file does not set them,
-looser values count if they were written on this machine or accepted with `ralphy trust`
-([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered from 5
-to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
+Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`,
+`setup`. A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your file does
+not set them, looser values count if they were written on this machine or accepted with `ralphy trust`
+([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered
+from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
 
 An unknown key is an error (exit code 3); the message has the file, the line and the closest known key. The files are
 plain YAML 1.2: no anchors, aliases, tags or duplicate keys, at most 256 KB.
@@ -54,12 +54,12 @@ _CLI_INTRO = """\
 
     ralphy COMMAND [FEATURE] [options]
 
-FEATURE is a folder in `docs/features/`, or the path of any folder with a prd.json. You can omit it when only one feature is
-open. STORY is a story's id, or feature/id. Data goes to stdout; progress, questions and errors go to stderr. Without a
-terminal Ralphy never asks.
+FEATURE is a folder in `docs/features/`, or the path of any folder with a prd.json. You can omit it when only one
+feature is open. STORY is a story's id, or feature/id. Data goes to stdout; progress, questions and errors go to
+stderr. Without a terminal Ralphy never asks.
 
-With `--json` every command prints one object with a `schema` (`logs`, `loop`, `start` and `watch`: one object per line).
-Errors are objects on stdout too:
+With `--json` every command prints one object with a `schema` (`logs`, `loop`, `start` and `watch`: one object per
+line). Errors are objects on stdout too:
 
     {"schema": "ralphy/error@1", "ok": false, "error": {"code": 2, "name": "not_found", "message": "…", "hint": "…"}}
 
@@ -70,9 +70,9 @@ _PRD_INTRO = """\
 
 <!-- Generated from schemas/prd.schema.json by `make docs`. -->
 
-`prd.json` holds the stories of one feature and their status. You can edit it at any time. Ralphy checks it whenever it reads
-it, and keeps unknown fields. A duplicate key or id, a wrong type, or a missing or circular dependency is an error (exit code
-3): the message has the file, the line and the field, and Ralphy changes nothing.
+`prd.json` holds the stories of one feature and their status. You can edit it at any time. Ralphy checks it whenever
+it reads it, and keeps unknown fields. A duplicate key or id, a wrong type, or a missing or circular dependency is an
+error (exit code 3): the message has the file, the line and the field, and Ralphy changes nothing.
 """
 
 

@@ -19,12 +19,12 @@ INTRO = """\
 What can go wrong, how a test causes it, and what Ralphy promises then. Each row names the tests that inject the fault
 and inspect the result. A test belongs to a row through `@pytest.mark.fault("P6")`; a row without a test says why.
 
-Two programs go further. `make chaos N=200` runs whole features under random kills, full disks, misbehaving agents and a
-person who edits, commits, stashes, pulls and switches branches meanwhile. After every call it verifies that each story is
-committed once, prd.json is whole, Git is sound, the checkout's HEAD, index, stash, files and refs are as the person left
-them, no process is alive, no cheat landed, no gate opened by itself, and the night ends. A seed repeats its nights:
-`make chaos N=1 SEED=7`. `make sweep` fails every durable operation of a landing once, with strace and with a git that
-dies. The tests run a few of both.
+Two programs go further. `make chaos N=200` runs whole features under random kills, full disks, misbehaving agents and
+a person who edits, commits, stashes, pulls and switches branches meanwhile. After every call it verifies that each
+story is committed once, prd.json is whole, Git is sound, the HEAD, index, stash, files and refs of the checkout are
+unchanged by Ralphy, no process is alive, no cheat landed, no gate opened by itself, and the night ends. A seed
+repeats its nights: `make chaos N=1 SEED=7`. `make sweep` fails every durable operation of a landing once, with strace
+and with a git that dies. The tests run a few of both.
 """
 HEAD = "| id | fault | how it is injected | promise | proved by |\n|---|---|---|---|---|"
 
