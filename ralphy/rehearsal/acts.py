@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ralphy.rehearsal import tools
 from ralphy.rehearsal.scenario import Act
 from ralphy.rehearsal.scene import Scene
 from ralphy.rehearsal.stage import Stage
+from ralphy.rehearsal.trouble import TROUBLES
 
 PROMISE = "STORY_DONE"
 WORK_TYPES = {"spec": "DOCUMENTATION", "story": "IMPLEMENTATION", "qa": "TESTING", "pr": "DOCUMENTATION",
@@ -93,51 +95,35 @@ def _warn(stage: Stage, warning: Act) -> None:
 
 
 def _read(stage: Stage, names: list[str]) -> None:
-    from ralphy.rehearsal import tools
-
     for name in names:
         tools.read(stage, stage.path(name))
 
 
 def _write(stage: Stage, files: dict[str, str]) -> None:
-    from ralphy.rehearsal import tools
-
     for name, text in files.items():
         tools.write(stage, stage.path(name), stage.scene.fill(text))
 
 
 def _append(stage: Stage, files: dict[str, str]) -> None:
-    from ralphy.rehearsal import tools
-
     for name, text in files.items():
         tools.append(stage, stage.path(name), stage.scene.fill(text))
 
 
 def _delete(stage: Stage, names: list[str]) -> None:
-    from ralphy.rehearsal import tools
-
     paths = [stage.path(name) for name in names]
     stage.touched.update(paths)
     tools.bash(stage, f"rm -rf {' '.join(names)}", [["rm", "-rf", "--", *paths]])
 
 
 def _hand_in(stage: Stage, artifacts: dict[str, Any]) -> None:
-    from ralphy.rehearsal import tools
-
     for name, content in artifacts.items():
         is_text = isinstance(content, str)
         text = content if is_text else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         tools.write(stage, stage.scene.delivery(name), stage.scene.fill(text))
 
 
-def _learn(stage: Stage, text: str) -> None:
-    _hand_in(stage, {"learnings.md": text})
-
-
 def _run(stage: Stage, command: str | list[Any]) -> None:
     import shlex
-
-    from ralphy.rehearsal import tools
 
     several = isinstance(command, list) and isinstance(command[0], list)
     for one in command if several else [command]:
@@ -153,20 +139,9 @@ def _cheat(stage: Stage, wanted: Act) -> None:
 
 
 def _commit(stage: Stage, message: str) -> None:
-    from ralphy.rehearsal import tools
-
     text = stage.scene.fill(message)
     commands = [["git", "add", "-A"], ["git", "commit", "--quiet", "-m", text]]
     tools.bash(stage, f"git add -A && git commit -q -m '{text}'", commands)
-
-
-def _trouble(name: str) -> Callable[[Stage, Any], None]:
-    def play(stage: Stage, value: Any) -> None:
-        from ralphy.rehearsal.trouble import TROUBLES
-
-        TROUBLES[name](stage, value)
-
-    return play
 
 
 WORK: dict[str, Callable[[Stage, Any], None]] = {
@@ -178,16 +153,9 @@ WORK: dict[str, Callable[[Stage, Any], None]] = {
     "write": _write,
     "append": _append,
     "outbox": _hand_in,
-    "learnings": _learn,
+    "learnings": lambda stage, text: _hand_in(stage, {"learnings.md": text}),
     "run": _run,
     "cheat": _cheat,
     "commit": _commit,
-    "orphan": _trouble("orphan"),
-    "fork_bomb": _trouble("fork_bomb"),
-    "eat_mb": _trouble("eat_mb"),
-    "same_error": _trouble("same_error"),
-    "flood_mb": _trouble("flood_mb"),
-    "long_line_mb": _trouble("long_line_mb"),
-    "garbage": _trouble("garbage"),
-    "raw": _trouble("raw"),
+    **TROUBLES,
 }
