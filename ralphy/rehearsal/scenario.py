@@ -22,13 +22,13 @@ def load_scenario(environ: Mapping[str, str], cwd: str) -> dict[str, Any]:
     path = find_scenario(environ, cwd)
     if path is None:
         return {}
-    from ralphy.rehearsal.keys import SCENARIO
+    from ralphy.rehearsal.keys import check_scenario
 
     try:
         read: Any = _parse(path)
     except (OSError, ValueError) as problem:
         raise InvalidInput(f"cannot be read: {problem}", where=path) from problem
-    SCENARIO(read, f"{path}: scenario")
+    check_scenario(read, f"{path}: scenario")
     return dict(read)
 
 
