@@ -11,16 +11,17 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.safe_read import read_bounded
-from ralphy.files.tree_walk import remove
+from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 
 BORROWED, LFS = "ralphy/objects", "ralphy/lfs"  # Git LFS looks beside borrowed objects, in `lfs`
 _MOST = 4 << 20
-_MOST_BORROWED = 32
+_MOST_BORROWED, _MOST_MODULES = 32, 200
 _COPIED = re.compile(
     r"core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|whitespace"
     r"|checkroundtripencoding|longpaths|commentchar|quotepath)|filter\..+\.(clean|smudge|process|required)"
@@ -30,7 +31,8 @@ _PERSON = re.compile(r"user\.(name|email)")
 
 @dataclass(frozen=True, slots=True)
 class PersonGit:
-    """What a lane takes from the person's repository. `objects` are its objects and all that they borrow from.
+    """What a lane takes from the person's repository. `objects` are its objects and those of its submodules, and all
+    that they borrow from.
 
     `lfs` is where Git LFS keeps large files, if it does. `excludes` and `attributes` are what the person's own files
     say, of all repositories and of this one.
@@ -54,7 +56,11 @@ def read_person(repository: Repository) -> PersonGit:
     lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
     return PersonGit(
         tuple(_without_tree_programs(settings, repository)),
-        tuple(_objects(common / "objects")),
+        tuple(
+            dict.fromkeys(
+                at for folder in islice(_repositories(repository), _MOST_MODULES) for at in _objects(folder / "objects")
+            )
+        ),
         repository.object_format,
         (_named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")),
         (_named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")),
@@ -84,6 +90,19 @@ def _without_tree_programs(rows: Sequence[tuple[str, str]], repository: Reposito
     """A filter whose program an agent could change does nothing, as for all of Ralphy's own Git."""
     off = {name.rpartition(".")[0] for name in repository.in_the_tree if name.startswith("filter.")}
     return ((name, value) for name, value in rows if name.rpartition(".")[0] not in off)
+
+
+def _repositories(repository: Repository) -> Iterator[Path]:
+    """The repository's Git folder, and those of the submodules that are initialised in this checkout."""
+    common = repository.common_dir
+    yield common
+    waiting = list(dict.fromkeys((repository.git_dir / "modules", common / "modules")))
+    for folder in waiting:
+        is_one = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+        if is_one:
+            yield folder
+        waiting += [folder / found.name for found in children(common, folder)
+                    if found.is_folder and (not is_one or found.name == "modules")]  # fmt: skip
 
 
 def _objects(folder: Path) -> Iterator[Path]:

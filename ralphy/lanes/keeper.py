@@ -17,7 +17,8 @@ import stat
 import sys
 from _json import encode_basestring_ascii as quoted
 
-from ralphy.lanes.keeper_tree import GITLINK, Refused, is_folder, is_odd, look, print_of, remove, within
+from ralphy.lanes.keeper_modules import filled, moved, take_away
+from ralphy.lanes.keeper_tree import FULL, GITLINK, Refused, files_at, is_folder, is_odd, look, print_of, remove, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
 TREE_DEPTH = 200
 SECOND = 1_000_000_000
-FULL = ("No space left", "Disk quota exceeded", "File too large", "Read-only file system")
-NOTHING: dict[str, Any] = {"tree": "", "rows": {}}
+NOTHING: dict[str, Any] = {"tree": "", "rows": {}, "modules": {}, "empty": []}
 
 
 class Git:
@@ -106,12 +106,15 @@ def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[
     away = [*found.changed, *found.extra]
     if away:
         remove(away)
-    if tree == record["tree"] and not found.changed and not found.missing:
-        return {"written": 0}
+    if tree == record["tree"] and not found.changed and not found.missing and not record["empty"]:
+        return {"written": 0, "empty": []}
+    gone = moved(git, record["modules"], tree)
     drop(git.path("record"))  # from here on, until it is written, nothing is known
+    rows = take_away(gone, rows) if gone else rows
     git("read-tree", "--reset", "-u", tree)
     touched = {*found.changed, *found.missing}
     new: Rows = {}
+    links: dict[str, str] = {}
     written = 0
     for path, mode, oid in staged(git):
         old = rows.get(path)
@@ -120,8 +123,23 @@ def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[
         else:
             new[path] = (mode, oid, print_of(os.lstat(path)))
             written += 1
-    write_record(git, {"tree": tree, "rows": new})
-    return {"written": written}
+        if mode == GITLINK:
+            links[path] = oid
+    modules, empty = fill(git, links, new, {path: row for path, row in rows.items() if path not in touched})
+    write_record(git, {"tree": tree, "rows": new, "modules": modules, "empty": empty})
+    return {"written": written, "empty": empty}
+
+
+def fill(git: Git, links: dict[str, str], new: Rows, rows: Rows) -> tuple[dict[str, str], list[str]]:
+    """(the submodules that are filled, those that stay empty); the rows of their files join the `new` ones."""
+    if not links:
+        return {}, []
+    found, modules, empty = filled(git, links, rows)
+    new |= found
+    for path in modules:
+        if any(name.startswith(f"{path}/") for name in found):
+            new.pop(path, None)
+    return modules, empty
 
 
 def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -132,7 +150,7 @@ def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[s
     rows = record["rows"]
     clear_objects(git)
     found = look(rows, set(request["keep"]))
-    take = Take(rows, request)
+    take = Take(rows, request, record["modules"])
     take.known(found)
     for path in take.special:  # Git would wait for a pipe that it takes for its rules
         if os.path.basename(path).startswith(".git"):  # noqa: PTH119
@@ -145,14 +163,15 @@ def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[s
     if taken:
         tree = write_tree(git, take)
     pack = new_objects(git) if taken else []
-    answer = {name: sorted(getattr(take, name)) for name in ("special", "nested", "deep", "control")}
+    answer = {name: sorted(getattr(take, name)) for name in ("special", "nested", "deep", "control", "modules")}
     return {**answer, "tree": tree, "big": sorted(take.big), "many": take.many, "objects": len(pack)}, pack
 
 
 class Take:
     """Which of what changed is taken, and what is left out and why."""
 
-    def __init__(self, rows: Rows, request: dict[str, Any]) -> None:
+    def __init__(self, rows: Rows, request: dict[str, Any], modules: Iterable[str]) -> None:
+        self.filled, self.modules = tuple(modules), set[str]()
         self.rows, self.base, self.keep = rows, request["base"], request["keep"]
         self.excluded, self.most_bytes, self.most_new = request["excluded"], request["most_bytes"], request["most_new"]
         self.special, self.nested, self.deep, self.control = (set[str]() for _ in range(4))
@@ -162,17 +181,21 @@ class Take:
     def known(self, found: Found) -> None:
         """Sort what stood in the tree that was laid out, and look at what lies beside it."""
         for path in found.missing:
-            if within(path, self.excluded):
-                self.control.add(path)
-            else:
-                self.gone.append(path)
+            if self._is_left_out(path):
+                continue
+            self.gone.append(path)
         for path in found.changed:
             if self.rows[path][0] == GITLINK and is_folder(path):
                 self.nested.update([path] if os.path.lexists(f"{path}/.git") else [])
+                self.modules.add(path)
             else:
                 self._sort(path, self.tracked)
         for path in found.extra:
             folder, _, name = path.rpartition("/")
+            if self._is_left_out(path):
+                continue
+            for place in self.excluded:  # in a new folder
+                self.control.update(files_at(place) if place.startswith(f"{path}/") else ())
             if name == ".git":
                 self.nested.add(folder)
             elif is_odd(os.lstat(path).st_mode):
@@ -188,9 +211,17 @@ class Take:
         if len(self.added) > self.most_new:
             self.many, self.added = len(self.added), []
 
-    def _sort(self, path: str, into: list[str]) -> None:
+    def _is_left_out(self, path: str) -> bool:
+        """Is it a control file, or a file of a submodule? What changed there is named."""
         if within(path, self.excluded):
-            self.control.add(path)
+            self.control.update(files_at(path) if os.path.lexists(path) else [path])  # a mount leaves empty folders
+            return True
+        inside = [module for module in self.filled if within(path, (module,))]
+        self.modules.update(inside[:1])
+        return bool(inside)
+
+    def _sort(self, path: str, into: list[str]) -> None:
+        if self._is_left_out(path):
             return
         try:
             found = os.lstat(path)

@@ -24,7 +24,7 @@ from ralphy.lanes.lane_sandbox import OWN, LaneSandbox
 from ralphy.sandbox.bubblewrap import interpreter
 from ralphy.system import IS_PORTABLE
 
-_MODULES = ("keeper_tree", "keeper")  # sent as compiled code, the one that is started last
+_MODULES = ("keeper_tree", "keeper_modules", "keeper")  # sent as compiled code, the one that is started last
 _BOOT = """
 import marshal, sys
 modules, request = marshal.load(sys.stdin.buffer)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Rows = dict[str, tuple[Any, ...]]  # path -> Git's mode, its id, what `lstat` said
 
 GITLINK = "160000"
+FULL = ("No space left", "Disk quota exceeded", "File too large", "Read-only file system")
 
 
 class Refused(Exception):
@@ -134,6 +135,17 @@ def new_folder() -> str:
 
 def within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(place + "/") for place in places)
+
+
+def files_at(path: str, most: int = 100) -> list[str]:
+    """What stands at a path that is no folder, or below it: at most so many."""
+    waiting, found = [path] if os.path.lexists(path) else [], list[str]()
+    for at in waiting:
+        if is_folder(at):
+            waiting += [entry.path for entry in entries(at)]
+        elif len(found) < most:
+            found.append(at)
+    return found
 
 
 def is_odd(mode: int) -> bool:

@@ -50,7 +50,8 @@ class Taken:
 
     `big` are (path, bytes) of files over the limit; `special` FIFOs, sockets, devices and names that Git refuses (a
     tracked special file counts as deleted); `nested` repositories inside; `deep` more than 200 folders deep; `many` the
-    number of new files if it is over the limit: then none of them is taken. `control` are excluded paths that differ.
+    number of new files if it is over the limit: then none of them is taken. `control` are excluded paths that differ,
+    `modules` submodules in which something does.
     """
 
     tree: str
@@ -60,13 +61,14 @@ class Taken:
     deep: Sequence[str] = ()
     many: int = 0
     control: Sequence[str] = ()
+    modules: Sequence[str] = ()
 
 
 class Lane:
     """One lane, locked by this process. `keep` are paths in the tree that were brought: they stay, and are not taken.
 
     `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `laid_out` is what
-    this process put there last.
+    this process put there last; `empty` are the submodules in it whose recorded commit the person does not have.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Lane:
         self.at = keeper.place.root if keeper else self.tree
         self.keep: tuple[str, ...] = ()
         self.laid_out = ""
+        self.empty: tuple[str, ...] = ()
         self._repository = repository
         self._person = person
         self._objects = objects
@@ -120,6 +123,7 @@ class Lane:
             self._replace()
             self._ready()
             answer = self._keeper.ask(request)
+        self.empty = tuple(answer["empty"])
         return int(answer["written"])
 
     def take_over(self, base: str, limits: TakeLimits) -> Taken:
@@ -203,7 +207,7 @@ class Lane:
 
 
 def _taken(answer: Mapping[str, Any]) -> Taken:
-    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control")}
+    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control", "modules")}
     big = tuple((str(path), int(size)) for path, size in answer["big"])
     return Taken(answer["tree"], big, many=int(answer["many"]), **named)
 

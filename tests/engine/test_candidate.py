@@ -42,7 +42,7 @@ def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path)
 
 @pytest.mark.fault("G12")
 def test_what_an_agent_writes_into_a_submodule_is_neither_checked_nor_committed(tmp_path: Path) -> None:
-    check = [{"name": "test", "run": "test ! -e lib/more.py"}]
+    check = [{"name": "test", "run": "sh -c 'test -e lib/check.py && test ! -e lib/more.py'"}]
     project = build(tmp_path, story("US-001"), checks=check, limits={"max_attempts": 1})
     project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
     project.git("commit", "--quiet", "-m", "chore: a library")
@@ -51,11 +51,39 @@ def test_what_an_agent_writes_into_a_submodule_is_neither_checked_nor_committed(
 
     ended = project.loop()
 
-    assert "submodules are empty folders in lanes: lib; checks that need them fail there" in ended.said
+    assert "not taken: lib/ (a submodule)" in ended.said
+    warnings = project.story("US-001")["evidence"]["warnings"]
+    assert "changed in the lane, and not taken: lib/ (a submodule)" in warnings
     assert project.landed() == ["login/US-001"]
     assert project.git("rev-parse", f"{project.branch}:lib") == before
     assert not (project.repo / "lib" / "more.py").exists()
     assert_clean(project)
+
+
+def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
+    project.git("commit", "--quiet", "-m", "chore: a library")
+    project.git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    project.git("commit", "--quiet", "-m", "chore: another commit of it")
+
+    ended = project.loop()
+
+    assert ("lib is an empty folder in lanes: the commit of the submodule is not in your checkout; "
+            "git submodule update --init lib") in ended.said  # fmt: skip
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.parametrize("made", ["docs/features/login/new.md", "docs/features/other/APPROVED", ".ralphy/prompts/x"])
+def test_new_control_files_of_an_agent_are_flagged(tmp_path: Path, made: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [works(write={made: "", "src/a.py": "A = 1\n"})]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    (warning,) = [one for one in project.story("US-001")["evidence"]["warnings"] if "not taken" in one]
+    assert warning == f"changed in the lane, and not taken: {made}"
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "../../outside"])

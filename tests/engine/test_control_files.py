@@ -48,7 +48,7 @@ def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path, name: s
     assert project.landed() == ["login/US-001", "login/US-002"]
     if name not in UNKNOWN:
         (flagged,) = project.story("US-002")["evidence"]["warnings"]
-        assert flagged == f"control files were changed in the lane, and not taken: {place_of(name)}"
+        assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
     assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
     assert "hello" not in "".join(path.read_text() for path in project.folder.glob("*.md"))
     assert not (project.folder / "APPROVED").exists() and not (project.folder / "REJECTED").exists()

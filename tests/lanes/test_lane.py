@@ -214,17 +214,94 @@ def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:
     assert (lane.tree / "deps" / "lib").read_text() == "x"
 
 
-def test_a_submodule_is_an_empty_folder_and_stays(world: World) -> None:
-    world.git("update-index", "--add", "--cacheinfo", f"160000,{world.head},lib")
+def test_a_submodule_that_is_not_initialised_is_an_empty_folder_and_stays(world: World) -> None:
+    world.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
     world.git("commit", "-qm", "lib")
     lane = world.laid_out()
     assert list((lane.tree / "lib").iterdir()) == []
+    assert lane.empty == ("lib",)
     (lane.tree / "run.sh").write_text("changed\n")
     (lane.tree / "lib" / "f").write_text("x")
     taken = lane.take_over(world.tree, LIMITS)
     assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
+    assert taken.modules == ("lib",)
     world.laid_out()
     assert list((lane.tree / "lib").iterdir()) == []
+
+
+def added_module(world: World, at: Path, path: str, name: str, files: dict[str, str]) -> None:
+    """Commit a submodule at `path` of the repository or submodule at `at`."""
+    library = world.root.parent / f"library-{name.replace('/', '-')}"
+    library.mkdir()
+    for file, text in files.items():
+        (library / file).write_text(text)
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "begin")):
+        world.git(*words, cwd=library)
+    allow = ("-c", "protocol.file.allow=always")
+    world.git(*allow, "submodule", "-q", "add", "--name", name, str(library), path, cwd=at)
+    world.git("commit", "-qm", f"add {path}", cwd=at)
+
+
+def test_a_submodule_has_the_files_of_the_recorded_commit(world: World) -> None:
+    added_module(world, world.root, "libs/a", "libs/a", {"f": "one\n", "run": "two\n"})
+    lane = world.laid_out()
+    assert (lane.tree / "libs/a/f").read_text() == "one\n"
+    assert lane.empty == ()
+    assert world.inside(lane, "cat libs/a/f; git status --porcelain; ls -A libs/a")[1] == "one\nf\nrun\n"
+    assert lane.take_over(world.tree, LIMITS).tree == world.tree
+
+
+def test_a_submodule_in_a_submodule_has_its_files_too(world: World) -> None:
+    added_module(world, world.root, "lib", "lib", {"f": "one\n"})
+    added_module(world, world.root / "lib", "deep", "deep", {"g": "two\n"})
+    world.git("commit", "-qam", "move lib")
+    lane = world.laid_out()
+    assert (lane.tree / "lib/deep/g").read_text() == "two\n"
+    (lane.tree / "lib/deep/g").write_text("changed\n")
+    assert lane.take_over(world.tree, LIMITS).modules == ("lib",)
+
+
+@pytest.mark.parametrize("script", ["echo x >> lib/f", "rm lib/f", "rm -rf lib", "mkdir lib/new; echo x > lib/new/f",
+                                    "rm -rf lib; ln -s /etc lib", "rm -rf lib; echo x > lib", "git init -q lib",
+                                    "chmod 000 lib; chmod 700 lib; mkfifo lib/pipe"])  # fmt: skip
+def test_what_is_written_into_a_submodule_is_named_and_not_taken(world: World, script: str) -> None:
+    added_module(world, world.root, "lib", "lib", {"f": "one\n"})
+    lane = world.laid_out()
+    world.inside(lane, f"{script}; echo changed > run.sh")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert taken.modules == ("lib",)
+    assert taken.nested == ()
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
+    world.laid_out()
+    assert [path.name for path in (lane.tree / "lib").iterdir()] == ["f"]
+    assert (lane.tree / "lib/f").read_text() == "one\n"
+    assert lane.take_over(world.tree, LIMITS).modules == ()
+
+
+def test_a_submodule_follows_the_tree_that_is_laid_out(world: World) -> None:
+    before = world.tree
+    added_module(world, world.root, "lib", "lib", {"f": "one\n", "old": "x\n"})
+    lane = world.laid_out()
+    world.git("mv", "old", "new", cwd=world.root / "lib")
+    world.git("commit", "-qm", "two", cwd=world.root / "lib")
+    world.git("commit", "-qam", "move lib")
+    world.laid_out()
+    assert sorted(path.name for path in (lane.tree / "lib").iterdir()) == ["f", "new"]
+    lane.lay_out(before, world.head, "main")
+    assert not (lane.tree / "lib").exists()
+    world.laid_out()
+    assert sorted(path.name for path in (lane.tree / "lib").iterdir()) == ["f", "new"]
+
+
+def test_a_submodule_that_is_initialised_later_is_filled_then(world: World) -> None:
+    added_module(world, world.root, "lib", "lib", {"f": "one\n"})
+    hidden = world.root / ".git" / "modules-away"
+    (world.root / ".git" / "modules").rename(hidden)
+    assert list((world.laid_out().tree / "lib").iterdir()) == []
+    world.pool.close()
+    hidden.rename(world.root / ".git" / "modules")
+    world.pool = world.new_pool()
+    assert (world.laid_out().tree / "lib/f").read_text() == "one\n"
 
 
 def test_the_executable_bit_is_of_the_base_where_git_does_not_trust_it(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ralphy.engine.lane.candidate import Candidate
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
 from ralphy.testguard.substance import why_unsafe
-from ralphy.text.tone import BAD, Toned
+from ralphy.text.tone import BAD, WAITING, Toned
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -32,7 +32,10 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     w.objects.persist(tree)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     refused = _why_refused(w, taken) or _why_unsafe(w, green, tree)
-    return Candidate(tree, w.code_of(tree), green, files, tuple(map(shown, taken.control)), refused)
+    modules = tuple(f"{shown(path)}/ (a submodule)" for path in taken.modules)
+    if modules:
+        w.say(Toned(f"not taken: {', '.join(modules[:5])}", WAITING))
+    return Candidate(tree, w.code_of(tree), green, files, (*map(shown, taken.control), *modules), refused)
 
 
 def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:

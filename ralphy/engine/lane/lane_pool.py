@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
 from ralphy.engine.lane.lane_setup import forget_set_up, made_by_setup, set_up
+from ralphy.engine.workspace.changes import shown
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.objects import Entry
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
 
-_MODULE_PATH = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.M)
 _MOST_LANES = 64
 
 
@@ -63,10 +62,10 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
     w.objects.persist(tree)  # Git reads them from the disk
     w.objects.sync()
-    _tell_of_submodules(w, tree)
     brought = _brought(w, tree)
     lane.keep = _kept(w, lane, tree, brought)
     lane.lay_out(tree, commit, w.feature_branch)
+    _tell_of_submodules(w, lane)
     _furnish(w, lane, brought)
     set_up(w, lane, tree)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
@@ -120,15 +119,14 @@ def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[
     return tuple(dict.fromkeys((*kept, *made_by_setup(w, lane, tree))))
 
 
-def _tell_of_submodules(w: Workspace, tree: str) -> None:
-    """Say once that submodules are empty folders in lanes, before checks turn red for it."""
-    entry = w.objects.at(tree, ".gitmodules")
-    text = (w.objects.read(entry.oid) or b"").decode("utf-8", "replace") if entry else ""
-    paths = _MODULE_PATH.findall(text)
-    sentence = f"submodules are empty folders in lanes: {', '.join(paths[:5])}; checks that need them fail there"
-    if paths and sentence not in w.checkout.said:
-        w.checkout.said.add(sentence)
-        w.say(Toned(sentence, WAITING))
+def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
+    """Say once which submodules are empty folders in lanes, before checks turn red for it."""
+    for path in lane.empty[:5]:
+        sentence = (f"{shown(path)} is an empty folder in lanes: the commit of the submodule is not in your checkout; "
+                    f"git submodule update --init {shown(path)}")  # fmt: skip
+        if sentence not in w.checkout.said:
+            w.checkout.said.add(sentence)
+            w.say(Toned(sentence, WAITING))
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:

@@ -174,7 +174,7 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         ),
         (
             bool(candidate.tampered),
-            f"control files were changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}",
+            f"changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}",
         ),
         (
             bool(candidate.stands),
