@@ -1,8 +1,11 @@
-"""Verify: does this candidate tree count? The agent's word can hold it back, never pass it."""
+"""Verify: does this candidate tree count? JUDGES says who is asked, and in which order.
+
+The agent's word can hold a candidate back, never pass it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +16,7 @@ from ralphy.engine.lane.checks import CheckResult, failed, run_checks, unless_ki
 from ralphy.engine.lane.hooks import Hooked, run_hook
 from ralphy.engine.lane.lane_pool import clean_lane, lay_out_clean
 from ralphy.engine.verify.baseline import listed, record_baseline, without_tests
-from ralphy.engine.verify.identity import removes_of, tests_kept, with_old
+from ralphy.engine.verify.identity import Kept, removes_of, tests_kept, with_old
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.workspace import Workspace
@@ -48,66 +51,160 @@ class Verdict:
         return self.outcome is Outcome.SUCCEEDED and not self.failure
 
 
+@dataclass(slots=True)
+class Case:
+    """What is judged, and what the judges have found so far. `old` is what the old tests only flag."""
+
+    w: Workspace
+    story: Story
+    result: AgentResult
+    claim: Claim
+    hooked: Hooked
+    checks: Sequence[CheckResult] = ()
+    kept: Kept = field(default_factory=Kept)
+    secrets: Sequence[str] = ()
+    old: Sequence[str] = ()
+
+    @property
+    def candidate(self) -> Candidate:
+        """As the hook left it, once that was run."""
+        return self.hooked.candidate
+
+    @property
+    def results(self) -> list[CheckResult]:
+        return [*self.hooked.results, *self.checks]
+
+    def no(
+        self, why: str, digest: str = "", *, outcome: Outcome = Outcome.REJECTED, goes_on: bool = False, asks: str = ""
+    ) -> Verdict:
+        """The verdict that ends the case."""
+        return Verdict(outcome, why, digest or why, self.results, (), asks, goes_on, self.candidate, self.kept.evidence)
+
+
+# It speaks against the case with a verdict, or notes what is flagged and lets it pass.
+Judge = Callable[[Case], Verdict | None]
+
+
 def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate) -> Verdict:
-    """Ask in turn: may it be committed, does it do anything, what does the agent say, are the checks green,
-    are the tests all there?"""
-    if not result.outcome.costs_an_attempt:
-        return Verdict(result.outcome, result.detail, goes_on=result.over_budget)
-    if candidate.refused:
-        return Verdict(Outcome.REJECTED, candidate.refused, candidate.refused)
-    if claim.asks:
-        return Verdict(Outcome.NEEDS_INPUT, f"the agent asks: {claim.asks}", question=claim.asks)
-    why = _why_nothing(w, story, candidate)
-    if why:
-        return _no_work(w, result, claim, candidate, why)
-    if claim.holds_back:
-        return Verdict(Outcome.REJECTED, claim.holds_back, claim.holds_back, goes_on=True)
-    hooked = run_hook(w, candidate)
-    made = hooked.candidate
-    why = _why_nothing(w, story, made) if made.tree != candidate.tree and not made.refused else ""
-    if why:
-        why = f"{why} once the pre-commit hook was done"
-        return Verdict(Outcome.REJECTED, why, f"{why}: the story asks for more", hooked.results, candidate=made)
-    return replace(_judge_code(w, story, result, claim, hooked), candidate=made)
+    """Ask the judges in turn; what none of them speaks against counts."""
+    case = Case(w, story, result, claim, Hooked(candidate))
+    for each in JUDGES:
+        if verdict := each(case):
+            return verdict
+    found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings]
+    warnings = sorted(found, key=lambda said: said not in case.kept.read_first)
+    return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
 
 
-def _why_nothing(w: Workspace, story: Story, candidate: Candidate) -> str:
+def run_counts(c: Case) -> Verdict | None:
+    if c.result.outcome.costs_an_attempt:
+        return None
+    return c.no(c.result.detail, goes_on=c.result.over_budget, outcome=c.result.outcome)
+
+
+def may_be_committed(c: Case) -> Verdict | None:
+    return c.no(c.candidate.refused) if c.candidate.refused else None
+
+
+def asks_nothing(c: Case) -> Verdict | None:
+    asks = c.claim.asks
+    return c.no(f"the agent asks: {asks}", outcome=Outcome.NEEDS_INPUT, asks=asks) if asks else None
+
+
+def does_something(c: Case) -> Verdict | None:
+    """Nothing that counts has changed: "already satisfied" with green checks is a question to a person."""
+    why = _why_nothing(c)
+    if not why:
+        return None
+    succeeded = c.result.outcome is Outcome.SUCCEEDED
+    if succeeded and c.claim.says_satisfied and not c.candidate.files:
+        results = _check(c.w, c.candidate)
+        if not failed(results, c.w.history.known_red, frozenset(r.name for r in results)):
+            checks = "The checks are green." if results else "There are no checks."
+            question = (f"The agent changed nothing and says: {c.claim.recommendation}\n{checks} "
+                        "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
+            c.checks = results
+            return c.no(f"{why}; {SATISFIED}", outcome=Outcome.NEEDS_INPUT, asks=question)
+    if succeeded:
+        return c.no(why, f"{why}: the story asks for a change of the code")
+    detail = c.result.detail or c.result.outcome.value
+    return c.no(f"{detail}; {why}", detail, outcome=c.result.outcome)
+
+
+def _why_nothing(c: Case) -> str:
     """Why the candidate's changes do not count, "" if they do; where documents are asked for, they do."""
-    why = why_no_work(file_changes(w, candidate.green, candidate.tree))
-    return "" if story.kind == "docs" and candidate.files else why
+    why = why_no_work(file_changes(c.w, c.candidate.green, c.candidate.tree))
+    return "" if c.story.kind == "docs" and c.candidate.files else why
 
 
-def _judge_code(w: Workspace, story: Story, result: AgentResult, claim: Claim, hooked: Hooked) -> Verdict:
-    """Is what would be committed free of secrets, and what do the hook and the checks say of it?"""
-    candidate = hooked.candidate
-    if candidate.refused:
-        return Verdict(Outcome.REJECTED, candidate.refused, candidate.refused, hooked.results)
-    secrets = secrets_in(w, candidate.green, candidate.tree)
-    if secrets and scan_policy(w) == "block":
-        why = f"{'; '.join(secrets[:5])}: a secret is not committed"
-        return Verdict(Outcome.REJECTED, why, f"{why}. Read it from the environment instead", goes_on=True)
-    stops = failed(hooked.results, w.history.known_red, frozenset())
-    checks = [] if stops else _check(w, candidate)
-    results = [*hooked.results, *checks]
-    failure, digest = _why_red(w, candidate, results)
-    if failure:
-        return Verdict(Outcome.REJECTED, failure, digest, results, goes_on=True)
-    kept = tests_kept(w, story, candidate, checks)
-    if kept.rejected:
-        return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
-    if results:
-        record_baseline(w, candidate.code, results)
-    if result.outcome is not Outcome.SUCCEEDED and not claim.is_complete:
-        why = f"the run ended badly ({result.detail or result.outcome.value}), although the checks are green"
-        return Verdict(result.outcome, why, f"{why}: finish the work and report", results, goes_on=True)
-    old = list(old_tests_fail(w, candidate, removes_of(story), listed(checks)))
-    kept = with_old(w, kept, [found for found in old if isinstance(found, Finding)])
-    if kept.rejected:
-        return Verdict(Outcome.REJECTED, kept.failure, kept.digest, results, goes_on=True, tests=kept.evidence)
-    shown = (*kept.warnings, *secrets, *(said for said in old if isinstance(said, str)), *hooked.warnings)
-    found = [*_warnings(result, claim, candidate, results), *shown]
-    warnings = sorted(found, key=lambda said: said not in kept.read_first)
-    return Verdict(Outcome.SUCCEEDED, checks=results, warnings=warnings, tests=kept.evidence)
+def is_not_held_back(c: Case) -> Verdict | None:
+    return c.no(c.claim.holds_back, goes_on=True) if c.claim.holds_back else None
+
+
+def hook_agrees(c: Case) -> Verdict | None:
+    """What the hook changed is the candidate from here on."""
+    before = c.candidate
+    c.hooked = run_hook(c.w, before)
+    if c.candidate.refused or c.candidate.tree == before.tree:
+        return may_be_committed(c)
+    why = _why_nothing(c)
+    said = f"{why} once the pre-commit hook was done"
+    return c.no(said, f"{said}: the story asks for more") if why else None
+
+
+def brings_no_secret(c: Case) -> Verdict | None:
+    c.secrets = secrets_in(c.w, c.candidate.green, c.candidate.tree)
+    if not c.secrets or scan_policy(c.w) != "block":
+        return None
+    why = f"{'; '.join(c.secrets[:5])}: a secret is not committed"
+    return c.no(why, f"{why}. Read it from the environment instead", goes_on=True)
+
+
+def checks_are_green(c: Case) -> Verdict | None:
+    """The hook's own word and, unless it is against the candidate, that of the checks."""
+    if not failed(c.results, c.w.history.known_red, frozenset()):
+        c.checks = _check(c.w, c.candidate)
+    failure, digest = _why_red(c.w, c.candidate, c.results)
+    return c.no(failure, digest, goes_on=True) if failure else None
+
+
+def tests_are_kept(c: Case) -> Verdict | None:
+    c.kept = tests_kept(c.w, c.story, c.candidate, c.checks)
+    if c.kept.rejected:
+        return c.no(c.kept.failure, c.kept.digest, goes_on=True)
+    if c.results:
+        record_baseline(c.w, c.candidate.code, c.results)
+    return None
+
+
+def run_ended_well(c: Case) -> Verdict | None:
+    if c.result.outcome is Outcome.SUCCEEDED or c.claim.is_complete:
+        return None
+    why = f"the run ended badly ({c.result.detail or c.result.outcome.value}), although the checks are green"
+    return c.no(why, f"{why}: finish the work and report", goes_on=True, outcome=c.result.outcome)
+
+
+def old_tests_pass(c: Case) -> Verdict | None:
+    old = list(old_tests_fail(c.w, c.candidate, removes_of(c.story), listed(c.checks)))
+    c.kept = with_old(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
+    c.old = [said for said in old if isinstance(said, str)]
+    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+
+
+# In this order. Each rejects, but where a setting is named: that decides between rejecting and flagging.
+JUDGES: tuple[Judge, ...] = (
+    run_counts,
+    may_be_committed,
+    asks_nothing,
+    does_something,
+    is_not_held_back,
+    hook_agrees,
+    brings_no_secret,  # safety.secret_scan
+    checks_are_green,
+    tests_are_kept,  # verify.*
+    run_ended_well,
+    old_tests_pass,  # verify.unskipped_tests
+)
 
 
 def checks_of(w: Workspace, candidate: Candidate) -> tuple[Sequence[CheckResult], str, str]:
@@ -129,27 +226,6 @@ def _from_root(w: Workspace, output: str) -> str:
     return output.replace(f"{clean_lane(w).at}/", "")
 
 
-def _no_work(w: Workspace, result: AgentResult, claim: Claim, candidate: Candidate, why: str) -> Verdict:
-    """Nothing that counts changed. "Already satisfied" with green checks is a question to a person."""
-    if claim.says_satisfied and result.outcome is Outcome.SUCCEEDED and not candidate.files:
-        results = _check(w, candidate)
-        if not failed(results, w.history.known_red, frozenset(r.name for r in results)):
-            checks = "The checks are green." if results else "There are no checks."
-            question = (f"The agent changed nothing and says: {claim.recommendation}\n{checks} "
-                        "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
-            return Verdict(
-                Outcome.NEEDS_INPUT,
-                f"{why}; {SATISFIED}",
-                "",
-                results,
-                question=question,
-            )
-    if result.outcome is Outcome.SUCCEEDED:
-        return Verdict(Outcome.REJECTED, why, f"{why}: the story asks for a change of the code")
-    detail = result.detail or result.outcome.value
-    return Verdict(result.outcome, f"{detail}; {why}", detail)
-
-
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     """What the checks say of the candidate, laid out in the lane that no agent has been in."""
     # Behind a check whose failures are known, the others must be run as well.
@@ -165,13 +241,12 @@ def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
     return unless_killed(w, ask)
 
 
-def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, ...]:
+def _warnings(c: Case) -> tuple[str, ...]:
     """What a reader of the evidence should know although the story counts."""
+    r, candidate, results = c.result, c.candidate, c.results
+    unclear = f"the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: {c.claim.confidence:.1f} of 1"
     doubts = (
-        (
-            not _is_explicit(claim),
-            f"the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: {claim.confidence:.1f} of 1",
-        ),
+        (c.claim.exit_signal is not True, unclear),
         (
             bool(candidate.tampered),
             f"changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}",
@@ -187,8 +262,3 @@ def _warnings(r: AgentResult, claim: Claim, candidate: Candidate, results: Seque
         (not results, "unverified: no checks are configured or detected"),
     )
     return tuple(text for is_so, text in doubts if is_so)
-
-
-def _is_explicit(claim: Claim) -> bool:
-    """Did the agent say explicitly that it is done?"""
-    return claim.exit_signal is True
