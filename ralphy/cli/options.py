@@ -67,7 +67,7 @@ class Invocation:
         from ralphy.config.load import load
 
         folder = feature.folder if feature else None
-        found = load(repository.root, folder, env=os.environ, flags=self.flags, home=None)
+        found = load(repository.root, folder, env=os.environ, flags=self.flags)
         for warning in found.warnings:
             self.output.note(f"warning: {warning}")
         if self._settings_branch is None and (branch := self._branch_with_settings(repository, found.config)):
@@ -89,10 +89,7 @@ class Invocation:
 
     def require_settings(self, repository: Repository) -> None:
         """Raises Conflict where the project has settings on another branch alone: defaults may guard less."""
-        from ralphy.config.load import load
-
-        config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
-        if branch := self._branch_with_settings(repository, config):
+        if branch := self._branch_with_settings(repository, self._config(repository)):
             raise Conflict(f"the project's settings are on branch {branch}, not in this checkout",
                            hint=f"git checkout {branch} -- .ralphy; ralphy init; git add .ralphy Makefile; "
                                 "git commit -m 'chore: set up Ralphy'")  # fmt: skip
@@ -119,7 +116,7 @@ class Invocation:
         if name is None:
             return self.only(repository).feature
         try:
-            return find(repository.root, self._features_dir(repository), name, self.directory)
+            return find(repository.root, self._config(repository).project.features_dir, name, self.directory)
         except NotFound:
             if found := self.found(repository, name):
                 return found.feature
@@ -133,19 +130,17 @@ class Invocation:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
         from ralphy.engine.feature.features import only_open
 
-        return only_open(self.features(repository), self._features_dir(repository))
+        return only_open(self.features(repository), self._config(repository).project.features_dir)
 
     def features(self, repository: Repository) -> list[Found]:
         """All features of the repository; looked up once."""
-        from ralphy.config.load import load
         from ralphy.engine.feature.features import features_of
         from ralphy.engine.workspace.checkout import Checkout
 
         if self._features is None:
-            config = load(repository.root, None, env=os.environ, flags=self.flags, home=None).config
             checkout = Checkout.of(repository)
             try:
-                self._features = features_of(checkout, config)
+                self._features = features_of(checkout, self._config(repository))
             finally:
                 checkout.close()
         return self._features
@@ -154,11 +149,11 @@ class Invocation:
         """Forget which features there are: time has passed."""
         self._features = None
 
-    def _features_dir(self, repository: Repository) -> str:
+    def _config(self, repository: Repository) -> Config:
+        """The configuration without that of any feature; its warnings are said by `settings`."""
         from ralphy.config.load import load
 
-        found = load(repository.root, None, env=os.environ, flags=self.flags, home=None)
-        return found.config.project.features_dir
+        return load(repository.root, None, env=os.environ, flags=self.flags).config
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""

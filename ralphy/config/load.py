@@ -96,12 +96,9 @@ def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[
     """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
     for name, found in layer.values.items():
         floor = merged[name]
-        is_set = floor.source != "default" and name not in PROGRAMS
-        if is_set and is_looser(name, found.value, floor.value):
-            yield (
-                f"{found.source}: {name}: {_said(found.value)} has no effect: {floor.source} says"
-                f" {_said(floor.value)}, and a repository can only tighten your own settings"
-            )
+        if floor.source != "default" and name not in PROGRAMS and is_looser(name, found.value, floor.value):
+            yield _refused(name, found, f"{floor.source} says {_said(floor.value)}, and a repository can only tighten "
+                                        "your own settings")  # fmt: skip
         elif name in untrusted:
             yield f"{untrusted[name]} came with the repository; it has no effect until you accept it: ralphy trust"
         else:
@@ -112,14 +109,15 @@ def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
     """Take a feature's settings over, but for those that are looser than what is in force without it."""
     for name, found in layer.values.items():
         floor = merged[name]
-        is_floor = floor.source != "default" or name not in AMOUNTS
-        if is_floor and is_looser(name, found.value, floor.value):
-            yield (
-                f"{found.source}: {name}: {_said(found.value)} has no effect: a feature can only tighten what is in"
-                f" force ({_said(floor.value)}, {floor.source}); set it in .ralphy/config.yaml"
-            )
+        if (floor.source != "default" or name not in AMOUNTS) and is_looser(name, found.value, floor.value):
+            yield _refused(name, found, f"a feature can only tighten what is in force ({_said(floor.value)}, "
+                                        f"{floor.source}); set it in .ralphy/config.yaml")  # fmt: skip
         else:
             merged[name] = found
+
+
+def _refused(name: str, found: _Value, why: str) -> str:
+    return f"{found.source}: {name}: {_said(found.value)} has no effect: {why}"
 
 
 def _from_elsewhere(

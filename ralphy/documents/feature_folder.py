@@ -152,13 +152,14 @@ def obstructions(feature: Feature) -> tuple[str, ...]:
     places = [(path, stat.S_ISREG, "a plain file") for path in documents]
     places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
     return tuple(
-        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} is {_kind(seen[0])}, must be {wanted}"
+        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} is {kind_of(seen[0])}, must be {wanted}"
         for path, is_right, wanted in places
         if (seen := signature(path)) and not is_right(seen[0])
     )
 
 
-def _kind(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What lies at a path, by its mode."""
     return _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
 
 

@@ -6,9 +6,7 @@ jsonschema, which then says what does not fit, and where.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -17,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ralphy.documents.dependencies import with_own_spelling
+from ralphy.documents.feature_folder import kind_of
 from ralphy.documents.prd_rules import Problem, problems
-from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound, RalphyError
+from ralphy.errors import InvalidInput, NotFound
+from ralphy.files.atomic import read_regular, signature
 from ralphy.resources import schema
 from ralphy.text.schema_compiler import Fits, compile_check
-from ralphy.text.strict_json import MAX_BYTES, decode, escaped, locate_all, parse, shown
+from ralphy.text.strict_json import MAX_BYTES, decode, escaped, locate_all, parse, shown, too_large
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -31,7 +31,7 @@ Document = dict[str, Any]
 USUAL_BASES = ("main", "master")
 MAX_DRAFT_BYTES = 8 * 1024 * 1024
 MOST_SHOWN = 10
-MOST_ITEMS = 1000
+MOST_ERRORS = 1000
 SEE_EXAMPLE = "see prd.json.example"
 _SCHEMA = ".ralphy/schemas/prd.schema.json"
 
@@ -45,7 +45,7 @@ def read_prd(
     """The document and the sha256 (hex) of its bytes; `shown_as` is how errors name the file.
 
     Never blocks. Raises NotFound if nothing is there, InvalidInput for what is not a plain readable file
-    or not a valid prd.json, EnvironmentProblem if the disk refuses.
+    or not a valid prd.json.
     """
     where = escaped(shown_as or str(path))
     data = _read(path, where)
@@ -108,55 +108,23 @@ def _without_done(item: Any) -> Any:
 
 
 def _read(path: Path, where: str) -> bytes:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags)
-    except OSError as error:
-        raise _not_opened(error, where) from None
-    try:
-        kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "something else")
-        if kind:
-            raise InvalidInput(f"is {kind}, must be a plain file", where=where)
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise EnvironmentProblem(f"cannot be read: {error.strerror}", where=where) from None
-    finally:
-        os.close(descriptor)
-
-
-_KINDS = {
-    stat.S_IFREG: "",
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
-
-def _not_opened(error: OSError, where: str) -> RalphyError:
-    match error.errno:
-        case errno.ENOENT | errno.ENOTDIR:
-            hint = "run `ralphy init`, or write PRD.md beside it and run `ralphy start`"
-            return NotFound("does not exist", where=where, hint=hint)
-        case errno.ELOOP:
-            return InvalidInput("is a symbolic link, must be a plain file", where=where)
-        case errno.ENXIO:
-            return InvalidInput("is a socket or a device, must be a plain file", where=where)
-        case errno.EACCES | errno.EPERM:
-            return InvalidInput("may not be read", where=where, hint="make it readable: chmod u+r")
-        case _:
-            return EnvironmentProblem(f"cannot be opened: {error.strerror}", where=where)
+    data = read_regular(path, MAX_BYTES)
+    if data is not None:
+        return data
+    seen = signature(path)
+    if seen is None:
+        hint = "run `ralphy init`, or write PRD.md beside it and run `ralphy start`"
+        raise NotFound("does not exist", where=where, hint=hint)
+    if not stat.S_ISREG(seen[0]):
+        raise InvalidInput(f"is {kind_of(seen[0])}, must be a plain file", where=where)
+    if seen[2] > MAX_BYTES:
+        raise too_large(where, MAX_BYTES)
+    raise InvalidInput("may not be read", where=where, hint="make it readable: chmod u+r")
 
 
 @cache
 def _fits(name: str) -> Fits:
     return compile_check(schema(name), {"prd.schema.json": schema("prd")})
-
-
-@cache
-def _story_fits() -> Fits:
-    return compile_check({"$ref": "prd.schema.json#/$defs/story"}, {"prd.schema.json": schema("prd")})
 
 
 def _refusal(found: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
@@ -175,12 +143,11 @@ def _refusal(found: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
 
 def _misfits(document: Any, name: str, broken_rules: Sequence[Problem]) -> list[Problem]:
     """What jsonschema says of the document, the outermost first, then what it did not say of the rules."""
-    thinned, places = _thinned(document)
-    errors = list(islice(_validator(name).iter_errors(thinned), MOST_ITEMS))
+    errors = list(islice(_validator(name).iter_errors(document), MOST_ERRORS))
     # The rules on passes and status and on the forms of criteria stand in prd_rules too, and read better there.
     errors = [error for error in errors if not {"then", "anyOf"} & set(error.absolute_schema_path)]
     errors.sort(key=lambda error: len(error.absolute_path))
-    misfits = dict.fromkeys(problem for error in errors for problem in _worded(error, places))
+    misfits = dict.fromkeys(problem for error in errors for problem in _worded(error))
     told = {problem.path for problem in misfits}
     found = [*misfits, *(problem for problem in broken_rules if problem.path not in told)]
     return found or [Problem((), "does not fit its schema")]
@@ -195,27 +162,8 @@ def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(schema(name), registry=registry)
 
 
-def _thinned(document: Any) -> tuple[Any, Sequence[int]]:
-    """The document with the stories that do not fit alone, and their places: jsonschema is slow."""
-    if not isinstance(document, dict) or not isinstance(document.get("userStories"), list):
-        return document, ()
-    stories = document["userStories"]
-    fits = _story_fits()
-    places = list(islice((n for n, story in enumerate(stories) if not fits(story)), MOST_SHOWN))
-    places = places or list(range(len(stories)))[:1]
-    return _cut({**document, "userStories": [stories[n] for n in places]}), places
-
-
-def _cut(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _cut(item) for key, item in value.items()}
-    return [_cut(item) for item in value[:MOST_ITEMS]] if isinstance(value, list) else value
-
-
-def _worded(error: ValidationError, places: Sequence[int]) -> Iterator[Problem]:
+def _worded(error: ValidationError) -> Iterator[Problem]:
     path = tuple(error.absolute_path)
-    if path[:1] == ("userStories",) and len(path) > 1:
-        path = ("userStories", places[int(path[1])], *path[2:])
     if error.validator == "required":
         required: Any = error.validator_value
         there: Any = error.instance

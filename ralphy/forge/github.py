@@ -1,7 +1,6 @@
 """The forge's pull requests through `gh`: found and adopted before one is made, never two.
 
-Every call can be made again, and a lost answer is followed by a look. Nothing prompts. The push
-(`forge_push`) and the text (`forge_body`) are offered from here too: this is the module to import.
+Every call can be made again, and a lost answer is followed by a look. Nothing prompts.
 """
 
 from __future__ import annotations
@@ -13,31 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
-from ralphy.forge.body import (
-    PullRequestText,
-    StoryEvidence,
-    evidence_table,
-    parse_pr_text,
-    with_evidence,
-)
+from ralphy.forge.body import PullRequestText
 from ralphy.forge.call import Answer, call, said
-from ralphy.forge.push import Pushed, Remote, github_repo, push, remote
+from ralphy.forge.push import Remote
 from ralphy.processes import program_paths
-
-__all__ = [
-    "GitHub",
-    "PullRequest",
-    "PullRequestText",
-    "Pushed",
-    "Remote",
-    "StoryEvidence",
-    "evidence_table",
-    "github_repo",
-    "parse_pr_text",
-    "push",
-    "remote",
-    "with_evidence",
-]
 
 _NO_LOGIN = re.compile(r"HTTP 401|Bad credentials|gh auth login")
 _NO_LOGIN_CODE = 4
@@ -50,16 +28,15 @@ _TRANSIENT = re.compile(
 )
 _REFUSED_EXTRA = re.compile(r"could not (?:add|request) (?P<kind>label|reviewer): '(?P<name>.*)' not found")
 _PULL_URL = re.compile(r"https?://\S+/pull/(?P<number>\d+)")
-_LISTED = "number,url,headRefOid,baseRefName,isCrossRepository"
+_LISTED = "number,url,baseRefName,isCrossRepository"
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """An open pull request. `adopted`: found, not made by this call. `head_oid` is empty when just made."""
+    """An open pull request. `adopted`: found, not made by this call."""
 
     number: int
     url: str
-    head_oid: str = ""
     base: str = ""
     adopted: bool = False
     warnings: tuple[str, ...] = ()
@@ -222,7 +199,6 @@ def _adopted(row: Mapping[str, object], base: str) -> PullRequest:
     return PullRequest(
         number=int(str(row["number"])),
         url=str(row["url"]),
-        head_oid=str(row["headRefOid"]),
         base=onto,
         adopted=True,
         warnings=warnings,

@@ -53,13 +53,9 @@ def _quoted(path: str) -> str:
 
 
 class RefMover:
-    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything.
-
-    `moves` counts them: what was read of the refs before is true as long as it stays.
-    """
+    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything."""
 
     def __init__(self, repository: Repository) -> None:
-        self.moves = 0
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -77,7 +73,6 @@ class RefMover:
         name, EnvironmentProblem for all else; nothing has moved then.
         """
         zero = self._repository.null_oid
-        self.moves += 1
         moves = list(updates)
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
         why = self._why_refused(rows, meanwhile)

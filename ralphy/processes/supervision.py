@@ -12,24 +12,11 @@ from types import TracebackType
 from typing import Self
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.processes.command import PATIENT, Command, Exit, NotStarted, StopGrace
+from ralphy.processes.command import PATIENT, Command, Exit, StopGrace
 from ralphy.processes.excerpt import Excerpt
-from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER, sweep
+from ralphy.processes.process_table import RUN_MARKER, sweep
 from ralphy.processes.program_run import Question, Run, Sink
 from ralphy.processes.supervisor_link import Link, LinkError
-
-__all__ = [
-    "REPO_MARKER",
-    "RUN_MARKER",
-    "Command",
-    "Exit",
-    "NotStarted",
-    "Run",
-    "StopGrace",
-    "Supervisor",
-    "capture",
-    "sweep",
-]
 
 
 class Supervisor:

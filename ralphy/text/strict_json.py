@@ -78,7 +78,7 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
 def decode(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> str:
     """The text of a JSON file, without its byte order mark; raises InvalidInput as `parse` does."""
     if len(data) > max_bytes:
-        raise InvalidInput(f"is larger than {max_bytes // 1024**2} MB", where=where)
+        raise too_large(where, max_bytes)
     encoding = _foreign_encoding(data)
     if encoding:
         raise InvalidInput(f"is {encoding}, must be UTF-8", where=where, hint="save it as UTF-8")
@@ -193,6 +193,10 @@ def _constant(literal: str) -> Any:
 
 def _cut(literal: str) -> str:
     return literal if len(literal) <= 30 else f"{literal[:20]}… ({len(literal)} characters)"
+
+
+def too_large(where: str, max_bytes: int) -> InvalidInput:
+    return InvalidInput(f"is larger than {max_bytes // 1024**2} MB", where=where)
 
 
 def _too_deep(where: str) -> InvalidInput:

@@ -224,7 +224,7 @@ def test_up_to_ten_problems_are_listed_each_with_its_line() -> None:
     stories = [story(f"s{n}", priority="high") for n in range(12)]
     lines = str(refusal(prd(*stories))).split("\n")
     assert lines[9] == 'prd.json:51: userStories[9].priority is "high", must be an integer'
-    assert len(lines) == 10
+    assert lines[10:] == ["… and 2 more"]
 
 
 def test_what_is_not_listed_is_counted() -> None:
@@ -245,8 +245,8 @@ def test_a_fault_deep_in_ten_thousand_stories_is_found_at_its_place() -> None:
     assert "userStories[9876].passes is" in str(refusal(prd(*stories)))
 
 
-def test_a_fault_beyond_what_is_explained_is_refused_all_the_same() -> None:
-    assert refusal(prd(story(tasks=["x"] * 5000 + [1]))).what == "the document does not fit its schema"
+def test_a_fault_deep_in_a_list_is_found_at_its_place() -> None:
+    assert "userStories[0].tasks[5000] is 1," in refusal(prd(story(tasks=["x"] * 5000 + [1]))).what
 
 
 @pytest.mark.fault("I3x")
@@ -273,7 +273,7 @@ def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(10)
-@pytest.mark.parametrize("kind", ["pipe", "directory", "symbolic link", "device", "socket"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "symbolic link", "device", "socket"])
 @pytest.mark.fault("F8")
 def test_what_is_no_plain_file_is_refused_without_waiting(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -282,7 +282,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(
     path = Path("prd.json")
     if kind == "pipe":
         os.mkfifo(path)
-    elif kind == "directory":
+    elif kind == "folder":
         path.mkdir()
     elif kind == "symbolic link":
         Path("real.json").write_bytes(prd())

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.errors import InvalidInput
-from ralphy.forge.body import MAX_BODY, neutralise
-from ralphy.forge.github import (
+from ralphy.forge.body import (
+    MAX_BODY,
     PullRequestText,
     StoryEvidence,
     evidence_table,
+    neutralise,
     parse_pr_text,
     with_evidence,
 )

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ralphy.processes.supervision import Command, NotStarted, Supervisor
+from ralphy.processes.command import Command, NotStarted
+from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox, why_not
 from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
@@ -205,7 +206,8 @@ def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Box) 
     code = """
 import os, signal, sys
 from ralphy.files.memory_file import sealed
-from ralphy.processes.supervision import Command, Supervisor
+from ralphy.processes.command import Command
+from ralphy.processes.supervision import Supervisor
 command = Command(tuple(sys.argv[2:]), sys.argv[1], dict(os.environ), 30.0, is_held=True)
 with Supervisor().prepared(command, bytes, None):
     print(os.getpid(), flush=True)

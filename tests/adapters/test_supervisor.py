@@ -18,16 +18,10 @@ import psutil
 import pytest
 
 from ralphy.errors import EnvironmentProblem
+from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.excerpt import Excerpt
-from ralphy.processes.supervision import (
-    Command,
-    Exit,
-    NotStarted,
-    StopGrace,
-    Supervisor,
-    capture,
-    sweep,
-)
+from ralphy.processes.process_table import sweep
+from ralphy.processes.supervision import Supervisor, capture
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
@@ -282,7 +276,8 @@ def test_the_time_in_which_ralphy_was_stopped_does_not_count_for_the_deadline(tm
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes import program_run
-from ralphy.processes.supervision import Command, Supervisor
+from ralphy.processes.command import Command
+from ralphy.processes.supervision import Supervisor
 program_run.ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
 with Supervisor() as supervisor:
@@ -390,7 +385,8 @@ def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.processes.supervision import Command, Supervisor
+from ralphy.processes.command import Command
+from ralphy.processes.supervision import Supervisor
 argv = (sys.executable, "-I", "-S", "-c", {LEAVER + "time.sleep(600)"!r})
 Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
@@ -409,7 +405,8 @@ def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_pa
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.processes.supervision import Command, Supervisor
+from ralphy.processes.command import Command
+from ralphy.processes.supervision import Supervisor
 argv = (sys.executable, "-I", "-S", "-c", {program + "time.sleep(600)"!r})
 Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
@@ -538,7 +535,7 @@ def test_a_sweep_spares_itself_and_its_ancestors(tmp_path: Path) -> None:
     source = f"""
 import os, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.processes.supervision import sweep
+from ralphy.processes.process_table import sweep
 child = subprocess.Popen(["sleep", "600"])
 print(sweep("RALPHY_REPO", {str(tmp_path)!r}), child.wait())
 """

@@ -52,7 +52,6 @@ def test_any_bytes_give_lines_that_can_be_parsed_without_raising(data: bytes, si
     lines, transcript = Lines(max_line=20), Transcript()
     found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close()
     assert found == [line for line in split(data) if len(line) <= 20]
-    assert lines.dropped == sum(len(line) > 20 for line in split(data))
     for line in found:
         event = parse(line)
         if event is not None:
@@ -119,7 +118,6 @@ def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
     assert [line for _ in range(100) for line in lines.feed(b"x" * 100)] == []
     assert lines.feed(b"\nnext\n") == [b"next"]
     assert lines.feed(b"y" * 1001 + b"\n" + b"z" * 1000 + b"\n") == [b"z" * 1000]
-    assert lines.dropped == 2
 
 
 def test_a_line_of_ten_megabytes_is_read() -> None:
@@ -270,15 +268,13 @@ def test_refused_requests_count_in_a_row() -> None:
     }
     transcript = Transcript()
     transcript.feed(refused, 0.0)
-    assert transcript.retry is not None
-    assert transcript.retry.delay_s == pytest.approx(0.5125)
+    assert transcript.retry_s == pytest.approx(0.5125)
     transcript.feed(spoken({"type": "text", "text": "on again"}), 1.0)
     assert transcript.unauthorized == 0
-    assert [transcript.retry] == [None]
+    assert [transcript.retry_s] == [None]
     transcript.feed(refused, 2.0)
     transcript.feed({**refused, "error_status": 403}, 3.0)
     assert transcript.unauthorized == 2
-    assert transcript.retries == 3
 
 
 def test_a_refused_tool_is_listed_by_name() -> None:

@@ -153,7 +153,8 @@ import ctypes, sys
 libc = ctypes.CDLL(None)
 if libc.syscall({keyctl}, 1, None) < 0 or libc.syscall({add}, b"user", b"canary", b"SECRET", 6, -3) < 0:
     sys.exit(77)
-from ralphy.processes.supervision import Command, Supervisor, capture
+from ralphy.processes.command import Command
+from ralphy.processes.supervision import Supervisor, capture
 import os
 look = "import ctypes; print(ctypes.CDLL(None).syscall({keyctl}, 10, -3, b'user', b'canary', 0) >= 0)"
 with Supervisor() as supervisor:

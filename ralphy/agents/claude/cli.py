@@ -24,8 +24,10 @@ from ralphy.agents.claude.watchdog import Thresholds, Watchdog
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
+from ralphy.processes.command import Command, Exit, NotStarted
+from ralphy.processes.program_run import Run
 from ralphy.processes.resource_limits import Bounds, Room
-from ralphy.processes.supervision import Command, Exit, NotStarted, Run, Supervisor
+from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.system.door import here
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -34,12 +33,11 @@ SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 class Lines:
     """Cuts a stream into lines; one over `max_line` bytes is dropped, memory stays flat.
 
-    `dropped` counts such lines, `lost` their bytes, while they come.
+    `lost` counts the bytes of such lines, while they come.
     """
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
-        self.dropped = 0
         self.lost = 0
         self._pieces: list[bytes] = []
         self._held = 0
@@ -56,7 +54,6 @@ class Lines:
         if len(data) <= self.max_line:
             return lines
         kept = [line for line in lines if len(line) <= self.max_line]
-        self.dropped += len(lines) - len(kept)
         self.lost += sum(map(len, lines)) - sum(map(len, kept))
         return kept
 
@@ -75,7 +72,6 @@ class Lines:
 
     def _release(self) -> list[bytes]:
         line = b"".join(self._pieces)
-        self.dropped += self._too_long
         whole = [] if self._too_long else [line]
         self._pieces, self._held, self._too_long = [], 0, False
         return whole
@@ -107,23 +103,13 @@ def _without_half(escape: re.Match[bytes]) -> bytes:
     return rb"\ufffd" if escape["half"] else escape[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """An announced wait before the next request; `status` is None when there was no HTTP answer."""
-
-    attempt: int
-    delay_s: float
-    status: int | None
-    error: str
-
-
 class Transcript:
     """Everything that one agent run has said so far, added up event by event.
 
     After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
     reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
     `started` says that the program has begun its work, whatever it printed before; `unguarded` counts the tool calls
-    that a hook was asked about and gave no answer to.
+    that a hook was asked about and gave no answer to; `retry_s` is the announced wait before the next request.
     """
 
     def __init__(self) -> None:
@@ -148,8 +134,7 @@ class Transcript:
         self.background = BackgroundTasks()
         self.unguarded = 0
         self.limit: RateLimit | None = None
-        self.retry: Retry | None = None
-        self.retries = 0
+        self.retry_s: float | None = None
         self.unauthorized = 0
         self.error = ""
         self._denied: dict[str, str] = {}
@@ -215,7 +200,7 @@ class Transcript:
         genuine = not self.error and message.get("model") != SYNTHETIC
         is_main = not event.get("parent_tool_use_id")
         if genuine:
-            self.retry, self.unauthorized, self.answered = None, 0, True
+            self.retry_s, self.unauthorized, self.answered = None, 0, True
             self.working = self.working or is_main
         shown = None
         for block in blocks_of(message):
@@ -305,11 +290,10 @@ class Transcript:
 
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None
-        delay_s = (number_of(event.get("retry_delay_ms")) or 0.0) / 1000
-        self.retry = Retry(count_of(event.get("attempt")), delay_s, status, shorten(text_of(event.get("error"))))
-        self.retries += 1
+        self.retry_s = (number_of(event.get("retry_delay_ms")) or 0.0) / 1000
         self.unauthorized = self.unauthorized + 1 if status in UNAUTHORIZED else 0
-        return Activity("retry", shorten(f"{self.retry.error} ({status or 'no answer'}), {delay_s:.0f} s"), event)
+        error = shorten(text_of(event.get("error")))
+        return Activity("retry", shorten(f"{error} ({status or 'no answer'}), {self.retry_s:.0f} s"), event)
 
 
 def add(one: Tokens, other: Tokens) -> Tokens:

@@ -159,7 +159,7 @@ class Watchdog:
         passed_s, self._looked_at = now - self._looked_at, now
         if slept_s > ASLEEP_S or passed_s > ASLEEP_S:
             self._alive_at, self._idle_s = now, 0.0
-        elif not _open_work(transcript) and not transcript.retry:
+        elif not _open_work(transcript) and transcript.retry_s is None:
             self._idle_s += passed_s
 
     def _measures(self, now: float, transcript: Transcript) -> Iterator[tuple[Trigger, float, float]]:
@@ -167,7 +167,7 @@ class Watchdog:
         if _open_work(transcript):
             yield Trigger.TOOL_SILENCE, silent_s, self._tool_limit_s(transcript)
         elif transcript.started:  # until then its start-up is timed, whoever is to blame for its silence
-            announced_s = transcript.retry.delay_s if transcript.retry else 0.0
+            announced_s = transcript.retry_s or 0.0
             yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
         yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors
         yield Trigger.NO_PROGRESS, self._idle_s, limits.stagnation_s
