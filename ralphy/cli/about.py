@@ -17,7 +17,7 @@ _VARIABLE = "_RALPHY_COMPLETE"
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @with_options
 def help_(call: Invocation, words: tuple[str, ...]) -> int:
-    """Show the help of Ralphy, or of a COMMAND."""
+    """Show help for Ralphy or a COMMAND."""
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
@@ -45,7 +45,7 @@ def version(call: Invocation) -> int:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @with_options
 def completion(call: Invocation, shell: str) -> int:
-    """Print what a SHELL needs to complete commands, options and features.
+    """Print the script that completes commands, options and features in a SHELL.
 
     \b
     bash: eval "$(ralphy completion bash)"     in ~/.bashrc

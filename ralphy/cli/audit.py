@@ -11,10 +11,10 @@ from ralphy.errors import ExitCode
 @click.command("audit")
 @with_options
 def audit(call: Invocation) -> int:
-    """Check the journal: each line holds the digest of the one before it.
+    """Verify that the journal is unaltered: each line holds the digest of the line before it.
 
-    Says whether the chain is whole, or at which line it breaks (exit code 4). A line that was changed, taken out, put
-    in or moved breaks it. That its end was cut off, or that all of it was made anew, a chain cannot tell.
+    Reports the first line that was changed, removed, inserted or moved (exit code 4). Cannot detect that the end was
+    cut off, or that someone rewrote the whole file.
     """
     from ralphy.files.safe_open import read_safely
     from ralphy.state.chain import verify
@@ -28,9 +28,9 @@ def audit(call: Invocation) -> int:
         "broken": {"line": found.line, "why": found.broken} if found.broken else None,
     }  # fmt: skip
     if found.broken:
-        call.output.data(f"{path}:{found.line}: {found.broken}; {found.links} lines before it are whole", value)
+        call.output.data(f"{path}:{found.line}: {found.broken}; {found.links} lines before it are intact", value)
         return ExitCode.CONFLICT
-    more = f", {found.before} of before there was a chain" if found.before else ""
-    torn = f", {found.torn} halves of lines from a crash" if found.torn else ""
-    call.output.data(f"the journal is whole: {found.links} lines{more}{torn}, up to {found.head[:16]}", value)
+    more = f", {found.before} from before the chain" if found.before else ""
+    torn = f", {found.torn} torn lines from a crash" if found.torn else ""
+    call.output.data(f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}", value)
     return ExitCode.DONE

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 # command -> (module below ralphy.cli, help shown without importing it)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("setup", "Set a repository up for Ralphy; overwrites nothing."),
+    "init": ("setup", "Set up a repository for Ralphy; overwrite nothing."),
     "demo": ("demo", "See the whole pipeline at work on a toy repository."),
-    "doctor": ("doctor", "Say what's missing for a night and how to fix it."),
-    "detect": ("setup", "Show the stack and the checks that are found here."),
-    "init-prompts": ("setup", "Copy the prompts into the repository, to change them."),
+    "doctor": ("doctor", "Report what's missing and how to fix it."),
+    "detect": ("setup", "Show the detected language and checks."),
+    "init-prompts": ("setup", "Copy the prompts into the repository, to customise them."),
     "trust": ("trust", "Accept settings that came with the repository."),
     "validate": ("validity", "Check prd.json, config.yaml or a draft of stories."),
-    "start": ("run", "Run one feature in the foreground and ask at gates."),
-    "loop": ("run", "Run features until a gate, failure or completion; never asks."),
-    "watch": ("run", "Watch all features: wait at gates, go on when files appear."),
-    "why": ("look", "Say what comes next, and why."),
-    "status": ("look", "Show where a feature stands."),
-    "approve": ("gates", "Approve what waits at a gate."),
-    "reject": ("gates", "Reject what waits at a gate, with remarks for its agent."),
+    "start": ("run", "Run one feature in the foreground; ask at gates."),
+    "loop": ("run", "Run features until a gate, failure or completion; never ask."),
+    "watch": ("run", "Run all features: wait at gates, resume when files appear."),
+    "why": ("look", "Show the next decision and its reason."),
+    "status": ("look", "Show the status of a feature."),
+    "approve": ("gates", "Approve the document at a gate."),
+    "reject": ("gates", "Reject the document at a gate, with remarks for its agent."),
     "abort": ("gates", "Stop the current run at once."),
-    "redo": ("gates", "Make a step (spec, qa, pr) or a story again."),
-    "reset": ("gates", "Forget failed attempts, so that stories are tried again."),
-    "reset-circuit": ("gates", "Close the circuit breaker, so that agents are started again."),
+    "redo": ("gates", "Repeat a step (spec, qa, pr) or a story."),
+    "reset": ("gates", "Reset attempt counts; failed and blocked stories become pending."),
+    "reset-circuit": ("gates", "Close the circuit breaker so that agents can start again."),
     "logs": ("records", "Show what the agents did."),
-    "audit": ("audit", "Check that nobody has changed the journal."),
-    "gc": ("upkeep", "Let go of old attempts and runs, and pack the repository."),
-    "lanes": ("lanes", "List the working trees of agents and checks, or let go of them."),
-    "attempts": ("records", "Look at the attempts that were kept, or take one up again."),
-    "story": ("stories", "List the stories, or add, start, complete, fail and reset one."),
+    "audit": ("audit", "Verify that the journal is unaltered."),
+    "gc": ("upkeep", "Delete old attempts and runs, and pack the repository."),
+    "lanes": ("lanes", "List or delete the working trees of agents and checks."),
+    "attempts": ("records", "List, compare or restore failed attempts."),
+    "story": ("stories", "List the stories; add, start, complete, fail or reset one."),
     "tasks": ("stories", "The same as story."),
-    "help": ("about", "Show this help, or that of a command."),
+    "help": ("about", "Show help for Ralphy or a command."),
     "version": ("about", "Show the version."),
-    "completion": ("about", "Print what a shell needs to complete commands."),
+    "completion": ("about", "Print the completion script for a shell."),
 }
 
 _HELP = """\
@@ -39,8 +39,8 @@ Usage: ralphy [OPTIONS] COMMAND [ARGS]...
 
   From PRD.md to a pull request, one verified commit per user story.
 
-  FEATURE is a folder of docs/features/ (or a path to a folder with a
-  prd.json); it may be left out when there is just one. Every command has
+  FEATURE is a folder in docs/features/ (or a path to a folder with a
+  prd.json). You can omit it when only one is open. Every command takes
   --help, -C DIR, --json, -q and -v.
 
 Options:

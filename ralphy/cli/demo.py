@@ -22,21 +22,23 @@ if TYPE_CHECKING:
 
 _LIMIT_S = 120.0
 _WHO = {
-    "rehearsal": "a scripted stand-in for claude; no network, no key, costs are made up",
-    "claude": "the real claude; it spends some money, 10 dollars at the most",
+    "rehearsal": "a scripted stand-in for claude; no network, no key, fictitious costs",
+    "claude": "the real claude; spends at most $10",
 }
 
 
 @click.command("demo")
-@click.option("--agent", type=click.Choice(["rehearsal", "claude"]), default="rehearsal", help="Who does the work.")
-@click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Where; empty or not there yet.")
-@click.option("--keep/--no-keep", default=True, help="Leave the folder for you to look at (the default).")
+@click.option("--agent", type=click.Choice(["rehearsal", "claude"]), default="rehearsal", help="The agent to use.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder to use; must be empty or missing."
+)
+@click.option("--keep/--no-keep", default=True, help="Keep the folder (default).")
 @with_options
 def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
-    """Run the whole pipeline on a toy repository in a temporary folder; nothing of yours is touched.
+    """Run the whole pipeline on a toy repository in a temporary folder; your files stay untouched.
 
-    With the stand-in one story fails its tests and is healed, another claims success without having worked and is
-    refused. Both gates are passed as you would: touch APPROVED.
+    With the stand-in, one story fails its tests and the next attempt fixes it; another claims success without working,
+    and Ralphy rejects it. The demo passes both gates as you would: touch APPROVED.
     """
     from ralphy.cli.run import Terminated, signals
 
@@ -100,11 +102,11 @@ def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
     yield f"cd {toy.repository}", f"the work is on {BRANCH}, pushed to {toy.remote}"
     story = next((commit for commit in result.log if " feat(" in commit), "")
     if story:
-        yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and memory in one commit"
-    yield f"cat {feature}/prd.json", "where every story stands"
-    yield f"cat {feature}/progress.txt", "the shared memory, with what failed"
+        yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and progress in one commit"
+    yield f"cat {feature}/prd.json", "the status of every story"
+    yield f"cat {feature}/progress.txt", "the shared memory, including failures"
     for ref in result.kept[:3]:
-        yield f"git show {ref}", "an attempt that did not count, kept"
+        yield f"git show {ref}", "a failed attempt, kept"
 
 
 def _table(stories: tuple[StoryRow, ...]) -> list[str]:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @with_options
 def doctor(call: Invocation) -> int:
-    """Look at programs, repository, disk and file watching: ok, warn or fail, each with its fix.
+    """Check programs, repository, disk and file watching: ok, warn or fail, each with a fix.
 
-    Nothing is spent and nothing is changed. Ends with 5 when something fails.
+    Costs nothing and changes nothing. Ends with 5 if a check fails.
     """
     from ralphy.cli.ground import State
 

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 @feature_argument
 @with_options
 def approve(call: Invocation, feature: str | None) -> int:
-    """Approve what waits at a gate, as `touch APPROVED` does; 4 if no gate waits."""
+    """Approve the document at a gate, like `touch APPROVED`; 4 if no gate is open."""
     return _mark(call, feature, "APPROVED", "")
 
 
 @click.command("reject")
 @feature_argument
-@click.option("-m", "--message", default="", help="Remarks for the step's agent, which makes the document again.")
-@click.option("--end", is_flag=True, help="End the feature as rejected, instead of sending the document back.")
+@click.option("-m", "--message", default="", help="Remarks for the step's agent, which writes the document again.")
+@click.option("--end", is_flag=True, help="End the feature as rejected instead of asking for a new document.")
 @with_options
 def reject(call: Invocation, feature: str | None, message: str, end: bool) -> int:
-    """Send what waits at a gate back with remarks, or end the feature; 4 if no gate waits."""
+    """Reject the document at a gate with remarks, or end the feature; 4 if no gate is open."""
     if bool(message.strip()) == end:
-        raise InvalidInput("reject takes remarks, or ends the feature",
+        raise InvalidInput("reject needs remarks, or --end",
                            hint='ralphy reject -m "what should change", or ralphy reject --end')  # fmt: skip
     return _mark(call, feature, "REJECTED", message)
 
@@ -48,7 +48,7 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
         s = observe(w)
         gate = waiting_gate(s, w.config)
         if not gate:
-            raise Conflict(f"no gate of {s.feature} waits for a person now: {decide(s, w.config).reason}",
+            raise Conflict(f"no gate of {s.feature} is open now: {decide(s, w.config).reason}",
                            hint=f"ralphy why {s.feature}")  # fmt: skip
         replace_file(w.feature.file(marker), text.encode(), durable=False)
     value = {"schema": f"ralphy/{'approve' if marker == 'APPROVED' else 'reject'}@1", "ok": True,
@@ -61,7 +61,7 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
 @feature_argument
 @with_options
 def abort(call: Invocation, feature: str | None) -> int:
-    """End the Ralphy that works in this checkout, and its agent, at once; nothing is lost."""
+    """Stop Ralphy and its agent in this checkout at once; nothing is lost."""
     from ralphy.git.run_lock import holder
 
     repository = call.repository()
@@ -69,15 +69,15 @@ def abort(call: Invocation, feature: str | None) -> int:
     note = holder(repository.checkout_dir / "lock")
     pid, purpose = note.get("pid"), note.get("purpose")
     if not note or not isinstance(pid, int) or pid <= 1:
-        raise NotFound("no Ralphy works in this checkout", hint="ralphy status")
+        raise NotFound("Ralphy is not running in this checkout", hint="ralphy status")
     if wanted and purpose not in ("watch", "loop", f"feature {wanted}"):
-        raise NotFound(f"no Ralphy works on {wanted} now", hint=f"pid {pid} is at work here: {purpose}")
+        raise NotFound(f"Ralphy is not working on {wanted}", hint=f"pid {pid} is running here: {purpose}")
     if str(note.get("host")) != os.uname().nodename:
-        raise Conflict(f"the Ralphy that works here runs on {note.get('host')}", hint="end it there")
+        raise Conflict(f"Ralphy is running here from {note.get('host')}", hint="end it there")
     try:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
-        raise NotFound("no Ralphy works in this checkout any more", hint="ralphy status") from None
+        raise NotFound("Ralphy is not running in this checkout any more", hint="ralphy status") from None
     call.output.data(f"Stopping Ralphy (pid {pid})", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
     return ExitCode.DONE
 
@@ -87,9 +87,9 @@ def abort(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def redo(call: Invocation, target: str, feature: str | None) -> int:
-    """Make a step (spec, qa, pr) or a story again at the next run.
+    """Repeat a step (spec, qa, pr) or a story at the next run.
 
-    The step's document is set aside, never deleted; a story becomes pending and its attempt count resets.
+    Sets the step's document aside. A story becomes pending and its attempt count resets.
     """
     from ralphy.engine.person.again import redo_step
     from ralphy.engine.person.story_changes import keep, plan
@@ -106,7 +106,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
             keep(w, s, new)
             said = new.said
         else:
-            raise InvalidInput(f"{target!r} is no step ({', '.join(makers)}) and no story", hint="ralphy status")
+            raise InvalidInput(f"{target!r} is neither a step ({', '.join(makers)}) nor a story", hint="ralphy status")
     call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
     return ExitCode.DONE
 
@@ -115,7 +115,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @feature_argument
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
-    """Forget the attempts so far: failed and blocked stories become pending. Commits and kept attempts stay."""
+    """Reset attempt counts: failed and blocked stories become pending. Commits and kept attempts stay."""
     from ralphy.cli.story_changes import change_stories
     from ralphy.pipeline.requests import Change, Verb
 
@@ -129,11 +129,11 @@ def reset(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def reset_circuit(call: Invocation, feature: str | None) -> int:
-    """Close the circuit breaker between runs: agents are started again. Attempts stay counted (see reset)."""
+    """Close the circuit breaker between runs so that agents can start again. Attempt counts stay (see reset)."""
     with call.workspace(feature) as w:
         before = w.history.breaker.state_at(w.clock()).value
         w.record("reset_circuit")
         state = w.history.breaker.state_at(w.clock()).value
     value = {"schema": "ralphy/reset-circuit@1", "ok": True, "feature": w.feature.name, "was": before, "state": state}
-    call.output.data(f"{w.feature.name}: the circuit breaker was {before} and is {state}", value)
+    call.output.data(f"{w.feature.name}: the circuit breaker was {before}, is now {state}", value)
     return ExitCode.DONE

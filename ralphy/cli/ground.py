@@ -76,7 +76,7 @@ def _git_programs(g: Ground) -> Finding:
         require_programs_outside(g.repository)
     except EnvironmentProblem as error:
         return fail("filters", str(error), error.hint)
-    return ok("filters", "git runs no program of the working tree")
+    return ok("filters", "git runs no program from the working tree")
 
 
 def _writable(g: Ground) -> Finding:
@@ -99,11 +99,11 @@ def _watching(g: Ground) -> Finding:
         with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=g.repository.git_dir) as folder:
             seconds = _seconds_to_notice(Path(folder))
     except OSError as error:
-        return fail("watching", f"cannot be tried: {error.strerror}", "see writing, above")
+        return fail("watching", f"cannot test: {error.strerror}", "see writing, above")
     if seconds is None:
-        return warn("watching", "changes of files do not arrive here; they are looked for every 5 s",
+        return warn("watching", "file changes are not reported here; Ralphy polls every 5 s",
                      "export WATCHFILES_FORCE_POLLING=1, or sysctl fs.inotify.max_user_watches=524288")  # fmt: skip
-    return ok("watching", f"a change arrives after {seconds * 1000:.0f} ms")
+    return ok("watching", f"a change is reported after {seconds * 1000:.0f} ms")
 
 
 def _seconds_to_notice(folder: Path) -> float | None:
@@ -126,8 +126,8 @@ def _file_system(g: Ground) -> Finding:
     kind = kind_of_mount(g.repository.root)
     if not _REMOTE_FILES.search(kind):
         return ok("files", kind or "unknown file system")
-    said = f"{kind}: changes made on another machine, or outside of the container, are not announced"
-    return warn("files", said, "export WATCHFILES_FORCE_POLLING=1; it works without, 5 s later")
+    said = f"{kind}: changes made on another machine or outside the container are not reported"
+    return warn("files", said, "export WATCHFILES_FORCE_POLLING=1; without it, 5 s delay")
 
 
 def kind_of_mount(path: Path) -> str:
@@ -145,10 +145,10 @@ def kind_of_mount(path: Path) -> str:
 def _disk(g: Ground) -> Finding:
     free = shutil.disk_usage(g.repository.common_dir).free // _MEGABYTE
     if free < 100:
-        return fail("disk", f"{free} MB are free", "free some space: a night needs about 1 GB")
+        return fail("disk", f"{free} MB free", "free some space: a night needs about 1 GB")
     if free < 1024:
-        return warn("disk", f"{free} MB are free", "free some space: a night needs about 1 GB")
-    return ok("disk", f"{free // 1024} GB are free")
+        return warn("disk", f"{free} MB free", "free some space: a night needs about 1 GB")
+    return ok("disk", f"{free // 1024} GB free")
 
 
 def _lock(g: Ground) -> Finding:
@@ -156,6 +156,6 @@ def _lock(g: Ground) -> Finding:
 
     note = holder(g.repository.checkout_dir / "lock")
     if not note:
-        return ok("lock", "nobody works in this checkout")
-    what = f"pid {note.get('pid')} on {note.get('host', '?')} works here: {note.get('purpose', '?')}"
+        return ok("lock", "no Ralphy runs in this checkout")
+    what = f"pid {note.get('pid')} on {note.get('host', '?')} is running here: {note.get('purpose', '?')}"
     return warn("lock", what, "wait for it, or: ralphy abort")

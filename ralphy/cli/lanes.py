@@ -19,20 +19,20 @@ _MB = 1 << 20
 
 
 @click.command("lanes")
-@click.option("--rm", "removed", multiple=True, metavar="NAME", help="Let go of this lane; can be repeated.")
-@click.option("--all", "is_all", is_flag=True, help="Let go of all lanes that nobody uses.")
+@click.option("--rm", "removed", multiple=True, metavar="NAME", help="Delete this lane; repeatable.")
+@click.option("--all", "is_all", is_flag=True, help="Delete all unused lanes.")
 @with_options
 def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
-    """List the lanes of this repository: what each is used for, its size, and who uses it now.
+    """List the lanes of this repository: purpose, size, and current user.
 
-    A lane is a working tree of Ralphy's own, outside of the checkout. Nothing is lost with one: what it needs next, it
-    gets again. Lanes in use stay.
+    A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
+    new one. Lanes in use stay.
     """
     from ralphy.lanes.lanes_folder import lanes_folder
     from ralphy.lanes.pool import Pool
 
     if removed and is_all:
-        raise InvalidInput("--rm and --all exclude each other", hint="--all lets go of every lane that nobody uses")
+        raise InvalidInput("use either --rm or --all", hint="--all deletes every unused lane")
     repository = call.repository()
     folder = lanes_folder(repository, call.settings(repository).config.lanes, os.environ)
     pool = Pool(repository, folder, None, "moderate")
@@ -58,12 +58,12 @@ def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
         if name not in known:
             raise NotFound(f"there is no lane {name}", hint="ralphy lanes")
         if known[name].pid:
-            raise Conflict(f"the lane {name} is in use: pid {known[name].pid}", hint="wait for it, or end that run")
+            raise Conflict(f"lane {name} is in use: pid {known[name].pid}", hint="wait for that run, or stop it")
     return list(wanted)
 
 
 def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
-    lines = [f"let go of {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB are free"] if is_asked else []
+    lines = [f"deleted {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB freed"] if is_asked else []
     width = max((len(lane.name) for lane in left), default=0)
     lines += [f"{lane.name:<{width}}  {_row(lane, now)}" for lane in left]
     return lines or ["there are no lanes"]
@@ -72,7 +72,7 @@ def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, 
 def _row(lane: LaneFacts, now: float) -> str:
     from ralphy.text.durations import span
 
-    work = f"{lane.feature}/{lane.story}".rstrip("/") or "no work yet"
+    work = f"{lane.feature}/{lane.story}".rstrip("/") or "unused"
     parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _WELCOME = """\
 Ralphy takes a PRD.md to a pull request: one verified commit per user story.
 
-  ralphy demo                      see it all on a toy repository, for free
-  ralphy init                      set up the repository that you are in
-  ralphy start "what you want"     begin a feature with a sentence
+  ralphy demo                      see the pipeline on a toy repository
+  ralphy init                      set up this repository
+  ralphy start "what you want"     start a feature from a sentence
   ralphy --help                    everything else"""
 
 # What people are told of a decision; all others are acts that come next.
@@ -32,7 +32,7 @@ _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 @feature_argument
 @with_options
 def why(call: Invocation, feature: str | None) -> int:
-    """Say the next decision and its reason in one sentence; nothing is touched."""
+    """Show the next decision and its reason in one sentence; change nothing."""
     found, workspace = call.opened(feature)
     with workspace:
         return explain(call, workspace, found)
@@ -51,7 +51,7 @@ def explain(call: Invocation, workspace: Workspace, found: Found | None = None) 
     working = _working_on(workspace)
     if working and snapshot.unfinished:
         kind, until = "RunAgent", None
-        reason = f"{working}; a Ralphy is at work: pid {_holder(workspace).get('pid')}"
+        reason = f"{working}; Ralphy is running: pid {_holder(workspace).get('pid')}"
     value = {
         "schema": "ralphy/why@1",
         "ok": True,
@@ -76,8 +76,8 @@ def _working_on(workspace: Workspace) -> str:
         return ""
     first = runs[0]
     if len(runs) == 1:
-        return f"{first.get('story') or first.get('step')} is worked on, attempt {first.get('attempt')}"
-    return f"{', '.join(str(run.get('story') or run.get('step')) for run in runs)} are worked on"
+        return f"{first.get('story') or first.get('step')} in progress, attempt {first.get('attempt')}"
+    return f"{', '.join(str(run.get('story') or run.get('step')) for run in runs)} in progress"
 
 
 def _holder(workspace: Workspace) -> dict[str, object]:
@@ -118,10 +118,10 @@ def bare(call: Invocation) -> int:
 
 @click.command("status")
 @feature_argument
-@click.option("--all", "every", is_flag=True, help="All features of the repository.")
+@click.option("--all", "every", is_flag=True, help="Show all features.")
 @with_options
 def status(call: Invocation, feature: str | None, every: bool) -> int:
-    """Show where a feature stands: phase, stories, cost, and what comes next."""
+    """Show the status of a feature: phase, stories, cost, and what comes next."""
     if every:
         return _status_all(call)
     value = standing(call, feature)

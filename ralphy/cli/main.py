@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         return output.error(error)
     except OSError as error:
         if _is_folder_gone():
-            return output.error(NotFound("the current folder was removed", hint="change to a folder that exists"))
+            return output.error(NotFound("the current folder no longer exists", hint="change to an existing folder"))
         from ralphy.files.disk_space import as_problem
 
         problem = as_problem(error)

@@ -103,5 +103,5 @@ class _Night:
         return self._told[feature.name]
 
     def interrupted(self, how: str, code: int) -> int:
-        self._call.output.insist(f"{how}: nothing is lost; start again to go on")
+        self._call.output.insist(f"{how}: nothing is lost; run it again to resume")
         return code

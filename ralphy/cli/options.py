@@ -71,7 +71,9 @@ class Invocation:
         for warning in found.warnings:
             self.output.note(f"warning: {warning}")
         if self._settings_branch is None and (branch := self._branch_with_settings(repository, found.config)):
-            self.output.note(f"warning: the project's settings are on branch {branch}, not here: defaults are in force")
+            self.output.note(
+                f"warning: the project's settings are on branch {branch}, not in this checkout: using defaults"
+            )
         return found
 
     def _branch_with_settings(self, repository: Repository, config: Config) -> str:
@@ -105,7 +107,7 @@ class Invocation:
         found = load(repository.root, None, env=os.environ)
         if found.untrusted:
             listed = "\n  ".join(found.untrusted.values())
-            raise Conflict(f"settings that came with this repository loosen what guards you:\n  {listed}",
+            raise Conflict(f"settings that came with this repository weaken your protection:\n  {listed}",
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
         accept(repository.root, found.loosening, os.environ)
 
@@ -237,14 +239,14 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("-C", "directory", type=click.Path(), default=".", metavar="DIR", help="Run as if in DIR.")
     @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
-    @click.option("-q", "--quiet", is_flag=True, help="Say only the result and errors.")
-    @click.option("-v", "--verbose", is_flag=True, help="Show every act and every command that is run; tracebacks too.")
-    @click.option("--no-progress", is_flag=True, help="No live progress.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print only the result and errors.")
+    @click.option("-v", "--verbose", is_flag=True, help="Show every act and command, and tracebacks.")
+    @click.option("--no-progress", is_flag=True, help="Disable live progress.")
     @click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
-        help="Colour what passed, failed and waits. auto: on a terminal; NO_COLOR and CLICOLOR_FORCE count.",
+        help="Colour output. auto: on a terminal; honours NO_COLOR and CLICOLOR_FORCE.",
     )
     @wraps(command)
     def wrapped(

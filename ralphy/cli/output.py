@@ -130,9 +130,9 @@ class Output:
 
         text = f"{type(error).__name__}: {error}"
         if self.as_json:
-            self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report what it prints")
+            self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report the output")
             return ExitCode.UNEXPECTED
-        sys.stderr.write(f"ralphy: unexpected: {clean(text)}\n  hint: run it again with -v and report what it prints\n")
+        sys.stderr.write(f"ralphy: unexpected: {clean(text)}\n  hint: run it again with -v and report the output\n")
         if self.verbose or os.environ.get("RALPHY_LOG") == "debug":
             sys.stderr.write(traceback.format_exc())
         return ExitCode.UNEXPECTED

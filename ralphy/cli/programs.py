@@ -72,7 +72,7 @@ def _make(env: Mapping[str, str]) -> Finding:
     path = shutil.which("make", path=env.get("PATH"))
     if path:
         return ok("make", path)
-    return warn("make", "make is not on PATH: `make loop` will not work, `ralphy loop` will", "install GNU make")
+    return warn("make", "make is not on PATH: use `ralphy loop` instead of `make loop`", "install GNU make")
 
 
 def _own_command(env: Mapping[str, str]) -> Finding:
@@ -98,7 +98,7 @@ def _identity(g: Ground) -> Finding:
         who = g.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
     except GitError:
         fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
-        return warn("identity", "git does not know who you are: commits would be by Ralphy <ralphy@localhost>", fix)
+        return warn("identity", "git has no user name or email: commits would be by Ralphy <ralphy@localhost>", fix)
     return ok("identity", who)
 
 
@@ -107,7 +107,7 @@ def _agent(g: Ground) -> Finding:
     from ralphy.sandbox.bubblewrap import program_at
 
     if g.config is None:
-        return fail("agent", "not looked for: the settings cannot be read", "ralphy validate")
+        return fail("agent", "skipped: cannot read the settings", "ralphy validate")
     program = g.config.agent.command[0]
     path = program_at(program, g.repository.root, g.env)
     if path is None:
@@ -118,10 +118,10 @@ def _agent(g: Ground) -> Finding:
         )
         return fail("agent", f"{program} is not on PATH", fix)
     if own := _in_the_checkout(g, path):
-        return ok("agent", f"{path}: not started, since {own} lies in the repository")
+        return ok("agent", f"{path}: not started, because {own} is in the repository")
     code, text = _answer((*g.config.agent.command, "--version"), Path("/"), g.env)
     if code:
-        return fail("agent", f"{program} --version: {text or f'exit {code}'}", f"mend or reinstall {path}")
+        return fail("agent", f"{program} --version: {text or f'exit {code}'}", f"fix or reinstall {path}")
     if os.geteuid() == 0 and g.env.get("IS_SANDBOX") != "1" and text.endswith("(Claude Code)"):
         return fail("agent", "claude refuses to work unattended as root", "run as a user, or in a container of its "
                      "own: export IS_SANDBOX=1")  # fmt: skip
@@ -145,7 +145,7 @@ def _variables(g: Ground) -> Finding:
 
     names = held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
     if not names:
-        return ok("variables", "agents get every variable that is set for Claude Code")
+        return ok("variables", "agents get every variable set for Claude Code")
     said = f"set, but not passed on to agents: {', '.join(names)}"
     return warn("variables", said, f"if agents need it, add it to agent.env: [{names[0]}]")
 
@@ -156,7 +156,7 @@ def _sandbox(g: Ground) -> Finding:
     from ralphy.sandbox.bubblewrap import find as find_bwrap
 
     if g.config is None:
-        return fail("sandbox", "not looked for: the settings cannot be read", "ralphy validate")
+        return fail("sandbox", "skipped: cannot read the settings", "ralphy validate")
     safety = g.config.safety
     if safety.level == "strict":
         return _closed_walls(g)
@@ -182,7 +182,7 @@ def _closed_walls(g: Ground) -> Finding:
             require_agent_starts(w)
     except (RalphyError, OSError) as error:
         return fail("sandbox", str(error), getattr(error, "hint", "") or "set safety.level: moderate")
-    return ok("sandbox", f"strict: a closed bubblewrap sandbox, in which the agent starts{_unfiltered()}")
+    return ok("sandbox", f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
 
 
 def _unfiltered() -> str:
@@ -190,7 +190,7 @@ def _unfiltered() -> str:
     from ralphy.sandbox.syscall_filter import is_filtered
 
     machine = os.uname().machine
-    return "" if is_filtered(machine) else f", without a filter of system calls ({machine} has none)"
+    return "" if is_filtered(machine) else f", without a system call filter (none for {machine})"
 
 
 def _checks(g: Ground) -> Finding:
@@ -198,7 +198,7 @@ def _checks(g: Ground) -> Finding:
     from ralphy.engine.verify.startable import missing
 
     if g.config is None:
-        return fail("checks", "not looked for: the settings cannot be read", "ralphy validate")
+        return fail("checks", "skipped: cannot read the settings", "ralphy validate")
     name_one = "name one under checks: in .ralphy/config.yaml"
     try:
         with _workspace(g) as (w, _):
@@ -207,10 +207,10 @@ def _checks(g: Ground) -> Finding:
         return fail("checks", str(error), getattr(error, "hint", "") or name_one)
     if not lacking:
         said = "; ".join(f"{check.name}: {check.run}" for check in checks)
-        return ok("checks", said) if said else warn("checks", "none are known: stories land unverified", name_one)
+        return ok("checks", said) if said else warn("checks", "none detected: stories land unverified", name_one)
     said = "; ".join(one.why for one in lacking)
     if all(one.may_come for one in lacking):
-        return warn("checks", f"{said} (yet)", "nothing, if `setup` or an earlier check makes it")
+        return warn("checks", f"{said} (yet)", "nothing, if `setup` or an earlier check creates it")
     return fail("checks", said, "install it (or run it with the project's own: .venv/bin/…), or change checks: or "
                 "setup: in .ralphy/config.yaml")  # fmt: skip
 
@@ -230,7 +230,7 @@ def _remote(g: Ground) -> Finding:
     from ralphy.forge.push import remote
 
     if not g.repository.text("remote"):
-        return warn("remote", "there is none: the branch and PR.md will be the result", "git remote add origin URL")
+        return warn("remote", "none: the result will be the branch and PR.md", "git remote add origin URL")
     try:
         target = remote(g.repository.root, env=g.repository.env)
     except RalphyError as error:
@@ -247,11 +247,11 @@ def _pull_requests(g: Ground) -> Finding:
     except RalphyError:
         return ok("gh", "not needed without a remote")
     if not target.slug:
-        return ok("gh", "not needed: the remote is not on a forge, the branch is pushed and PR.md holds the text")
+        return ok("gh", "not needed: the remote is not on a forge; Ralphy pushes the branch and writes PR.md")
     why_not = GitHub(target, g.repository.env, timeout_s=_ANSWER_S).available()
     if why_not is None:
         return ok("gh", f"logged in to {target.host}")
     fix = (
         "install gh (https://cli.github.com)" if "not on PATH" in why_not else f"gh auth login --hostname {target.host}"
     )
-    return warn("gh", f"no pull request can be opened: {why_not}", fix)
+    return warn("gh", f"cannot open pull requests: {why_not}", fix)

@@ -262,7 +262,7 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         lines.append(f"  pull request: {v['pull_request']}")
     lines += [f"  read first: {line}" for line in v.get("steering") or ()]
     if v.get("unverified"):
-        lines.append(f"  unverified: {v['unverified']} of {v['tasks_completed']} completed stories, as no checks ran")
+        lines.append(f"  unverified: {v['unverified']} of {v['tasks_completed']} completed stories (no checks ran)")
     if flagged := [row for row in v["stories"] if row.get("warnings")]:
         lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
     lines += [story_line(row) for row in v["stories"]]

@@ -27,16 +27,16 @@ _SHOWN_FILES = 8
 @click.command("logs")
 @click.argument("story", required=False)
 @feature_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on as lines are written, and with every new run.")
-@click.option("--tail", type=WholeNumber(0), metavar="N", help="Begin with the last N lines.")
-@click.option("--raw", is_flag=True, help="The agent's own lines, as they are kept.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new lines and runs.")
+@click.option("--tail", type=WholeNumber(0), metavar="N", help="Start with the last N lines.")
+@click.option("--raw", is_flag=True, help="Print the agent's saved lines unchanged.")
 @with_options
 def logs(
     call: Invocation, story: str | None, feature: str | None, follow: bool, tail: int | None, raw: bool
 ) -> int:  # fmt: skip
-    """Show what the newest run of a feature did, or all runs of a STORY (an id, or feature/id)."""
+    """Show what the latest run of a feature did, or all runs of a STORY (an id, or feature/id)."""
     if raw and call.output.as_json:
-        raise InvalidInput("--raw and --json exclude each other", hint="--raw is JSON as the agent wrote it")
+        raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
     repository, folder, story_id = _addressed(call, story, feature)
     emit = _emit_raw if raw else _emitter(call, repository)
     is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
@@ -46,7 +46,7 @@ def logs(
     found = _chosen(runs(folder), story_id)
     if not found:
         of = f"{folder.name}/{story_id}" if story_id else folder.name
-        raise NotFound(f"no run of {of} is kept", hint=f"ralphy why {folder.name}")
+        raise NotFound(f"no saved run of {of}", hint=f"ralphy why {folder.name}")
     told.read_on()
     lines = (line for run in found for line in _whole(run, told))
     _emit_all(_last(filter(is_shown, lines), tail), emit)
@@ -165,7 +165,7 @@ class Attempts(Group):
 
 @click.group("attempts", cls=Attempts, otherwise="list")
 def attempts() -> None:
-    """Look at the attempts that did not count, and take one up again.
+    """List, compare or restore failed attempts.
 
     STORY is an id, or feature/id; a ref (refs/ralphy/…) names one attempt.
     """
@@ -182,7 +182,7 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     repository, folder, story_id = _addressed(call, story, feature)
     found = kept(repository, folder.name, story_id)
     value = {"schema": "ralphy/attempts@1", "ok": True, "feature": folder.name, "attempts": [_row(a) for a in found]}
-    call.output.data("\n".join(_shown(a) for a in found) or "no attempts are kept", value)
+    call.output.data("\n".join(_shown(a) for a in found) or "no attempts kept", value)
     return ExitCode.DONE
 
 
@@ -210,7 +210,7 @@ def _shown(attempt: KeptAttempt) -> str:
 @click.argument("number", required=False, type=WholeNumber(1), metavar="[N]")
 @with_options
 def diff(call: Invocation, story: str, number: int | None) -> int:
-    """Show what an attempt had changed, as a patch; the newest one if no number is given."""
+    """Show an attempt's changes as a patch; default: the latest."""
     from ralphy.git.ledger import difference
 
     repository, attempt = _one(call, story, number)
@@ -244,8 +244,8 @@ def _require_place(repository: Repository, branch: str, features_dir: str) -> No
 
     here, head = head_of(repository)
     if here != branch:
-        raise Conflict(f"{here or head[:10]} is checked out, and the attempt belongs to {branch}",
-                       hint=f"git switch {branch}, then say it again")  # fmt: skip
+        raise Conflict(f"{here or head[:10]} is checked out, but the attempt belongs to {branch}",
+                       hint=f"git switch {branch}, then try again")  # fmt: skip
     rows = repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
                           "--ignore-submodules=all", "--", ".", f":(top,exclude,literal){features_dir}")  # fmt: skip
     dirty = [row[3:] for row in rows.decode("utf-8", "replace").split("\0") if row]
@@ -258,7 +258,7 @@ def _require_place(repository: Repository, branch: str, features_dir: str) -> No
 @click.argument("number", type=WholeNumber(1), metavar="N")
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:
-    """Put an attempt's code into the working tree, uncommitted; only into a clean one, on the feature's branch."""
+    """Restore an attempt's code, uncommitted, into a clean checkout of the feature's branch."""
     from ralphy.git.ledger import put_back
 
     repository, attempt = _one(call, story, number)
@@ -268,8 +268,8 @@ def restore(call: Invocation, story: str, number: int) -> int:
         put_back(repository, attempt)
     name = f"{feature}/{attempt.story}"
     back = f"ralphy attempts diff {name} {attempt.number} | git apply -R"
-    said = (f"{len(attempt.files)} files are as attempt {attempt.number} of {name} had them, uncommitted\n"
-            f"  to go back: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
+    said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {name}, uncommitted\n"
+            f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
     value = {"schema": "ralphy/attempt-restore@1", "ok": True, **_row(attempt), "undo": back}
     call.output.data(said, value)
     return ExitCode.DONE

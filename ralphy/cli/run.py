@@ -75,13 +75,13 @@ def heeding(came: Came, report: Report) -> Report:
 def limit_options(command: Any) -> Any:
     """What bounds a run."""
     options = (
-        click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Agent runs at the most."),
+        click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum agent runs."),
         click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
-        click.option("--until", metavar="HH:MM", help="Start nothing after this time."),
-        click.option("--overnight", is_flag=True, help="The same as --until 07:00."),
-        click.option("--calls", type=WholeNumber(1), metavar="N", help="Agent runs an hour at the most."),
-        click.option("--auto-approve", is_flag=True, help="Let both gates pass by themselves."),
-        click.option("--accept-red", is_flag=True, help="Go on although tests fail: they are known from now on."),
+        click.option("--until", metavar="HH:MM", help="Start no run after this time."),
+        click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
+        click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),
+        click.option("--auto-approve", is_flag=True, help="Approve both gates automatically."),
+        click.option("--accept-red", is_flag=True, help="Accept failing tests as known failures."),
     )
     for option in reversed(options):
         command = option(command)
@@ -90,20 +90,20 @@ def limit_options(command: Any) -> Any:
 
 def run_options(command: Any) -> Any:
     """What bounds a run of one feature, and what only such a run can do."""
-    dry_run = click.option("--dry-run", "-n", is_flag=True, help="Decide only; touch nothing.")
-    no_wait = click.option("--no-wait", is_flag=True, help="Do not sleep out a provider's limit; end with 14.")
+    dry_run = click.option("--dry-run", "-n", is_flag=True, help="Decide only; change nothing.")
+    no_wait = click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14.")
     return dry_run(limit_options(no_wait(command)))
 
 
 @click.command("loop")
 @feature_argument
 @run_options
-@click.option("--to", "last_step", type=_STEPS, help="End when this step's document is there.")
+@click.option("--to", "last_step", type=_STEPS, help="End when this step's document exists.")
 @with_options
 def loop(call: Invocation, feature: str | None, last_step: str | None, **limits: Any) -> int:
-    """Run FEATURE to a gate (10), a halt or the end; never asks. This is `make loop`.
+    """Run FEATURE until a gate (10), failure or completion; never ask. `make loop` runs this.
 
-    Without FEATURE, all open features are run, one after the other.
+    Without FEATURE, run all open features, one after the other.
     """
     return _drive(call, feature, last_step or "", limits, asks=False)
 
@@ -111,14 +111,14 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 @click.command("start")
 @click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
 @run_options
-@click.option("--fresh", is_flag=True, help="Forget earlier attempts first.")
+@click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
 @click.option("--continue", "_continue", is_flag=True, help="Resume (default).")
 @with_options
 def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, **limits: Any) -> int:
     """Run one feature in the foreground; on a terminal, ask at gates.
 
-    A DESCRIPTION has a space in it: a feature is made of it, with a PRD.md. Without a terminal the gates wait for
-    `touch APPROVED` in the feature folder; with one, the file counts as well.
+    A DESCRIPTION contains a space; it creates a feature with a PRD.md. At a gate, approve at the prompt or with
+    `touch APPROVED` in the feature folder.
     """
     if feature and " " in feature.strip():
         if limits["dry_run"]:
@@ -132,7 +132,7 @@ def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, *
 def _would_make(call: Invocation, description: str) -> int:
     from ralphy.scaffold.writer import slug
 
-    reason = f"feature {slug(description)} would be made, and its specification written"
+    reason = f"feature {slug(description)} would be created, and its specification written"
     value = {"schema": "ralphy/why@1", "ok": True, "feature": slug(description), "phase": "IDLE",
              "decision": "RunAgent", "reason": reason, "rests": False}  # fmt: skip
     call.output.data(f"next: {reason}", value)

@@ -22,13 +22,13 @@ _AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPRO
 
 
 @click.command("init")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would be done; write nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; write nothing.")
 @with_options
 def init(call: Invocation, dry_run: bool) -> int:
-    """Set this repository up: settings with the checks that were found, Make targets, ignore rules.
+    """Set up this repository: settings with the detected checks, Make targets, ignore rules.
 
-    Nothing is overwritten. Commit what was written, so that every branch has the settings. Ralphy reads them from the
-    checkout, and no feature's branch takes them along.
+    Overwrites nothing. Commit the new files so that every branch has the settings: Ralphy reads them from the checkout,
+    and no feature's branch contains them.
     """
     from ralphy.scaffold import writer
 
@@ -73,9 +73,7 @@ def _steps(call: Invocation, repository: Repository, changes: Sequence[Change], 
     from ralphy.scaffold import writer
 
     features_dir = call.settings(repository).config.project.features_dir
-    commit = [
-        f"commit {path}: it has changes of yours beside the new line" for path, code in mixed.items() if code != "!!"
-    ]
+    commit = [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
     at_the_gates = _AT_THE_GATES.replace("docs/features", features_dir)
     return [*commit, *_commit_all(changes, mixed), *writer.next_steps(changes), at_the_gates]
 
@@ -88,16 +86,14 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
     if not paths:
         return []
-    return [
-        f"commit it, so that every branch has it: git add {' '.join(paths)} && git commit -m 'chore: set up Ralphy'"
-    ]
+    return [f"commit it so that every branch has it: git add {' '.join(paths)} && git commit -m 'chore: set up Ralphy'"]
 
 
 @click.command("init-prompts")
-@click.option("--force", is_flag=True, help="Put the built-in prompts over what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing prompts.")
 @with_options
 def init_prompts(call: Invocation, force: bool) -> int:
-    """Copy the prompts to .ralphy/prompts/, where they are yours to change; what is there is kept."""
+    """Copy the prompts to .ralphy/prompts/ to customise them; existing files stay."""
     from ralphy.scaffold import writer
 
     said = writer.init_prompts(call.repository().root, force)
@@ -106,10 +102,10 @@ def init_prompts(call: Invocation, force: bool) -> int:
 
 
 @click.command("detect")
-@click.option("--save", is_flag=True, help="Write the checks into .ralphy/config.yaml, unless it has some.")
+@click.option("--save", is_flag=True, help="Write the checks into .ralphy/config.yaml, if it has none.")
 @with_options
 def detect(call: Invocation, save: bool) -> int:
-    """Show the language, the checks and the evidence for them; nothing is run."""
+    """Show the detected language and checks, with the evidence; run nothing."""
     from ralphy.detect.stack import detect as detect_stack
 
     repository = call.repository()
@@ -149,19 +145,19 @@ def _save(root: Path, found: StackReport) -> str:
     from ralphy.scaffold.config_template import config_text
 
     if not found.checks:
-        raise NotFound("no checks were found to be saved", hint=f"name at least one under checks: in {CONFIG}")
+        raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
     if path.is_symlink() or path.parent.is_symlink():
-        raise Conflict("is a link: Ralphy writes through none", where=CONFIG, hint="put a file there")
+        raise Conflict("is a link: Ralphy does not write through links", where=CONFIG, hint="put a file there")
     before = read_regular(path)
     if before is None:
         text = config_text(root.name, found.language, found.checks, "docs/features")
         replace_file(path, text.encode())
-        return f"saved to {CONFIG}, which is new"
+        return f"saved to a new {CONFIG}"
     there = _settings_in(before)
     taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
     if taken:
-        return f"kept {CONFIG} as it is: it has {taken} already"
+        return f"kept {CONFIG}: it already has {taken}"
     replace_file(path, _with_checks(before, found.checks))
     return f"saved to {CONFIG}"
 
@@ -186,4 +182,4 @@ def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
     except InvalidInput:
         pass  # such as a file in YAML's flow style, which has an end
     lines = "\n".join(check_lines(checks))
-    raise Conflict("the checks cannot be added behind what is there", where=CONFIG, hint=f"add them by hand:\n{lines}")
+    raise Conflict("cannot append the checks", where=CONFIG, hint=f"add them by hand:\n{lines}")

@@ -163,7 +163,7 @@ class Narrator:
         if wait.gate:
             self._output.note(f"\nApprove {wait.gate} of {self._workspace.feature.name}? [y/n] ")
         else:
-            self._output.note("It goes on by itself; to stop here, type s and Return.")
+            self._output.note("Ralphy resumes by itself; to stop, type s and Return.")
 
     def _take(self, line: str) -> bool:
         """y approves, n leaves the gate open and ends here, n with remarks sends the document back; ending the feature
@@ -184,8 +184,8 @@ class Narrator:
             replace_file(folder.file("REJECTED"), b"", durable=False)
         else:
             self._output.note(
-                "y approves, n leaves it for later, n and some words send it back with these remarks,\n"
-                f"end {folder.name} ends the feature as rejected: [y/n] "
+                "y approves, n decides later, n with text rejects it with these remarks,\n"
+                f"end {folder.name} ends the feature: [y/n] "
             )
         return True
 
@@ -201,7 +201,7 @@ class Narrator:
     def interrupted(self, how: str) -> None:
         """Somebody has ended the run."""
         self._erase()
-        self._output.insist(f"{how}: nothing is lost; start again to go on")
+        self._output.insist(f"{how}: nothing is lost; run it again to resume")
 
     def _insist(self, rest: d.Rest) -> None:
         """An end that is no success is told when all else is quiet; in JSON it stands already."""

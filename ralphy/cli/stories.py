@@ -28,7 +28,7 @@ story_argument = click.argument("story_id", metavar="STORY")
 
 @click.group("story", cls=Group, otherwise="list")
 def story() -> None:
-    """Look at the stories of a feature, and change them. STORY is an id, or feature/id."""
+    """List or change the stories of a feature. STORY is an id, or feature/id."""
 
 
 tasks = story
@@ -38,7 +38,7 @@ tasks = story
 @feature_argument
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
-    """List the stories and where they stand."""
+    """List the stories and their status."""
     from ralphy.cli.look import standing
     from ralphy.cli.quick import story_line
 
@@ -55,7 +55,7 @@ def list_(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
-    """Say which story is next; 11 if failed or blocked ones leave none."""
+    """Show the next story; 11 if failed or blocked stories leave none."""
     from ralphy.engine.view.status import seen
     from ralphy.pipeline.stories import next_ready, why_stuck
 
@@ -79,7 +79,7 @@ def next_(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def show(call: Invocation, story_id: str, feature: str | None) -> int:
-    """Show all that is known of a story: its fields, its evidence, its commit, its kept attempts."""
+    """Show a story: its fields, evidence, commit and kept attempts."""
     from ralphy.engine.view.status import seen
     from ralphy.git import ledger
     from ralphy.pipeline.stories import shown_status
@@ -129,7 +129,7 @@ def _described(found: Story, status: str, commit: Landed | None, attempts: Seque
         ("checks: ", verified_by(evidence)),
         ("flagged:", "".join(f"\n- {text}" for text in warnings_of(found))),
         ("commit: ", f"{landed} (reverted by {commit.reverted_by[:12]})" if commit and commit.reverted_by else landed),
-        ("commit: ", "none of its own (imported, accepted or squash-merged)" if _is_foreign(found, commit) else ""),
+        ("commit: ", "none (imported, accepted or squash-merged)" if _is_foreign(found, commit) else ""),
         ("kept attempts: ", ", ".join(str(attempt.number) for attempt in attempts)),
     )
     lines = [f"{found.id} {found.title} ({status})", f"  priority {found.priority}, {found.kind}{after}"]
@@ -147,16 +147,16 @@ def _ticked(item: Item, proved: bool) -> str:
 @story.command("add")
 @click.argument("title")
 @feature_argument
-@click.option("--description", default="", help="What is wanted, by whom, and why.")
-@click.option("--criteria", multiple=True, metavar="TEXT", help="What must hold when it is done; may be repeated.")
+@click.option("--description", default="", help="What the story should do, for whom, and why.")
+@click.option("--criteria", multiple=True, metavar="TEXT", help="An acceptance criterion; repeatable.")
 @click.option("--priority", type=WholeNumber(0), metavar="N", help="Lower runs first; default: last.")
-@click.option("--after", multiple=True, metavar="STORY", help="A story that must be completed first; may be repeated.")
+@click.option("--after", multiple=True, metavar="STORY", help="A story that must be completed first; repeatable.")
 @with_options
 def add(
     call: Invocation, title: str, feature: str | None, description: str, criteria: tuple[str, ...],
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Add a story. While Ralphy works, it is queued for its next decision."""
+    """Add a story. While Ralphy works, the change is queued."""
     from ralphy.pipeline.requests import Change, Verb
 
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
@@ -169,7 +169,7 @@ def add(
 @feature_argument
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
-    """Make a story the next one, by its priority."""
+    """Make a story the next one."""
     from ralphy.pipeline.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)
@@ -181,7 +181,7 @@ def start(call: Invocation, story_id: str, feature: str | None) -> int:
 @feature_argument
 @with_options
 def done(call: Invocation, story_id: str, feature: str | None) -> int:
-    """Complete a story that a person did: only if everything is committed and none of Ralphy's own checks is red."""
+    """Complete a story that you did yourself; requires committed changes and green checks."""
     from ralphy.engine.person.accept import accept
     from ralphy.pipeline.story_changes import found as found_in
     from ralphy.pipeline.story_changes import require_dependencies
@@ -190,19 +190,21 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
     with call.edited(feature, f"story done {story_id}") as (w, s):
         found = found_in(s.prd, story_id, s.feature)
         if found.is_completed:
-            return _say(call, w, "done", found.id, f"{found.id} is completed already")
+            return _say(call, w, "done", found.id, f"{found.id} is already completed")
         require_dependencies(s.prd, found)
         checks = "the checks are green" if accept(w, s, found) else "no checks ran"
-        return _say(call, w, "done", found.id, f"{found.id} is completed: accepted by a person, {checks}")
+        return _say(call, w, "done", found.id, f"completed {found.id}: accepted by a person, {checks}")
 
 
 @story.command("fail")
 @story_argument
 @feature_argument
-@click.option("-m", "--message", default="given up by a person", metavar="TEXT", help="Why; it becomes the last error.")
+@click.option(
+    "-m", "--message", default="given up by a person", metavar="TEXT", help="The reason; stored as the last error."
+)
 @with_options
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
-    """Give a story up: those that depend on it are blocked, the others go on."""
+    """Give up a story: stories that depend on it are blocked, others continue."""
     from ralphy.pipeline.requests import Change, Verb
 
     story_id, feature = named_story(story_id, feature)

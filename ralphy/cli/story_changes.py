@@ -56,7 +56,7 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
         s = seen(w, found, review=False)
         require_changeable(s)
         if not s.prd.stories:
-            raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md is made")
+            raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md exists")
         new = plan(replace(s, prd=with_queued(w, s)), change)
         request = request_queue.queue(w.repository.state_dir, s.feature, replace(change, story=new.story))
         said = f"queued: {new.will} {_when(w)}"
@@ -73,8 +73,8 @@ def _require_person(w: Workspace) -> None:
 
     token = repository_token(w.repository)
     if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):
-        raise Conflict("an agent or a check cannot change the stories of the run that it belongs to",
-                       hint="ask in the report: a person decides")  # fmt: skip
+        raise Conflict("an agent or a check cannot change the stories of its own run",
+                       hint="ask in the report; a person decides")  # fmt: skip
 
 
 def _when(w: Workspace) -> str:

@@ -15,9 +15,9 @@ from ralphy.errors import ExitCode
 def trust(call: Invocation) -> int:
     """Accept the settings in .ralphy/config.yaml that came with the repository.
 
-    Ralphy ignores settings that somebody else committed and that loosen what guards you (safety, gates, verify,
-    agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A setting
-    that changes later has to be accepted again.
+    Ralphy ignores settings that somebody else committed and that weaken your protection (safety, gates, verify,
+    agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A changed
+    setting must be accepted again.
     """
     from ralphy.config.load import load
     from ralphy.config.trust import accept
@@ -26,7 +26,7 @@ def trust(call: Invocation) -> int:
     found = load(root, None, env=os.environ)
     accept(root, found.loosening, os.environ)
     accepted = list(found.untrusted.values())
-    lines = [f"accepted {said}" for said in accepted] or ["no settings wait to be accepted"]
+    lines = [f"accepted {said}" for said in accepted] or ["no settings to accept"]
     value = {"schema": "ralphy/trust@1", "ok": True, "accepted": sorted(found.untrusted)}
     call.output.data("\n".join(lines), value)
     return ExitCode.DONE

@@ -9,13 +9,13 @@ from ralphy.errors import Conflict, ExitCode
 
 
 @click.command("gc")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would go; touch nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be deleted; change nothing.")
 @with_options
 def gc(call: Invocation, dry_run: bool) -> int:
-    """Let go of old kept attempts, runs and set-aside files, and have git pack the rest.
+    """Delete old attempts, runs and set-aside files, and let git pack the rest.
 
-    Of each story the newest attempts stay (limits.keep_attempts), and all of the last two weeks. Branches, reflogs and
-    objects younger than two weeks are left alone. Nobody may work in any checkout of the repository meanwhile.
+    Keeps the newest attempts of each story (limits.keep_attempts), and all from the last two weeks. Does not touch
+    branches, reflogs and objects younger than two weeks. Needs all checkouts of the repository to be idle.
     """
     import time
 
@@ -31,7 +31,9 @@ def gc(call: Invocation, dry_run: bool) -> int:
                                 "refs_kept": litter.kept_refs, "files": files}  # fmt: skip
     if dry_run:
         names = [*refs, *(path for paths in files.values() for path in paths)]
-        call.output.data("\n".join([*(f"would go: {name}" for name in names), f"{len(names)} things would go"]), value)
+        call.output.data(
+            "\n".join([*(f"would delete: {name}" for name in names), f"would delete {len(names)} items"]), value
+        )
         return ExitCode.DONE
     with Lock(repository.checkout_dir / "lock", "gc"):
         if other := housekeeping.at_work(repository):

@@ -36,10 +36,10 @@ class _Verdict:
 @click.argument("target", required=False, metavar="[FILE | FEATURE]")
 @with_options
 def validate(call: Invocation, target: str | None) -> int:
-    """Check a prd.json, a config.yaml or a draft (stories.json), or a FEATURE's; nothing is touched.
+    """Check a prd.json, a config.yaml or a draft (stories.json), or those of a FEATURE; change nothing.
 
-    Without an argument, every prd.json and every .ralphy/config.yaml of the repository. Anything that is wrong is
-    named with file, line and field, and ends with 3.
+    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository. Reports mistakes with file,
+    line and field, and ends with 3.
     """
     targets, bases = _targets(call, target), _bases(call)
     verdicts = [_judge(path, _shown(path, call.directory), bases) for path in targets]
@@ -66,7 +66,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
         found = [path for path in (folder.file("prd.json"), folder.private / "config.yaml") if path.exists()]
         hint = f"ralphy start {target}"
     if not found:
-        raise NotFound("there is no prd.json and no config.yaml here", hint=hint)
+        raise NotFound("no prd.json and no config.yaml here", hint=hint)
     return found
 
 
@@ -145,7 +145,7 @@ def _bytes(path: Path, shown: str, most: int) -> bytes:
 
     data = read_bounded(path, most, where=shown)
     if data is None:
-        raise NotFound("does not exist", where=shown, hint="`ralphy validate` alone looks at all there is")
+        raise NotFound("does not exist", where=shown, hint="`ralphy validate` without arguments checks everything")
     return data
 
 

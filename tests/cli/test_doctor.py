@@ -347,4 +347,4 @@ def test_a_machine_without_a_filter_of_system_calls_is_named(monkeypatch: pytest
     from ralphy.cli import programs
 
     monkeypatch.setattr("ralphy.sandbox.syscall_filter._MACHINES", {})
-    assert programs._unfiltered() == f", without a filter of system calls ({os.uname().machine} has none)"
+    assert programs._unfiltered() == f", without a system call filter (none for {os.uname().machine})"

@@ -45,7 +45,7 @@ def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) ->
     assert code == 0
     first, clean = out.splitlines()
     assert first == "1        login/US-003, since 2 h, 3 MB, kept: the story failed, free"
-    assert clean.startswith("clean-1  no work yet, since ")
+    assert clean.startswith("clean-1  unused, since ")
     code, value = call.json("lanes")
     assert (code, value["schema"], value["folder"], value["freed_bytes"]) == (0, "ralphy/lanes@1", str(pool.folder), 0)
     facts = {key: value["lanes"][0][key] for key in ("name", "feature", "story", "kept", "pid")}
@@ -54,7 +54,7 @@ def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) ->
 
 def test_a_named_lane_goes(pool: Pool, call: Call) -> None:
     code, out, _ = call("lanes", "--rm", "1")
-    assert (code, out.splitlines()[0]) == (0, "let go of 1 lane: 3 MB are free")
+    assert (code, out.splitlines()[0]) == (0, "deleted 1 lane: 3 MB freed")
     assert [lane.name for lane in pool.listed()] == ["clean-1"]
     code, _, err = call("lanes", "--rm", "1")
     assert code == 2
@@ -65,7 +65,7 @@ def test_a_lane_in_use_stays(pool: Pool, call: Call, git_repo: Path) -> None:
     pool.agent()
     code, _, err = call("lanes", "--rm", "1", "--rm", "clean-1")
     assert code == 4
-    assert "the lane 1 is in use: pid" in err
+    assert "lane 1 is in use: pid" in err
     assert len(pool.listed()) == 2
     code, out, _ = call("lanes", "--all")
     assert (code, [lane.name for lane in pool.listed()]) == (0, ["1"])

@@ -283,7 +283,7 @@ def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make, 
     words = [word, "-m", "smaller"] if word == "reject" else [word]
     code, out, err = call(*words)
     assert (code, out, (project.folder / marker).exists()) == (4, "", False)
-    assert "no gate of login waits for a person now: " in err and "hint: ralphy why login" in err
+    assert "no gate of login is open now: " in err and "hint: ralphy why login" in err
     code, value = call.json(*words)
     assert (code, value["ok"], value["error"]["code"]) == (4, False, 4)
 
@@ -429,4 +429,4 @@ def test_a_current_folder_that_was_removed_is_named(tmp_path: Path, command: str
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
                           capture_output=True, encoding="utf-8", timeout=PATIENCE_S, check=False)  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "ralphy: the current folder was removed\n  hint: change to a folder that exists\n"
+    assert done.stderr == "ralphy: the current folder no longer exists\n  hint: change to an existing folder\n"

@@ -192,7 +192,7 @@ def test_attempts_are_listed_with_why_they_did_not_count(made: Make) -> None:
     out = call("attempts", "login/US-001")[1]
     assert out.startswith("US-001 attempt 1  ")
     assert "refs/ralphy/login/US-001/attempt-1" in out
-    assert call("attempts", "US-002")[1] == "no attempts are kept\n"
+    assert call("attempts", "US-002")[1] == "no attempts kept\n"
 
 
 def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_counted_anew(made: Make) -> None:
@@ -233,7 +233,7 @@ def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) ->
     project.play(stories={"US-001": [breaks()]})
     project.loop()
     code, value = call.json("attempts", "restore", "US-001", "1")
-    assert (code, value["error"]["hint"]) == (4, "git switch ralph/login, then say it again")
+    assert (code, value["error"]["hint"]) == (4, "git switch ralph/login, then try again")
     project.switch()
     head = project.git("rev-parse", "HEAD")
     code, out, _ = call("attempts", "restore", "US-001", "1")

@@ -150,7 +150,7 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     with on_a_terminal(project, "start") as (heard, process):
         heard.until("Approve spec of login? [y/n]")
         heard.send("maybe\n")
-        heard.until("y approves, n leaves it for later")
+        heard.until("y approves, n decides later")
         heard.send("y\n")
         heard.until("Approve qa of login? [y/n]")
         project.approve()
@@ -177,7 +177,7 @@ def test_a_no_with_remarks_goes_back_to_the_agent(made: Make) -> None:
     with on_a_terminal(project, "start") as (heard, process):
         heard.until("Approve spec of login? [y/n]")
         heard.send("end\n")
-        heard.until("end login ends the feature as rejected")
+        heard.until("end login ends the feature")
         heard.send("end login\n")
         heard.rest()
     assert process.returncode == 11
@@ -207,11 +207,11 @@ def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
     with project.start("loop") as process:
         bell.wait()
         status = call.json("status")[1]
-        assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 is worked on, attempt 1")
+        assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 in progress, attempt 1")
         assert [row["status"] for row in status["stories"]] == ["in_progress", "pending"]
         assert call.json("status")[1]["stories"] == status["stories"]  # from the kept view, too
         assert call.json("why")[1]["decision"] == "RunAgent"
-        assert call.json("abort", "logout")[1]["error"]["message"] == "no Ralphy works on logout now"
+        assert call.json("abort", "logout")[1]["error"]["message"] == "Ralphy is not working on logout"
         asked = time.monotonic()
         assert call.json("abort")[1]["pid"] == process.pid
         _, said = process.communicate(timeout=PATIENCE_S)

@@ -197,7 +197,7 @@ def test_detected_checks_are_saved_behind_what_a_person_wrote(git_repo: Path, ra
     assert path.read_text().startswith(f"{mine}\n")
     assert ralphy("validate", ".ralphy/config.yaml")[0] == 0
     again = path.read_text()
-    assert "it has checks already" in ralphy("detect", "--save")[1]
+    assert "it already has checks" in ralphy("detect", "--save")[1]
     assert path.read_text() == again
 
 
@@ -212,7 +212,7 @@ def test_detect_never_overrules_what_a_person_decided(theirs: str, git_repo: Pat
     path = write(git_repo, ".ralphy/config.yaml", theirs)
     code, out, _ = ralphy("detect", "--save")
     assert code == 0
-    assert "kept .ralphy/config.yaml as it is" in out
+    assert "kept .ralphy/config.yaml: it already has" in out
     assert path.read_text() == theirs
 
 

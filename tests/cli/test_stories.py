@@ -83,7 +83,7 @@ def test_show_names_a_completed_story_without_a_commit_as_such(made: Make) -> No
     _, call = made(story("US-001", passes=True, acceptanceCriteria=["It works", {"description": "Well", "done": True}]))
     code, out, _ = call("story", "show", "US-001")
     assert code == 0
-    assert "none of its own" in out
+    assert "none (imported, accepted or squash-merged)" in out
     assert "[x] It works" in out
 
 

@@ -25,7 +25,7 @@ def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make)
     project, _ = made(story("US-001"))
     project.play(stories={"US-001": [AN_HOUR]})
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("to stop here, type s and Return")
+        heard.until("to stop, type s and Return")
         heard.until("59 min 5")
         heard.until("left; s stops")
         heard.until("\r\x1b[K")  # the next second is written over it

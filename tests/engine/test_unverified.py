@@ -51,7 +51,7 @@ def test_status_and_show_say_it(unchecked: Project, capfd: pytest.CaptureFixture
 
     unchecked.loop()
     for words, said in (
-        (["status"], "unverified: 1 of 1 completed stories, as no checks ran"),
+        (["status"], "unverified: 1 of 1 completed stories (no checks ran)"),
         (["status"], "US-001 Story US-001 (completed, unverified"),
         (["--json", "status"], '"verified":false'),
         (["story", "show", "US-001"], "checks: unverified: no checks ran"),
