@@ -17,6 +17,7 @@ import time
 from ralphy.cli.colour import OF_STATUS, painted, wants_colour
 from ralphy.cli.commands import help_text
 from ralphy.cli.plain import clean, utf8
+from ralphy.files.git_places import find_root
 from ralphy.files.safe_open import read_safely
 from ralphy.processes import program_paths
 from ralphy.state import status_cache
@@ -200,7 +201,7 @@ def _stamp(path: str) -> list[int]:
 
 def _place(where: str, feature: str | None) -> status_cache.Place | None:
     """The feature folder by its name or path, as long as the default layout leads to just one."""
-    found = status_cache.find_root(where)
+    found = find_root(where)
     if found is None:
         return None
     root, git_dir = found

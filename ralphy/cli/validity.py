@@ -116,8 +116,8 @@ def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A warning for each document that a story's context names and that cannot be read."""
+    from ralphy.files.git_places import find_root
     from ralphy.prompts.context_documents import unreadable
-    from ralphy.state.status_cache import find_root
 
     found = find_root(str(path.parent))
     root = Path(found[0]) if found else path.parent

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralphy.files.atomic import last_bytes, read_regular, replace_file
-from ralphy.files.safe_open import read_safely
+from ralphy.files.git_places import common_of, find_root
 
 PATH = ".ralphy/config.yaml"
 Values = Mapping[str, object]
@@ -72,20 +72,9 @@ def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
 
 
 def _git_dirs(start: Path) -> tuple[Path, Path] | None:
-    """(git directory, common directory) of the checkout around a folder, found without git."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        at = folder / ".git"
-        if at.is_dir():
-            return at, at
-        if at.is_file():
-            named = os.fsdecode(read_safely(at)).removeprefix("gitdir:").strip()
-            git_dir = (folder / named).resolve()
-            try:
-                common = os.fsdecode(read_safely(git_dir / "commondir")).strip()
-            except OSError:
-                return git_dir, git_dir
-            return git_dir, (git_dir / common).resolve()
-    return None
+    """(Git folder, common folder) of the checkout around a folder."""
+    found = find_root(os.path.realpath(start))
+    return (Path(found[1]), Path(common_of(found[1]))) if found else None
 
 
 def _noted(common_dir: Path, env: Mapping[str, str]) -> list[str]:

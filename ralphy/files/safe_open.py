@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 _MOST = 64 * 1024 * 1024
 
 
+class NotRegularError(OSError):
+    """It is a folder, a pipe, a device or a socket."""
+
+
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+            raise NotRegularError(errno.EINVAL, "not a regular file", os.fspath(path))
     except BaseException:
         os.close(descriptor)
         raise

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ralphy.checks.first_error import cause_of, first_error
+from ralphy.text.plain_text import plain
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_END = re.compile(r"\r+\n")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -147,8 +146,8 @@ def fence(name: str, text: str, nonce: str) -> str:
 
 def _plain(text: str) -> str:
     """Without terminal codes; of a line that was redrawn, its last state."""
-    text = _LINE_END.sub("\n", _ANSI.sub("", text))
-    return _CONTROL.sub("", "\n".join(line.rpartition("\r")[2] for line in text.split("\n")))
+    lines = _LINE_END.sub("\n", text).split("\n")
+    return plain("\n".join(line.rpartition("\r")[2] for line in lines))
 
 
 def _squeezed(lines: Sequence[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ralphy.errors import InvalidInput
+from ralphy.files.git_places import common_of, find_root
 from ralphy.rehearsal import files
 
 SESSIONS_KEPT = 500
@@ -21,30 +22,8 @@ def state_path(environ: Mapping[str, str], cwd: str) -> str:
         return files.join(cwd, named)
     if "RALPHY_REPO" in environ:
         return ""
-    common = common_dir(cwd)
-    return files.join(common, "rehearsal.json") if common else ""
-
-
-def common_dir(start: str) -> str:
-    """The git folder that all worktrees of the repository around `start` share; "" outside of one."""
-    folder, above = start, files.parent(start)
-    while True:
-        git = files.join(folder, ".git")
-        if files.is_dir(git):
-            return git
-        if files.is_file(git):
-            return _follow(git)
-        if above == folder:
-            return ""
-        folder, above = above, files.parent(above)
-
-
-def _follow(git_file: str) -> str:
-    """The shared git folder behind the `.git` file of a worktree or a submodule."""
-    named = files.read(git_file).removeprefix("gitdir:").strip()
-    own = files.join(files.parent(git_file), named)
-    shared = files.join(own, "commondir")
-    return files.join(own, files.read(shared).strip()) if files.is_file(shared) else own
+    found = find_root(cwd)
+    return files.join(common_of(found[1]), "rehearsal.json") if found else ""
 
 
 def count_run(path: str, key: str, session: str = "") -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 
+from ralphy.files.git_places import common_of
 from ralphy.files.safe_open import read_safely
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ class Place:
     def __init__(self, root: str, git_dir: str, feature_path: str) -> None:
         self.root = root
         self.git_dir = git_dir
-        self.common_dir = _common(git_dir)
+        self.common_dir = common_of(git_dir)
         self.feature_path = feature_path
 
     @property
@@ -73,30 +74,6 @@ def _others(folder: str) -> list[str]:
             continue
         found += [os.path.join(at, name) for name in names if name not in _OF_FOLDER and name not in _VIEWS]
     return found
-
-
-def find_root(start: str) -> tuple[str, str] | None:
-    """(root, git directory) of the checkout that holds `start`; None outside of one."""
-    here = os.path.abspath(start)
-    while True:
-        dot_git = os.path.join(here, ".git")
-        if os.path.isdir(dot_git):
-            return here, dot_git
-        if os.path.isfile(dot_git):
-            target = os.fsdecode(read_safely(dot_git)).strip().removeprefix("gitdir: ")
-            return here, os.path.normpath(os.path.join(here, target))
-        parent = os.path.dirname(here)
-        if parent == here:
-            return None
-        here = parent
-
-
-def _common(git_dir: str) -> str:
-    try:
-        common = os.fsdecode(read_safely(os.path.join(git_dir, "commondir"))).strip()
-    except OSError:
-        return git_dir
-    return os.path.normpath(os.path.join(git_dir, common))
 
 
 def _stat(path: str) -> list[Any]:

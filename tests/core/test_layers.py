@@ -42,7 +42,7 @@ PACKAGES: dict[str, set[str]] = {
         "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks", "testguard",
         "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
-    "rehearsal": {"errors", "resources", "text"},
+    "rehearsal": {"errors", "resources", "text", "files"},
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "secrets", "text", "files", "processes", "git", "sandbox", "config",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal.counters import common_dir, count_run
+from ralphy.rehearsal.counters import count_run, state_path
 from ralphy.rehearsal.keys import check_scenario
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import ROOT, SESSION, Rehearse
@@ -143,7 +143,7 @@ def test_the_repository_has_its_own_scenario(rehearse: Rehearse, name: str) -> N
 
 def test_worktrees_share_their_counts(rehearse: Rehearse, git: RunGit, tmp_path: Path) -> None:
     git("worktree", "add", "--quiet", str(tmp_path / "second"))
-    assert common_dir(str(tmp_path / "second")) == str(rehearse.cwd / ".git")
+    assert state_path({}, str(tmp_path / "second")) == str(rehearse.cwd / ".git" / "rehearsal.json")
     act = {"say": "x"}
     rehearse(act)
     rehearse.cwd = tmp_path / "second"
