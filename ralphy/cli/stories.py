@@ -14,13 +14,13 @@ import click
 
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, named_story, with_options
 from ralphy.errors import ExitCode, NotFound
+from ralphy.pipeline.requests import Change, Verb
 
 if TYPE_CHECKING:
     from ralphy.documents.criteria import Item
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.ledger import KeptAttempt, Landed
     from ralphy.pipeline.model import Story
-    from ralphy.pipeline.requests import Change
     from ralphy.pipeline.story_changes import Changed
 
 story_argument = click.argument("story_id", metavar="STORY")
@@ -157,8 +157,6 @@ def add(
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Add a story. While Ralphy works, the change is queued."""
-    from ralphy.pipeline.requests import Change, Verb
-
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
     return _change(call, feature, Change(Verb.ADD, given=given), "story add")
@@ -170,8 +168,6 @@ def add(
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story the next one."""
-    from ralphy.pipeline.requests import Change, Verb
-
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
 
@@ -205,8 +201,6 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
     """Give up a story: stories that depend on it are blocked, others continue."""
-    from ralphy.pipeline.requests import Change, Verb
-
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
 
@@ -217,8 +211,6 @@ def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> 
 @with_options
 def reset(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story pending again; its commit and its kept attempts stay."""
-    from ralphy.pipeline.requests import Change, Verb
-
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.RESET, story_id), f"story reset {story_id}")
 

@@ -110,11 +110,6 @@ def listed(root: Path, features_dir: str) -> Iterator[Feature]:
             yield _feature(root, folder)
 
 
-def has_documents(feature: Feature) -> bool:
-    """Is there anything of the feature in its folder? Ignored files stay there after a switch to another branch."""
-    return any(feature.file(name).exists() for name in _DOCUMENTS)
-
-
 @dataclass(slots=True)
 class Digests:
     """Digests of files, computed again only when a file's stat has changed."""

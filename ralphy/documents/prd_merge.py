@@ -56,11 +56,7 @@ class Merged:
     clashes: tuple[Clash, ...] = ()
 
 
-class _Nothing:
-    """The value of a field that is not there."""
-
-
-_NOTHING = _Nothing()
+_NOTHING = object()  # the value of a field that is not there
 
 
 @dataclass(slots=True)

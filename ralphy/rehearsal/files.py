@@ -3,7 +3,7 @@
 Importing pathlib would cost a run 5 ms, a fifth of its start-up; the ignores below are for that.
 """
 
-# ruff: noqa: PTH103, PTH105, PTH109, PTH112, PTH113, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH105, PTH109, PTH113, PTH118, PTH120, PTH123
 from __future__ import annotations
 
 import fcntl
@@ -22,16 +22,8 @@ def join(*parts: str) -> str:
     return os.path.normpath(os.path.join(*parts))
 
 
-def parent(path: str) -> str:
-    return os.path.dirname(path)
-
-
 def is_file(path: str) -> bool:
     return os.path.isfile(path)
-
-
-def is_dir(path: str) -> bool:
-    return os.path.isdir(path)
 
 
 def read(path: str, *, errors: str = "strict") -> str:
@@ -63,7 +55,7 @@ def replace(path: str, text: str) -> None:
 
 
 def make_parent(path: str) -> None:
-    os.makedirs(parent(path), exist_ok=True)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,35 +48,25 @@ Listener = Callable[[Activity], None]
 Question = Callable[[], "str | None"]
 
 
+@dataclass
 class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
     `exit_grace_s` is how long it may live on after its result, `startup_s` how long until it begins to work.
-    Without `thresholds` no watchdog looks on, without
-    `room` it may take what it likes. `should_stop` may end a run early; of the reasons it gives, those in
-    `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a plain stop.
+    Without `thresholds` no watchdog looks on, without `room` it may take what it likes. `should_stop` may end a run
+    early; of the reasons it gives, those in `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a
+    plain stop.
     """
 
-    def __init__(
-        self,
-        command: tuple[str, ...],
-        supervisor: Supervisor,
-        *,
-        exit_grace_s: float | None = None,
-        startup_s: float = STARTUP_S,
-        thresholds: Thresholds | None = None,
-        room: Room | None = None,
-        should_stop: Question | None = None,
-        sandbox: Sandbox | None = None,
-    ) -> None:
-        self.command = command
-        self.supervisor = supervisor
-        self.exit_grace_s = EXIT_GRACE_S if exit_grace_s is None else exit_grace_s
-        self.startup_s = startup_s
-        self.thresholds = thresholds
-        self.room = room or Room()
-        self.should_stop = should_stop
-        self.sandbox = sandbox
+    command: tuple[str, ...]
+    supervisor: Supervisor
+    _: KW_ONLY
+    exit_grace_s: float = EXIT_GRACE_S
+    startup_s: float = STARTUP_S
+    thresholds: Thresholds | None = None
+    room: Room = field(default_factory=Room)
+    should_stop: Question | None = None
+    sandbox: Sandbox | None = None
 
     def run(self, request: AgentRequest, prompt: str, on_activity: Listener) -> AgentResult:
         """Run to the end, the deadline or a stop; trouble with the work is an outcome.
