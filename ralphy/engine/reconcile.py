@@ -48,16 +48,28 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
 
 
 def _kept_up(w: Workspace) -> Rest | None:
-    """Keep up with the branch; a rest if the disk has no room for that."""
+    """Keep up with the branch; a rest if the disk has no room for that. A person may move it meanwhile, once more."""
     try:
         with named_trouble():
-            keep_up(w)
+            while not _is_up(w):
+                pass
     except (EnvironmentProblem, git.GitError) as error:
         rest = wait_instead(w, None, error)
         if rest is None:
             raise
         return rest
     return None
+
+
+def _is_up(w: Workspace) -> bool:
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    try:
+        keep_up(w)
+    except BranchMoved:
+        if git.resolve(w.repository, f"refs/heads/{w.feature_branch}") == tip:
+            raise
+        return False
+    return True
 
 
 def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:

@@ -305,6 +305,7 @@ def drive(project: Project, *words: str) -> int:
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
+    sys.stdout.write(done.stdout + done.stderr)
     return done.returncode
 
 

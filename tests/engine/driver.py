@@ -1,14 +1,18 @@
-"""Drives one feature as `ralphy loop` does, in a process that notes every milestone, or dies at one of them.
+"""Drives one feature as `ralphy loop` does, in a process that notes every milestone, dies at one of them, or stands
+still at the first of each name while a person's script runs.
 
     python -m tests.engine.driver ROOT FEATURE note FILE
     python -m tests.engine.driver ROOT FEATURE die NAME NTH
+    python -m tests.engine.driver ROOT FEATURE meet SCRIPT BRANCH FILE
 
 It dies as by `kill -9`: nothing is unwound, and whoever depends on it has to notice.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +24,7 @@ from ralphy.git.run_lock import Lock
 from tests.engine.building import open_feature
 
 KILLED = 137
+FIRST = 2  # a person meets so many milestones of a name
 
 
 def noted(path: str) -> Callable[[str], None]:
@@ -45,12 +50,44 @@ def deadly(name: str, nth: str) -> Callable[[str], None]:
     return milestone
 
 
+def met(script: str, branch: str, path: str) -> Callable[[str], None]:
+    """Run the person's script, from the moment on when the feature has a branch and the person stands where they want
+    to; what each call was and said is a line of the file."""
+    seen: Counter[str] = Counter()
+    root, file = Path(sys.argv[1]), Path(path)
+
+    def milestone(name: str) -> None:
+        seen[name] += 1
+        if name == "branch_made":
+            subprocess.run(["git", "switch", "--quiet", branch], cwd=root, check=True)
+        if not seen["branch_made"] or seen[name] > FIRST:
+            return
+        number = 10 + sum(min(times, FIRST) for times in seen.values())
+        env = {**os.environ, "N": str(number), "MILESTONE": name}
+        done = subprocess.run(["sh", "-e", script], cwd=root, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, encoding="utf-8", check=False)  # fmt: skip
+        note = {"milestone": name, "nth": seen[name], "number": number, "code": done.returncode, "said": done.stdout}
+        with file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(note) + "\n")
+
+    return milestone
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
 def main(root: str, feature: str, what: str, *more: str) -> int:
     with open_feature(Path(root), feature, dict(os.environ)) as workspace:
-        workspace.milestone = noted(*more) if what == "note" else deadly(*more)
+        workspace.say = say
+        workspace.milestone = WHAT[what](*more)
         with Lock(workspace.repository.checkout_dir / "lock", "driver"):
             rest = run_feature(workspace, lambda *_: None, Patience(gates=False), None)
+    say(rest.reason)
     return rest.exit_code
+
+
+WHAT: dict[str, Callable[..., Callable[[str], None]]] = {"note": noted, "die": deadly, "meet": met}
 
 
 def run(*words: str) -> int:

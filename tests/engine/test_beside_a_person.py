@@ -125,6 +125,23 @@ def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon
     assert_clean(project)
 
 
+def test_work_that_a_commit_from_a_stale_checkout_undid_during_a_run_is_brought_back(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
+    sits_down = person(project, "git switch --quiet ralph/login; echo 'BASE = 2' > src/base.py")
+    first = {"write": {"src/us_001.py": "WORKS = 1\n", "src/base.py": "BASE = 3\n"}, "run": sits_down}
+    second = works(run=person(project, "git commit --quiet --all -m mine"))
+    project.play(stories={"US-001": [first], "US-002": [second]})
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert "was made in a checkout that was behind, and undid: " in ended.text
+    assert project.code("src/us_001.py") == "WORKS = 1\n"
+    assert project.code("src/base.py") == "BASE = 2\n"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
 def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(sandbox: None, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002", priority=2))
 

@@ -22,7 +22,7 @@ class TestMore:
 
 
 def test_the_table_has_each_fault_once() -> None:
-    assert len(IDS) == len(set(IDS)) == 94
+    assert len(IDS) == len(set(IDS)) == 95
     assert IDS[0] == "P1" and IDS[-1] == "L1"
 
 

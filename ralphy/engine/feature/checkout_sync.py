@@ -72,10 +72,17 @@ class Behind:
 
 
 def expect(w: Workspace, old: str, new: str) -> None:
-    """Note that the branch is about to move from `old` to `new`, and which checkouts stand on it."""
-    _write(_tip_file(w), {"branch": w.feature_branch, "tip": old, "next": new})
+    """Note that the branch is about to move from `old` to `new`, and which checkouts stand on it.
+
+    If `old` is a person's commit that undid work, what is known stays: after a kill the work is brought back again.
+    """
+    known = _known_tips(w)
+    is_theirs = bool(known) and old not in known
+    _write(_tip_file(w), {"branch": w.feature_branch, "tip": known[0] if is_theirs else old, "next": new})
     for repository in standing(w):
         origin = _origin(w, repository)
+        if is_theirs and origin:
+            continue
         if not origin or (origin != old and not _staged(repository, old)):  # somebody has brought it to `old`
             _write(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
 
@@ -328,6 +335,8 @@ def _undone(w: Workspace, before: str, tip: str) -> dict[str, Entry | None]:
     found: dict[str, Entry | None] = {}
     tree = w.objects.tree_of(tip)
     for old in filter(None, (_origin(w, repository) for repository in standing(w))):
+        if not _has_ancestor(w, old, before):
+            continue  # the checkout is ahead: what it has is the person's
         for path, was, now in w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(before)):
             if w.objects.at(tree, path) == was:
                 found[path] = now

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ralphy.engine.feature.checkout_sync import catch_up, expect, follow, note_tip, why_hold
+from ralphy.engine.feature.checkout_sync import Moved, catch_up, expect, follow, note_tip, why_hold
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
 from ralphy.engine.workspace.workspace import Workspace
@@ -123,6 +123,17 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> str:
     for sentence in taken.said:
         w.say(sentence)
     return commit
+
+
+def bring_back(w: Workspace, moved: Moved) -> None:
+    """A person committed from a checkout that was behind: what that undid of Ralphy's work is landed again."""
+    tree = w.objects.graft(w.objects.tree_of(moved.tip), moved.undone)
+    names = ", ".join(list(moved.undone)[:5])
+    trailers = [("Ralphy-Event", f"brought back {w.feature.name}")]
+    body = f"The commit {moved.tip[:10]} was made in a checkout that was behind, and undid: {names}"
+    subject = f"chore({w.feature.name}): bring back what a stale checkout undid"
+    land(w, Landing(subject, trailers, tree, moved.tip, moved.tip, {}, body=body))
+    w.say(f"{body}; it is back")
 
 
 def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry | None]:

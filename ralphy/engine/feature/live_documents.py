@@ -147,10 +147,9 @@ def note_adopted(w: Workspace, edits: Edits, waits: Collection[str] = ()) -> Non
 def put(w: Workspace, name: str, data: bytes) -> None:
     """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
 
-    Nothing is written where the commit that is checked out tracks the document: there it would stay.
+    Nothing is written where the commit that is checked out tracks the document: Git would refuse to switch branches.
     """
-    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-    if name in documents_at(w, _elsewhere(w, tip)):
+    if name in documents_at(w, git.head_of(w.repository)[1]):
         return
     record = read_record(_record_path(w))
     record.accept(name, blob_id(data, w.repository.object_format))

@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ralphy.agents.protocol import Outcome
+from ralphy.engine.feature.checkout_sync import moved_by_person
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit
+from ralphy.engine.feature.land import bring_back
 from ralphy.engine.lane.candidate import Candidate
 from ralphy.engine.verify.verify import Verdict, checks_of
 from ralphy.engine.workspace.changes import is_control, shown
@@ -29,6 +31,9 @@ _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the sa
 def onto_tip(w: Workspace, attempt: Attempt) -> Attempt:
     """The attempt as it can land now; one that conflicts, or is red on the merged tree, no longer passes."""
     for _ in range(_MOST_TRIES):
+        moved = moved_by_person(w) if attempt.verdict.passed else None
+        if moved and moved.undone:
+            bring_back(w, moved)
         tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
         if not attempt.verdict.passed or tip in ("", attempt.head):
             return attempt
