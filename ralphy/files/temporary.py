@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ralphy.files.tree_walk import remove
 
-_NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d+)-[^/]+")
+_NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d{1,9})-[^/]+")
 
 
 def make(kind: str, owner: str) -> Path:
@@ -31,20 +31,12 @@ def sweep(owner: str) -> int:
 
 
 def _is_left(path: Path, digest: str) -> bool:
+    import psutil
+
     found = _NAME.fullmatch(path.name)
-    if found is None or found["owner"] != digest or _exists(int(found["pid"])):
+    if found is None or found["owner"] != digest or psutil.pid_exists(int(found["pid"])):
         return False
     return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == os.getuid()
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
 
 
 def _digest(owner: str) -> str:

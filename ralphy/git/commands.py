@@ -90,11 +90,10 @@ class Repository:
         env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return _run((self.program, *self.options, *args), self.root, env, stdin)
 
-    def start(self, *args: str, index: Path | None = None) -> subprocess.Popen[bytes]:
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
         """A git command that runs beside others; `finish` collects it."""
-        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
         return subprocess.Popen(
-            (self.program, *self.options, *args), cwd=self.root, env=env, close_fds=False,
+            (self.program, *self.options, *args), cwd=self.root, env=self.env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 

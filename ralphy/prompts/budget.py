@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from ralphy.checks.first_error import cause_of, first_error
@@ -152,16 +153,10 @@ def _plain(text: str) -> str:
 
 def _squeezed(lines: Sequence[str]) -> Iterator[str]:
     """The lines, a run of the same one said once and counted."""
-    previous, times = None, 0
-    for line in (*(line.rstrip() for line in lines), None):
-        if line == previous:
-            times += 1
-            continue
-        if previous and times > 1:
+    for line, same in groupby(line.rstrip() for line in lines):
+        yield line
+        if line and (times := len(list(same))) > 1:
             yield f"[the line above {times} times]"
-        if line is not None:
-            yield line
-        previous, times = line, 1
 
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:

@@ -120,12 +120,11 @@ def run_inside(
     *,
     timeout_s: float | None = None,
     cwd: str = "",
-    shared: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program in the sandbox without supervision, to see whether it starts there."""
     with sealed(sandbox.filter) as descriptor:
         return subprocess.run(
-            sandbox.around(argv, env, shared, descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
+            sandbox.around(argv, env, filter_at=descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
             capture_output=True, check=False, stdin=subprocess.DEVNULL, pass_fds=(descriptor,),
         )  # fmt: skip
 

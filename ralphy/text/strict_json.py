@@ -20,12 +20,6 @@ MAX_DEPTH = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-_BYTE_ORDER_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
 _SYNTAX_HINTS = (
     ("<<<<<<<", "resolve the merge conflict in it"),
     ("```", "write the JSON alone, without a Markdown fence"),
@@ -79,9 +73,9 @@ def decode(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> str:
     """The text of a JSON file, without its byte order mark; raises InvalidInput as `parse` does."""
     if len(data) > max_bytes:
         raise too_large(where, max_bytes)
-    encoding = _foreign_encoding(data)
-    if encoding:
-        raise InvalidInput(f"is {encoding}, must be UTF-8", where=where, hint="save it as UTF-8")
+    encoding = json.detect_encoding(data)
+    if not encoding.startswith("utf-8"):
+        raise InvalidInput(f"is {encoding[:6].upper()}, must be UTF-8", where=where, hint="save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -243,16 +237,6 @@ def _syntax_error(error: json.JSONDecodeError, where: str) -> InvalidInput:
     said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
     what = f"is not JSON: {said}, {near} (column {error.colno})"
     return InvalidInput(what, where=f"{where}:{error.lineno}", hint=hint)
-
-
-def _foreign_encoding(data: bytes) -> str:
-    for mark, name in _BYTE_ORDER_MARKS.items():
-        if data.startswith(mark):
-            return name
-    # JSON begins with an ASCII character: a NUL beside it is part of a wider one.
-    if 0 in data[:2]:
-        return "UTF-32" if data[:4].count(0) == 3 else "UTF-16"
-    return ""
 
 
 def _tokens(text: str) -> Iterator[tuple[str, list[str | int | None], int]]:
