@@ -151,6 +151,7 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
+    from ralphy.engine.closing import without_lanes
     from ralphy.engine.person.again import start_over
     from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb
@@ -159,6 +160,7 @@ def _forget(call: Invocation, feature: str | None) -> None:
         seen = start_over(workspace, seen)
         new = plan(seen, Change(Verb.RESET_ALL))
         keep(workspace, seen, new)
+        without_lanes(workspace)
         call.output.say(new.said)
 
 

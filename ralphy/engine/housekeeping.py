@@ -167,7 +167,7 @@ def sentence(swept: Swept) -> str:
     parts = [f"{number} {what}" for what, number in (
         ("kept attempts", swept.refs), ("old runs", swept.files.get("runs", 0)),
         ("outboxes of dead runs", swept.files.get("outboxes", 0)),
-        ("old set-aside files", swept.files.get("set_aside", 0)),
+        ("old set-aside files", swept.files.get("set_aside", 0)), ("lanes", swept.files.get("lanes", 0)),
     ) if number]  # fmt: skip
     freed = f"{swept.freed_bytes / (1 << 20):.1f} MB were freed"
     return f"{', '.join(parts) or 'nothing'} let go; {swept.why_not_packed or 'the rest is packed'}; {freed}"

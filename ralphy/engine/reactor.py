@@ -17,6 +17,7 @@ from types import TracebackType
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
+from ralphy.engine.closing import close_finished
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane.lane_pool import make_lanes
 from ralphy.engine.mend import mend
@@ -59,6 +60,7 @@ def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dial
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     mend(w)
     rest = _driven(w, report, patience, dialogue)
+    close_finished(w)
     said = tidy(w.repository, w.config, w.clock())
     if said:
         w.say(said)

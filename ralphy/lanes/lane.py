@@ -4,7 +4,6 @@
     NAME/own/       Ralphy's Git folder for it; only the keeper sees it
     NAME/git/       the Git folder that programs in it see: written from nothing for each tree that is laid out
     NAME/lane.json  what it is used for
-    NAME/lock       held by the process that uses it
 
 Nothing in it is trusted. Git looks at it through the keeper alone, and nothing here follows a link in it.
 """
@@ -166,7 +165,7 @@ class Lane:
 
     def let_go(self) -> None:
         """Remove all of it, whatever is in it. EnvironmentProblem names what cannot be removed."""
-        for name in ("tree", "git", "own", "lane.json", "lock"):
+        for name in ("tree", "git", "own", "lane.json"):
             remove(self.home / name, self.home.parent)
         if not remove(self.home, self.home.parent):
             raise EnvironmentProblem("cannot be removed: it holds a mount, or a file that is immutable",
@@ -177,7 +176,10 @@ class Lane:
         return self.at / ".git" if self._sandbox else None
 
     def _ready(self) -> None:
-        """What the keeper needs, made where it is not there."""
+        """What the keeper needs, made where it is not there. Nobody follows a link in its place."""
+        for place in (self.tree, self.home / "own"):
+            if place.is_symlink() or not place.is_dir():
+                remove(place, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
         if not self._has_own:
             write_own(self.home / "own", self._person, self._seen_git)

@@ -6,14 +6,17 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.files.disk_space import as_problem
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import children, remove, size_of
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
-from ralphy.git.run_lock import Lock, holder
+from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
@@ -97,14 +100,23 @@ class Pool:
         freed = 0
         for name in names:
             home = self.folder / name
-            if not _NAME.fullmatch(name) or not home.is_dir() or (name not in self._held and holder(home / "lock")):
+            if not _NAME.fullmatch(name) or not home.is_dir():
                 continue
-            before = size_of(home)
-            if name in self._held:
-                self._held.pop(name)[1].__exit__(None, None, None)
-            remove(home, self.folder)
-            freed += before - size_of(home)
+            with suppress(Held), ExitStack() as until_gone:
+                held = self._held.pop(name, None)
+                until_gone.push(held[1] if held else self._locked(name))
+                before = size_of(home)
+                remove(home, self.folder)
+                freed += before - size_of(home)
         return freed
+
+    def _locked(self, name: str) -> Lock:
+        """The lock of a lane, taken. Held if another process has it."""
+        return Lock(self._lock(name), f"lane {name}").__enter__()
+
+    def _lock(self, name: str) -> Path:
+        """The file of a lane's lock; it lies in the repository, and is there whatever becomes of the lane."""
+        return self._repository.checkout_dir / "lanes" / name
 
     def close(self) -> None:
         """Give the locks back. The lanes stay."""
@@ -117,9 +129,8 @@ class Pool:
     def _lane(self, name: str) -> Lane:
         if name not in self._held:
             self._make_folder()
-            home = self.folder.resolve() / name
+            home, lock = self.folder.resolve() / name, self._locked(name)
             home.mkdir(mode=0o700, exist_ok=True)
-            lock = Lock(home / "lock", f"lane {name}").__enter__()
             self._held[name] = Lane(home, self._repository, self.person, self._objects, self._keeper()), lock
         return self._held[name][0]
 
@@ -134,9 +145,16 @@ class Pool:
         return View(tuple(path for path in seen if not any(path.is_relative_to(at) for at in _SYSTEM)), (), ())
 
     def _make_folder(self) -> None:
-        for folder in (self.folder.parent, self.folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
+        try:
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.chmod(0o700)
+        except OSError as error:
+            if isinstance(full := as_problem(error), DiskFull):
+                raise full from error
+            what, where = f"the folder of lanes cannot be made: {error.strerror}", str(self.folder.parent)
+            hint = "set lanes.dir to a folder that you can write to"
+            raise EnvironmentProblem(what, where=where, hint=hint) from error
 
     def _facts(self, name: str) -> LaneFacts:
         home = self.folder / name
@@ -145,7 +163,7 @@ class Pool:
         except (OSError, ValueError):
             note = {}
         note = note if isinstance(note, dict) else {}
-        pid, since = holder(home / "lock").get("pid"), note.get("since")
+        pid, since = holder(self._lock(name)).get("pid"), note.get("since")
         feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
         return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,
                          story, kept, pid if isinstance(pid, int) else 0)  # fmt: skip

@@ -145,7 +145,7 @@ def test_before_there_is_a_branch_all_that_the_folder_holds_is_an_edit(project: 
     project.git("branch", "--quiet", "-D", project.branch)
     project.write("prd.json", plan(completed()))
     with opened(project) as w:
-        unexclude(w)
+        unexclude(w.repository, w.feature)
         (w.repository.checkout_dir / "documents-login.json").unlink()
         found = edited(w, "")
         taken = take_in(w, "", found, {})
@@ -451,7 +451,7 @@ def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
             exclude(w)
     assert file.read_text() == "*.mine\n/docs/features/login/\n"
     with opened(project) as w:
-        unexclude(w)
+        unexclude(w.repository, w.feature)
     assert file.read_text() == "*.mine\n"
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.faults.test_disk import disk, fill, needs_root
+
+__all__ = ["disk"]
 
 
 def lanes_of(project: Project) -> Path:
@@ -42,3 +48,96 @@ def test_lanes_that_are_removed_after_a_kill_cost_no_attempt(tmp_path: Path, mil
 
     assert project.landed() == ["login/US-001"], ended.text
     assert_clean(project)
+
+
+def begun(tmp_path: Path, **lanes: object) -> Project:
+    """Two stories, of which the first has landed: the lanes are there."""
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    if lanes:
+        project.configure(lanes=lanes)
+    project.call("loop", "login", "--max-iterations", "1")
+    assert project.landed() == ["login/US-001"]
+    return project
+
+
+def garbage(lane: Path) -> None:
+    """What an agent, or a disk, could make of a lane's Git folders."""
+    for folder in ("own", "git"):
+        for name in ("HEAD", "config", "index", "record", "packed-refs", "objects/info/alternates"):
+            (lane / folder / name).write_bytes(b"\xff\0garbage\n" * 100)
+
+
+def shut(lane: Path) -> None:
+    for path in (lane / "tree" / "src" / "base.py", lane / "tree" / "src", lane / "tree", lane / "own", lane / "git"):
+        path.chmod(0o000)
+
+
+def links(lane: Path) -> None:
+    """Links out of the lane in the place of its folders."""
+    for name in ("tree", "own", "git"):
+        shutil.rmtree(lane / name)
+        (lane / name).symlink_to(lane.parents[3])
+
+
+@pytest.mark.fault("L2")
+@pytest.mark.parametrize("does", [garbage, shut, links])
+def test_a_lane_that_is_corrupt_is_made_again_and_the_work_goes_on(
+    tmp_path: Path, does: Callable[[Path], None]
+) -> None:
+    project = begun(tmp_path)
+    for lane in lanes_of(project).iterdir():
+        does(lane)
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"], ended.text
+    assert_clean(project)
+
+
+@pytest.mark.fault("L3")
+@needs_root
+def test_a_disk_of_the_lanes_that_is_full_is_said_before_any_money_is_spent(tmp_path: Path, disk: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"min_free_mb": 0})
+    project.configure(lanes={"dir": str(disk / "lanes")}, limits={"min_free_mb": 0})
+    fill(disk / "heap")
+
+    code, said = project.call("loop", "login", "--no-wait")
+
+    assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
+    assert "disk is full" in said
+    assert "Traceback" not in said
+    (disk / "heap").unlink()
+    assert project.loop().runs == ["US-001", "qa"]
+    assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.fault("L4")
+def test_lanes_on_another_file_system_work(tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is one file system alone")
+    with TemporaryDirectory(dir=shared) as folder:
+        project = begun(tmp_path, dir=f"{folder}/lanes")
+        (project.repo / ".env").write_text("A=1\n")
+        (project.repo / ".git" / "info" / "exclude").write_text(".env\n")
+
+        project.loop()
+
+        assert project.landed() == ["login/US-001", "login/US-002"]
+        assert any(Path(folder).rglob("clean-1/tree/.env"))
+        assert_clean(project)
+
+
+@pytest.mark.fault("L5")
+@pytest.mark.parametrize("place", ["a file", "/proc/lanes"])
+def test_a_place_for_lanes_that_cannot_be_written_is_said_before_any_money_is_spent(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a file").write_text("x")
+    project = build(tmp_path, story("US-001"))
+    project.configure(lanes={"dir": str(tmp_path / place)})
+
+    code, said = project.call("loop", "login", "--no-wait")
+
+    assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
+    assert str(tmp_path / place) in said
+    assert "lanes.dir" in said
+    assert "Traceback" not in said

@@ -22,8 +22,8 @@ class TestMore:
 
 
 def test_the_table_has_each_fault_once() -> None:
-    assert len(IDS) == len(set(IDS)) == 95
-    assert IDS[0] == "P1" and IDS[-1] == "L1"
+    assert len(IDS) == len(set(IDS)) == 99
+    assert IDS[0] == "P1" and IDS[-1] == "L5"
 
 
 def test_the_marker_is_read_wherever_it_stands() -> None:

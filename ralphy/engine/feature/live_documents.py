@@ -337,7 +337,7 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
 
 def _not_ignored(w: Workspace) -> set[str]:
     """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
-    lines = (read_regular(_exclude_file(w)) or b"").splitlines()
+    lines = (read_regular(_exclude_file(w.repository)) or b"").splitlines()
     with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
         rules.write(b"\n".join([line for line in lines if line != _line(w.feature)] + [b""]))
         rules.flush()
@@ -376,23 +376,29 @@ def exclude(w: Workspace) -> None:
 
     Git overwrites ignored files when the feature's branch is checked out or merged; tracked files are not affected.
     """
-    known, line = read_regular(_exclude_file(w)), _line(w.feature)
-    if b"\n" in line or line in (known or b"").splitlines() or (known is None and os.path.lexists(_exclude_file(w))):
+    file, line = _exclude_file(w.repository), _line(w.feature)
+    known = read_regular(file)
+    if b"\n" in line or line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
         return
     end = b"\n" if known and not known.endswith(b"\n") else b""
-    replace_file(_exclude_file(w), (known or b"") + end + line + b"\n", durable=False)
+    replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
-def unexclude(w: Workspace) -> None:
+def is_excluded(repository: git.Repository, feature: Feature) -> bool:
+    """Is the line of the feature there?"""
+    return _line(feature) in (read_regular(_exclude_file(repository)) or b"").splitlines()
+
+
+def unexclude(repository: git.Repository, feature: Feature) -> None:
     """Take the line away again, when the feature is merged and closed; every other line stays."""
-    known = read_regular(_exclude_file(w)) or b""
-    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != _line(w.feature))
+    known = read_regular(_exclude_file(repository)) or b""
+    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != _line(feature))
     if kept != known:
-        replace_file(_exclude_file(w), kept, durable=False)
+        replace_file(_exclude_file(repository), kept, durable=False)
 
 
-def _exclude_file(w: Workspace) -> Path:
-    return w.repository.common_dir / "info" / "exclude"
+def _exclude_file(repository: git.Repository) -> Path:
+    return repository.common_dir / "info" / "exclude"
 
 
 def _line(feature: Feature) -> bytes:

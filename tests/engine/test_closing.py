@@ -1,0 +1,132 @@
+"""What a finished feature leaves is let go; what somebody may still need stays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ralphy.engine.closing import without_lanes
+from tests.engine.building import Project, breaks, build, drive, open_feature, reports, story, works
+from tests.engine.driver import KILLED
+from tests.faults.test_lanes import lanes_of
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Project:
+    """A feature whose only story landed at the second attempt."""
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [breaks(), works()]}, qa=[reports()])
+    project.loop()
+    assert project.refs() != []
+    return project
+
+
+def merge(project: Project) -> None:
+    project.git("merge", "--quiet", "--no-edit", project.branch)
+
+
+def excluded(project: Project) -> bool:
+    return "/docs/features/login/" in (project.repo / ".git" / "info" / "exclude").read_text()
+
+
+def lanes(project: Project) -> list[str]:
+    return sorted(path.name for path in lanes_of(project).iterdir())
+
+
+@pytest.mark.parametrize("does", [lambda project: project.loop(), lambda project: project.call("gc")])
+def test_a_merged_feature_leaves_no_attempts_no_lanes_and_no_line(
+    done: Project, does: Callable[[Project], object]
+) -> None:
+    assert excluded(done)
+    merge(done)
+
+    does(done)
+
+    assert done.refs() == []
+    assert lanes(done) == []
+    assert not excluded(done)
+    assert done.git("status", "--porcelain") == ""
+
+
+def test_where_the_branch_that_is_checked_out_has_no_merge_the_line_stays(done: Project) -> None:
+    done.git("switch", "--quiet", "-c", "mine")
+    done.git("switch", "--quiet", "main")
+    merge(done)
+    done.git("switch", "--quiet", "mine")
+
+    done.loop()
+
+    assert excluded(done)
+    assert done.git("status", "--porcelain") == ""
+
+
+def test_lanes_stay_while_a_feature_is_open_and_what_people_had_stays(done: Project) -> None:
+    merge(done)
+    done.git("update-ref", "refs/ralphy/login/found/1", "main")
+    (done.repo / "docs" / "features" / "next").mkdir()
+    (done.repo / "docs" / "features" / "next" / "PRD.md").write_text("# Next\n")
+
+    assert done.call("gc")[0] == 0
+
+    assert done.refs() == ["refs/ralphy/login/found/1"]
+    assert lanes(done) == ["1", "clean-1"]
+
+
+def test_a_lane_of_more_than_the_quota_goes_and_it_is_said(done: Project) -> None:
+    with (lanes_of(done) / "1" / "tree" / "heap").open("wb") as file:
+        file.truncate(2 << 30)
+    done.configure(lanes={"max_gb": 1})
+
+    ended = done.loop()
+
+    assert "lane 1 held 2.0 GB, more than lanes.max_gb (1): it was removed, and is made again when needed" in ended.said
+    assert lanes(done) == ["clean-1"]
+
+
+def test_a_dry_run_names_lanes_and_attempts_and_touches_nothing(done: Project) -> None:
+    merge(done)
+
+    code, _ = done.call("gc", "--dry-run")
+
+    assert code == 0
+    assert lanes(done) == ["1", "clean-1"]
+    assert done.refs() != []
+
+
+def test_work_of_a_dead_run_stays_in_its_lane(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    assert project.call("gc")[0] == 0
+
+    assert "1" in lanes(project)
+    assert project.loop().runs == ["US-001", "qa"]
+
+
+def test_starting_over_begins_with_new_lanes(done: Project) -> None:
+    (lanes_of(done) / "1" / "lane.json").write_text(json.dumps({"feature": "login", "kept": "", "since": 0.0}))
+    with open_feature(done.repo, done.path, done.env) as workspace:
+        without_lanes(workspace)
+
+    assert lanes(done) == ["clean-1"]
+    done.loop()
+    assert done.landed() == ["login/US-001"]
+
+
+def test_a_lane_that_is_removed_while_it_is_used_has_one_user_still(done: Project) -> None:
+    from ralphy.git.commands import discover
+    from ralphy.git.run_lock import Held
+    from ralphy.lanes.pool import Pool
+
+    first, other = (Pool(discover(done.repo), lanes_of(done).parent, None, "moderate") for _ in range(2))
+    first.agent()
+    shutil.rmtree(lanes_of(done))
+    with pytest.raises(Held):
+        other.agent()
+    first.close()
+    assert other.agent().name == "1"
+    other.close()
