@@ -66,10 +66,7 @@ class _Reading:
     def warnings(self) -> Iterator[str]:
         if self._foreign:
             listed = ", ".join(self._foreign)
-            yield (
-                f"{self._where}: this looks like the file of another tool of the same name; ignored: {listed}"
-                " (commands to run belong under checks)"
-            )
+            yield (f"{self._where}: this looks like another tool's file; ignored: {listed} (put commands under checks)")
 
     def _setting(self, path: Place, value: object) -> Iterator[tuple[str, tuple[object, int]]]:
         dotted = ".".join(str(part) for part in path)

@@ -100,7 +100,7 @@ def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[
             yield _refused(name, found, f"{floor.source} says {_said(floor.value)}, and a repository can only tighten "
                                         "your own settings")  # fmt: skip
         elif name in untrusted:
-            yield f"{untrusted[name]} came with the repository; it has no effect until you accept it: ralphy trust"
+            yield f"{untrusted[name]} came with the repository; no effect until you accept it: ralphy trust"
         else:
             merged[name] = found
 
@@ -110,7 +110,7 @@ def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
     for name, found in layer.values.items():
         floor = merged[name]
         if (floor.source != "default" or name not in AMOUNTS) and is_looser(name, found.value, floor.value):
-            yield _refused(name, found, f"a feature can only tighten what is in force ({_said(floor.value)}, "
+            yield _refused(name, found, f"a feature can only tighten ({_said(floor.value)}, "
                                         f"{floor.source}); set it in .ralphy/config.yaml")  # fmt: skip
         else:
             merged[name] = found
@@ -252,7 +252,7 @@ def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field
         kept = tuple(first if model in wrong else model for model in names)
         merged[name] = _Value(kept if isinstance(found.value, tuple) else first, found.source)
         listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
-        warnings.append(f"{found.source}: {name}: {listed} is not a model's name; {first} is used instead")
+        warnings.append(f"{found.source}: {name}: {listed} is not a model's name; using {first}")
     return warnings
 
 
@@ -277,12 +277,12 @@ def _look_up(config: Config, dotted: str) -> object:
 def _doubts(config: Config) -> Iterable[str]:
     """What is allowed, but seldom meant."""
     if config.checks == ():
-        yield "checks is empty: nothing is run before a story counts"
+        yield "checks is empty: nothing verifies a story"
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():
         if found := _only_for_a_shell(command):
-            yield f"{name}: {found} means nothing without a shell; say: sh -c '…', or make it two checks"
+            yield f"{name}: {found} does nothing without a shell; use sh -c '…', or two checks"
 
 
 def _only_for_a_shell(command: str) -> str:

@@ -68,7 +68,7 @@ class _Builder:
         next(self._events)  # the document's end
         extra = next(self._events)
         if type(extra).__name__ != "StreamEndEvent":
-            raise self._refusal(extra, "holds a second document", 'remove the line "---" between them')
+            raise self._refusal(extra, "has a second document", 'remove the line "---" between them')
         return Document(root, self._lines)
 
     def _value(self, event: Any, path: Place) -> object:
@@ -108,7 +108,7 @@ class _Builder:
         try:
             for count, event in enumerate(yaml.parse(self._text, Loader=loader)):
                 if count > MAX_EVENTS:
-                    raise self._refusal(event, "holds far too many values for a configuration")
+                    raise self._refusal(event, "has too many values for a configuration")
                 if getattr(event, "anchor", None) is not None:
                     raise self._refusal(event, "uses an anchor or an alias (& or *)", "write the value out")
                 if getattr(event, "tag", None) is not None:
@@ -128,7 +128,7 @@ class _Builder:
         lines = self._text.split("\n")
         hint = "check the indentation, the colons and the quotes"
         if index < len(lines) and "\t" in lines[index]:
-            hint = "YAML is indented with spaces: replace the tab"
+            hint = "YAML indentation needs spaces: replace the tab"
         return InvalidInput(f"is not YAML: {problem}", where=f"{self._where}:{index + 1}", hint=hint)
 
 

@@ -197,7 +197,7 @@ def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[s
         if not isinstance(text, str) or _PLACEHOLDER in text:
             continue
         if _WATCHES.search(text):
-            notes.append(f'script "{name}" watches and would never end: not a check')
+            notes.append(f'script "{name}" watches and never ends: not a check')
         elif name.startswith("lint") and _WRITES.search(text):
             notes.append(f'script "{name}" changes files: not a check')
         else:

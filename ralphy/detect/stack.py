@@ -122,7 +122,7 @@ def _because(condition: str) -> str:
         case "script":
             return f'script "{what}"'
         case "tests":
-            return "test files are there" if what == "any" else f"tests use {what}"
+            return "there are test files" if what == "any" else f"tests use {what}"
         case _:
             return what or "always"
 
@@ -149,4 +149,4 @@ def _test_targets(tree: Tree) -> Iterator[tuple[str, str]]:
 def _nothing() -> str:
     markers = dict.fromkeys(row.markers[0] for row in LANGUAGES if row.markers)
     runners = (files[-1] if files[-1][0] != "." else files[0] for files, _, _ in TASK_RUNNERS)
-    return f"nothing known is here; looked for {', '.join((*markers, *runners))}"
+    return f"no known project; looked for {', '.join((*markers, *runners))}"

@@ -69,5 +69,5 @@ def why_unreadable(raw: Any) -> str:
     if isinstance(raw, str):
         return "" if raw.strip() else "is blank"
     if isinstance(raw, Mapping) and not any(_text(raw.get(name)) for name in WORDS):
-        return f"has no words in {', '.join(WORDS[:-1])} or {WORDS[-1]}"
+        return f"has no text in {', '.join(WORDS[:-1])} or {WORDS[-1]}"
     return ""

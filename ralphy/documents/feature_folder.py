@@ -87,14 +87,14 @@ def _hint(root: Path, features_dir: str) -> str:
 def _feature(root: Path, folder: Path) -> Feature:
     real, top = folder.resolve(), root.resolve()
     if not real.is_relative_to(top):
-        raise InvalidInput(f"{folder} lies outside of the repository", hint="keep features inside of it")
+        raise InvalidInput(f"{folder} is outside the repository", hint="move the feature into it")
     if ".git" in real.relative_to(top).parts:
-        raise InvalidInput(f"{folder} lies in git's own directory", hint="keep features beside it")
+        raise InvalidInput(f"{folder} is inside the Git folder", hint="move the feature out of it")
     if real == top:
         raise InvalidInput("the repository's root cannot be a feature folder",
-                           hint="move prd.json into a folder of its own, such as docs/features/<name>/")  # fmt: skip
+                           hint="move prd.json into its own folder, such as docs/features/<name>/")  # fmt: skip
     if not NAME.fullmatch(folder.name):
-        raise InvalidInput(f"{folder.name!r} is no feature name", hint="letters, digits, - and _, at most 64")
+        raise InvalidInput(f"{folder.name!r} is not a feature name", hint="letters, digits, - and _, at most 64")
     return Feature(folder.name, real, real.relative_to(top).as_posix())
 
 
@@ -196,9 +196,9 @@ def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
         (not stat.S_ISREG(found.st_mode), "is not a regular file"),
         (found.st_nlink > 1, "has more than one link"),
         (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
-        (found.st_ctime > time.time() + 5, "comes from the future"),
+        (found.st_ctime > time.time() + 5, "is from the future"),
         (found.st_size > _MARKER_BYTES, "is too large"),
         # whoever can write to the folder can give an old file of somebody else this name
-        (bool(folder.st_mode & stat.S_IWOTH), "lies in a folder that everybody can write to (chmod o-w)"),
+        (bool(folder.st_mode & stat.S_IWOTH), "is in a world-writable folder (chmod o-w)"),
     )
     return next((why for is_so, why in faults if is_so), "")

@@ -42,10 +42,10 @@ class Clash:
     def __str__(self) -> str:
         where = f"{self.story}: " if self.story else ""
         if self.kept is Side.PERSON:
-            return f"{where}{self.field} was changed by you and by Ralphy: yours stands"
+            return f"{where}{self.field} was changed by you and by Ralphy: keeping yours"
         if self.field == _WHOLE:
-            return f"{where}completed meanwhile, so it stays"
-        return f"{where}{self.field} is recorded by Ralphy: your change of it is left out"
+            return f"{where}completed meanwhile, kept"
+        return f"{where}{self.field} is recorded by Ralphy: ignoring your change"
 
 
 @dataclass(frozen=True, slots=True)

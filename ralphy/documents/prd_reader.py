@@ -113,13 +113,13 @@ def _read(path: Path, where: str) -> bytes:
         return data
     seen = signature(path)
     if seen is None:
-        hint = "run `ralphy init`, or write PRD.md beside it and run `ralphy start`"
+        hint = "run `ralphy init`, or write PRD.md next to it and run `ralphy start`"
         raise NotFound("does not exist", where=where, hint=hint)
     if not stat.S_ISREG(seen[0]):
         raise InvalidInput(f"is {kind_of(seen[0])}, must be a plain file", where=where)
     if seen[2] > MAX_BYTES:
         raise too_large(where, MAX_BYTES)
-    raise InvalidInput("may not be read", where=where, hint="make it readable: chmod u+r")
+    raise InvalidInput("is not readable", where=where, hint="make it readable: chmod u+r")
 
 
 @cache
@@ -150,7 +150,7 @@ def _misfits(document: Any, name: str, broken_rules: Sequence[Problem]) -> list[
     misfits = dict.fromkeys(problem for error in errors for problem in _worded(error))
     told = {problem.path for problem in misfits}
     found = [*misfits, *(problem for problem in broken_rules if problem.path not in told)]
-    return found or [Problem((), "does not fit its schema")]
+    return found or [Problem((), "does not match its schema")]
 
 
 def _validator(name: str) -> Draft202012Validator:
@@ -170,7 +170,7 @@ def _worded(error: ValidationError) -> Iterator[Problem]:
         for name in (name for name in required if name not in there):
             yield Problem((*path, name), "is missing", _instead(name, there))
         return
-    wording = _WORDINGS.get(str(error.validator), lambda _: "does not fit its schema")
+    wording = _WORDINGS.get(str(error.validator), lambda _: "does not match its schema")
     yield Problem(path, f"is {shown(error.instance)}, {wording(error.validator_value)}")
 
 

@@ -67,11 +67,11 @@ Named = Sequence[tuple[int, str, dict[str, Any]]]
 def _branch(name: Any, base_branches: Collection[str]) -> Iterable[Problem]:
     if not isinstance(name, str):
         return
-    hint = "write a name such as ralph/login, or leave branchName out"
+    hint = "write a name such as ralph/login, or remove branchName"
     if name in base_branches:
         yield Problem(("branchName",), f"is {shown(name)}, which is the base branch", hint)
     elif why := why_no_branch(name):
-        yield Problem(("branchName",), f"is {shown(name)}, which is no branch name: {why}", hint)
+        yield Problem(("branchName",), f"is {shown(name)}, which is not a branch name: {why}", hint)
 
 
 def _ids(named: Named) -> Iterable[Problem]:
@@ -80,13 +80,13 @@ def _ids(named: Named) -> Iterable[Problem]:
         path = ("userStories", index, "id")
         earlier, same = first.setdefault(story_id.lower(), (index, story_id))
         if earlier != index:
-            but = "" if same == story_id else " but for case"
+            but = "" if same == story_id else " except for case"
             message = f"is {shown(story_id)}, the same as userStories[{earlier}].id{but}"
-            yield Problem(path, message, "give every story an id of its own")
+            yield Problem(path, message, "give each story a unique id")
         # The three are quick to see, and rare: an id is part of a ref's name (refs/ralphy/<feature>/<id>).
         if ".." in story_id or story_id.endswith((".", ".lock")) or not story_id.isprintable():
-            why = _why_no_component(story_id) or "it holds a control character"
-            yield Problem(path, f"is {shown(story_id)}, which git cannot name a ref after: {why}")
+            why = _why_no_component(story_id) or "it has a control character"
+            yield Problem(path, f"is {shown(story_id)}, which git cannot use in a ref: {why}")
 
 
 def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]:
@@ -110,7 +110,7 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
                 yield Problem(path, f"is {shown(other)}, no such story", _like(near))
         if name := disagrees(story):
             ids = {field: _ids_of(story[field]) for field in (name, OWN)}
-            yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep {OWN} alone")
+            yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep only {OWN}")
     if looks_ahead:
         yield from _circles(graph, named)
 
@@ -120,7 +120,7 @@ def _ids_of(listed: Iterable[Any]) -> str:
 
 
 def _like(known: str | None) -> str:
-    return f"did you mean {shown(known)}?" if known else "name the id of a story, or remove it"
+    return f"did you mean {shown(known)}?" if known else "use a story's id, or remove it"
 
 
 def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
@@ -139,7 +139,7 @@ def _disagreements(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Pr
         passes, status = story.get("passes"), story.get("status")
         if isinstance(passes, bool) and isinstance(status, str) and passes != (status == "completed"):
             message = f"is {shown(passes)}, but status is {shown(status)}"
-            hint = "passes is true just when status is completed"
+            hint = "passes is true if and only if status is completed"
             yield Problem(("userStories", index, "passes"), message, hint)
 
 
@@ -149,7 +149,7 @@ def _titles(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
         if not isinstance(title, str):
             continue
         if not title.isprintable() and CONTROLS.search(title):
-            message = f"is {shown(title)}, which holds a control character"
+            message = f"is {shown(title)}, which has a control character"
             yield Problem(("userStories", index, "title"), message, "write one line of plain text")
         elif title.isspace():
             yield Problem(("userStories", index, "title"), "is blank", "write one line of plain text")
@@ -170,7 +170,7 @@ def why_no_branch(name: str) -> str:
     if not name:
         return "it is empty"
     if name in ("HEAD", "@"):
-        return "git means something else by it"
+        return "git gives it another meaning"
     if name.startswith("-"):
         return "it begins with a dash"
     if name.startswith("/") or name.endswith("/") or "//" in name:

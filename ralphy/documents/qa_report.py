@@ -9,7 +9,7 @@ from ralphy.pipeline.model import Finding, QaReport
 
 _SEVERITIES = ("critical", "major", "minor", "info")
 _MOST_TEXT = 8000
-_HINT = "the file begins with ---, verdict: pass or fail, findings: a list with severity and title, ---"
+_HINT = "start the file with ---, verdict: pass or fail, findings: a list with severity and title, ---"
 
 
 def parse_qa_report(text: str, where: str) -> QaReport:
@@ -30,18 +30,18 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
 
     lines = text.removeprefix("﻿").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
-        raise InvalidInput("there is no front matter", where=f"{where}:1", hint=_HINT)
+        raise InvalidInput("the front matter is missing", where=f"{where}:1", hint=_HINT)
     end = next((i for i in range(1, len(lines)) if lines[i].rstrip() == "---"), 0)
     if not end or end > 2000:
-        raise InvalidInput("the front matter has no end", where=f"{where}:1", hint=_HINT)
+        raise InvalidInput("the front matter does not end", where=f"{where}:1", hint=_HINT)
     for key in ("verdict", "findings"):
         if sum(line.startswith(f"{key}:") for line in lines[1:end]) > 1:
-            raise InvalidInput(f"{key} is given twice", where=f"{where}:2", hint=_HINT)
+            raise InvalidInput(f"{key} appears twice", where=f"{where}:2", hint=_HINT)
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         matter = yaml.load("\n".join(lines[1:end]), Loader=loader)  # noqa: S506  # a safe loader, in C if there is one
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"the front matter is no YAML: {' '.join(str(error).split())[:200]}",
+        raise InvalidInput(f"the front matter is not YAML: {' '.join(str(error).split())[:200]}",
                            where=f"{where}:2", hint=_HINT) from error  # fmt: skip
     if not isinstance(matter, dict):
         raise InvalidInput("the front matter is not a mapping", where=f"{where}:2", hint=_HINT)

@@ -66,10 +66,10 @@ def _read(folder: Path, name: str) -> Request:
     except OSError:
         return Request(name, None, "cannot be read")
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.getuid():
-        return Request(name, None, "is not a regular file of yours with one link")
+        return Request(name, None, "is not a regular file that you own, with one link")
     data = read_regular(path, MOST_BYTES)
     try:
         change = Change.of(orjson.loads(data)) if data is not None else None
     except orjson.JSONDecodeError:
         change = None
-    return Request(name, change, "" if change else "does not say a change of stories that Ralphy knows")
+    return Request(name, change, "" if change else "is not a change of stories that Ralphy knows")

@@ -14,16 +14,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 # errno -> what it means, and what to do
 _MEANINGS = {
     errno.ENOSPC: ("the disk is full", "free some space (or inodes: df -i)"),
-    errno.EDQUOT: ("the quota of the disk is used up", "free some space"),
-    errno.EROFS: ("the disk is read-only", "mount it writable, then start again; nothing is lost"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space"),
+    errno.EROFS: ("the disk is read-only", "mount it writable, then rerun; nothing is lost"),
     errno.EIO: ("the disk reports an error", "check the system's log, fix the disk, then rerun"),
-    errno.EFBIG: ("a file would be larger than is allowed", "ulimit -f"),
+    errno.EFBIG: ("a file would exceed the size limit", "ulimit -f"),
     errno.EMFILE: ("too many files are open", "ulimit -n"),
-    errno.ENFILE: ("too many files are open in the whole system", "end what holds them"),
-    errno.EACCES: ("permission is denied", "mend the permissions, then start again"),
-    errno.EPERM: ("permission is denied", "mend the permissions, then start again"),
-    errno.ENOTDIR: ("a file stands where a folder must be", "move it out of the way"),
-    errno.ESTALE: ("the file system lost the file", "mount it again, then start again"),
+    errno.ENFILE: ("too many files are open in the whole system", "stop programs that hold them"),
+    errno.EACCES: ("permission is denied", "fix the permissions, then rerun"),
+    errno.EPERM: ("permission is denied", "fix the permissions, then rerun"),
+    errno.ENOTDIR: ("a file is in place of a folder", "move it out of the way"),
+    errno.ESTALE: ("the file system lost the file", "mount it again, then rerun"),
 }
 _GITS_OWN = "Out of diskspace"  # git's words for a write that was cut short
 _NO_ROOM_BYTES = 64 * 1024

@@ -20,7 +20,7 @@ MAX_ROWS = 200
 MAX_NOTES = 50
 MAX_NOTE = 400
 MAX_LINE = 1_000
-CUT_NOTE = "\n\n*Cut: the rest of this text is longer than a pull request can hold.*\n"
+CUT_NOTE = "\n\n*Cut: the text exceeds the limit of a pull request.*\n"
 
 _BREAK = "\u200b"
 # Control characters but for tab and newline; invisible and bidirectional ones; lone surrogates.
@@ -72,7 +72,7 @@ def parse_pr_text(markdown: str) -> PullRequestText:
     at = _title_line(lines)
     title = " ".join(neutralise(_bare(lines[at])).split())
     if not title:
-        raise InvalidInput("the pull request's text has no title", hint="begin PR.md with a `# title` line")
+        raise InvalidInput("the pull request's text has no title", hint="start PR.md with a `# title` line")
     body = neutralise("\n".join(lines[:at] + lines[at + 1 :])).strip("\n")
     return PullRequestText(_short(title, MAX_TITLE), _cut(body, MAX_BODY))
 

@@ -149,7 +149,7 @@ class GitHub:
         if "already exists" in answer.err or answer.returncode == 0:
             return ()
         spoken = said(answer.err, self.env) or self._no_answer()
-        return (f"the pull request is there, but gh said: {spoken}",)
+        return (f"the pull request exists, but gh said: {spoken}",)
 
     def _gh(self, *args: str, stdin: str = "") -> Answer:
         # In the root folder: nothing in a checkout that an agent wrote to can speak for the repository.
@@ -161,20 +161,20 @@ class GitHub:
 
     def _problem(self, answer: Answer) -> RalphyError:
         where = f"{self.program} ({self.remote.slug})"
-        what = said(answer.err, self.env) or f"ended with {answer.returncode} and no word"
+        what = said(answer.err, self.env) or f"ended with {answer.returncode} and no message"
         if answer.timed_out:
-            return EnvironmentProblem(self._no_answer(), where=where, hint="check the network; start again")
+            return EnvironmentProblem(self._no_answer(), where=where, hint="check the network, then rerun")
         if _is_login(answer):
             hint = f"gh auth login --hostname {self.remote.host}"
             return EnvironmentProblem(f"not logged in to {self.remote.host}: {what}", where=where, hint=hint)
         if _RATE_LIMIT.search(answer.err):
-            return EnvironmentProblem(what, where=where, hint="start again in some minutes: nothing is lost")
+            return EnvironmentProblem(what, where=where, hint="rerun in a few minutes; nothing is lost")
         if _NO_RIGHT.search(answer.err):
             hint = f"gh auth refresh --hostname {self.remote.host} --scopes repo, or a token that may write"
             return EnvironmentProblem(what, where=where, hint=hint)
         if _IN_THE_WAY.search(answer.err):
             return Conflict(what, where=where, hint="check git.base in config.yaml and the branch on the forge")
-        return EnvironmentProblem(what, where=where, hint="start again later: the branch stays pushed")
+        return EnvironmentProblem(what, where=where, hint="rerun later; the branch stays pushed")
 
 
 def _is_login(answer: Answer) -> bool:
@@ -190,12 +190,12 @@ def _rows(out: str) -> list[dict[str, object]]:
         rows = json.loads(out or "[]")
         return [{name: row[name] for name in _LISTED.split(",")} for row in rows]
     except (ValueError, TypeError, KeyError):
-        raise EnvironmentProblem("gh's answer is not what was asked for", hint="update gh") from None
+        raise EnvironmentProblem("unexpected answer from gh", hint="update gh") from None
 
 
 def _adopted(row: Mapping[str, object], base: str) -> PullRequest:
     onto = str(row["baseRefName"])
-    warnings = (f"it goes onto {onto}, not {base}",) if base and onto != base else ()
+    warnings = (f"its base is {onto}, not {base}",) if base and onto != base else ()
     return PullRequest(
         number=int(str(row["number"])),
         url=str(row["url"]),

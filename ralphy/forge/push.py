@@ -103,7 +103,7 @@ def remote(repo: Path, *, env: Mapping[str, str]) -> Remote:
     git = _Git(repo, env)
     names = git.line("remote").split()
     if "origin" not in names and len(names) != 1:
-        what = f"none of the remotes is called origin: {', '.join(names)}" if names else "there is no remote"
+        what = f"no remote is called origin: {', '.join(names)}" if names else "there is no remote"
         raise EnvironmentProblem(what, where=str(repo), hint="git remote add origin URL")
     name = "origin" if "origin" in names else names[0]
     url = git.line("remote", "get-url", name)
@@ -146,7 +146,7 @@ def _checked_ref(git: _Git, oid: str, branch: str) -> str:
     if not _OID.fullmatch(oid):
         raise InvalidInput(f"{said(oid, git.env)!r} is not a full commit id")
     if branch.startswith("-") or git("check-ref-format", f"refs/heads/{branch}").returncode != 0:
-        raise InvalidInput(f"{said(branch, git.env)!r} is not a name for a branch", hint="set branchName in prd.json")
+        raise InvalidInput(f"{said(branch, git.env)!r} is not a branch name", hint="set branchName in prd.json")
     return f"refs/heads/{branch}"
 
 
@@ -154,7 +154,7 @@ def _refuse_base(branch: str, bases: Collection[str], remote: Remote) -> None:
     if branch.casefold() in {name.casefold() for name in bases}:
         raise Conflict(
             f"Ralphy never pushes to {branch}, a base branch of {remote.name}",
-            hint="set branchName in prd.json to a branch of the feature's own",
+            hint="set branchName in prd.json to the feature's own branch",
         )
 
 
@@ -183,9 +183,9 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
         return EnvironmentProblem(what, where=said(url, git.env), hint=hint)
     if rejected["by"]:
         why = f"it {_TOO_BIG}" if _TOO_BIG in answer.err else why
-        hint = "the forge's rules for this branch refuse it; they or branchName in prd.json must change"
+        hint = "the forge's rules reject this branch; change them, or branchName in prd.json"
         return Conflict(f"the push of {branch} was refused: {why}", where=said(url, git.env), hint=hint)
-    hint = f"see what is there (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
+    hint = f"check them (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
     return Conflict(f"{branch} has other commits on the remote: {why}", where=said(url, git.env), hint=hint)
 
 
@@ -198,8 +198,8 @@ def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
     where = said(url, git.env)
     if answer.timed_out:
         what = f"no answer within {git.timeout_s:g} s"
-        return EnvironmentProblem(what, where=where, hint="check the network, then start again")
-    what = said(answer.err, git.env) or f"git ended with {answer.returncode} and no word"
+        return EnvironmentProblem(what, where=where, hint="check the network, then rerun")
+    what = said(answer.err, git.env) or f"git ended with {answer.returncode} and no message"
     if _NO_ACCESS.search(answer.err):
         return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
     return EnvironmentProblem(what, where=where, hint="try git ls-remote by hand")

@@ -105,7 +105,7 @@ def _git(env: Mapping[str, str], root: str) -> str:
     """Where git is, outside of the checkout."""
     found = program_paths.find(program_paths.GIT, env, root)
     if found is None:
-        raise EnvironmentProblem("git is not on PATH (what lies in the checkout does not count)",
+        raise EnvironmentProblem("git is not on PATH (outside the checkout)",
                                  hint="install git 2.36 or later")  # fmt: skip
     return found
 
@@ -165,12 +165,12 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
         answer = os.fsdecode(_run((_git(env, root), *SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
-            raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout of it") from error
+            raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout") from error
         if "dubious ownership" in error.stderr:
             raise EnvironmentProblem(error.stderr.splitlines()[0], where=str(start)) from error
         raise NotFound(f"{start} is not in a git repository", hint="git init") from error
     if len(answer) != 5:
-        raise EnvironmentProblem("the path of the repository holds a line break", where=repr(str(start)))
+        raise EnvironmentProblem("the repository's path has a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
     found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, inside)
     try:

@@ -143,7 +143,7 @@ def one_kept(repository: Repository, feature: str, story: str, number: int | Non
         return wanted[-1]
     which = f"attempt {number}" if number is not None else "attempt"
     there = ", ".join(str(attempt.number) for attempt in found)
-    raise NotFound(f"no {which} of {feature}/{story} was kept",
+    raise NotFound(f"no {which} of {feature}/{story} exists",
                    hint=f"there are: {there}" if there else f"ralphy attempts list {feature}")  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def put_back(repository: Repository, attempt: KeptAttempt) -> None:
         repository.run("apply", "--whitespace=nowarn", stdin=difference(repository, attempt))
     except GitError as error:
         why = next(iter(error.stderr.splitlines()), "")
-        raise Conflict(f"attempt {attempt.number} of {attempt.story} does not fit what was committed since: {why}",
+        raise Conflict(f"attempt {attempt.number} of {attempt.story} does not apply to later commits: {why}",
                        hint=f"git diff {attempt.parent[:12]} {attempt.ref}") from error  # fmt: skip
 
 

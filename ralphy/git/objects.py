@@ -67,13 +67,13 @@ class Objects:
         # The warm process may have been ended by somebody: then a fresh one is asked.
         answer = self._ask(asked) or self._ask(asked)
         if answer is None:
-            raise EnvironmentProblem(f"git cannot read the object {name[:200]}", hint="git fsck")
+            raise EnvironmentProblem(f"git cannot read object {name[:200]}", hint="git fsck")
         header, data = answer
         if header.endswith((b" missing\n", b" ambiguous\n")):
             return None
         oid, kind, size = header.split()
         if self._hash(b"%s %s\0" % (kind, size) + data).hexdigest() != oid.decode():  # git itself does not look
-            raise EnvironmentProblem(f"the object {oid.decode()} is not what its id says", hint="git fsck")
+            raise EnvironmentProblem(f"the object {oid.decode()} does not match its id", hint="git fsck")
         return data
 
     def is_sound(self, oid: str) -> bool:

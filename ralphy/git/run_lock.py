@@ -24,7 +24,7 @@ class Held(Conflict):
 
     def __init__(self, holder: Mapping[str, object]) -> None:
         super().__init__(f"Ralphy is already running here: {_shown(holder)}",
-                         hint="wait for it, or end it with: ralphy abort")  # fmt: skip
+                         hint="wait for it, or stop it with: ralphy abort")  # fmt: skip
         self.purpose = str(holder.get("purpose") or "")
 
 

@@ -53,9 +53,9 @@ def require_programs_outside(repository: Repository) -> None:
     """Raises EnvironmentProblem where git would run a program that an agent can change."""
     for name, command in repository.in_the_tree.items():
         raise EnvironmentProblem(
-            f"git runs a program of the working tree: {name} is {command!r}. An agent can change it, "
-            "and Ralphy's own git would run it outside of the sandbox",
-            hint="install the program outside of the repository, then: "
+            f"git runs a program from the working tree: {name} is {command!r}. An agent can change it, "
+            "and Ralphy's own git would run it outside the sandbox",
+            hint="install the program outside the repository, then: "
             + (f"git config {name} COMMAND" if "." in name else f"export {name}=COMMAND"),
         )
 

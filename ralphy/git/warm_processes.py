@@ -115,11 +115,11 @@ class RefMover:
 
 _CUT_SHORT = "couldn't write '"  # git does not say why
 _MOVED = "a branch moved while Ralphy worked"
-_AGAIN = "start again: Ralphy looks anew at what is there"
+_AGAIN = "run it again"
 # What git's refusal to move a ref holds -> what it means, and what to do.
 _REFUSALS = (
     ("cannot create '", "another branch's name stands in the way", "git branch -m OLD NEW"),
-    (".lock'", "another git command holds the branch", "wait for it, or remove the lock file if none runs"),
+    (".lock'", "another git command holds the branch", "wait for it, or delete the lock file if none is running"),
     ("but expected", _MOVED, _AGAIN),
     ("already exists", _MOVED, _AGAIN),
     ("unable to resolve reference", _MOVED, _AGAIN),
@@ -137,4 +137,4 @@ def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem
     for part, what, hint in _REFUSALS:
         if part in said:
             return (BranchMoved if what == _MOVED else Conflict)(f"{what}: {said}", hint=hint)
-    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a word'}", hint="git fsck")
+    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a message'}", hint="git fsck")

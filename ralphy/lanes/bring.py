@@ -148,9 +148,9 @@ def _looked_at(root: Path, row: str) -> Brought:
         return one
     most = _MOST_OF_A_FOLDER if one.is_folder else _MOST_OF_A_FILE
     if one.is_folder and os.path.lexists(root / path / ".git"):
-        return replace(one, why_not="a repository of its own", is_said=True)
+        return replace(one, why_not="a nested repository", is_said=True)
     if one.bytes > most or one.files > _MOST_FILES_OF_A_FOLDER:
-        why = f"{_amount(one)}: name it in lanes.bring if the checks need it"
+        why = f"{_amount(one)}: add it to lanes.bring if the checks need it"
         return replace(one, why_not=why, is_said=True)
     return one
 
@@ -177,9 +177,9 @@ def _within(found: Iterable[Brought], most: int) -> Iterator[Brought]:
         if one.why_not:
             yield one
         elif one.bytes > left:
-            yield replace(one, why_not=f"{_amount(one)}: more than is left of lanes.max_gb", is_said=True)
+            yield replace(one, why_not=f"{_amount(one)}: more than the rest of lanes.max_gb", is_said=True)
         elif is_other and (one.bytes > others or one.files > count):
-            why = "one of very many small files: name it in lanes.bring if the checks need it"
+            why = "one of too many small files: add it to lanes.bring if the checks need it"
             yield replace(one, why_not=why, is_said=True)
         else:
             left -= one.bytes
@@ -199,10 +199,10 @@ def coming(brought: Iterable[Brought]) -> list[Brought]:
 
 def left_behind(brought: Iterable[Brought], most: int = 10) -> list[str]:
     """Sentences for a person about what a lane does without; caches, logs and the like are not worth one."""
-    said = [f"{_shown(one.path)} is not brought into lanes: {one.why_not}"
+    said = [f"{_shown(one.path)} is not copied into lanes: {one.why_not}"
             for one in brought if one.why_not and one.is_said]  # fmt: skip
     rest = len(said) - most
-    return [*said[:most], f"and {rest} more are not brought into lanes"] if rest > 0 else said
+    return [*said[:most], f"and {rest} more are not copied into lanes"] if rest > 0 else said
 
 
 def _shown(path: str) -> str:

@@ -78,7 +78,7 @@ def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) 
     if named:
         remote = named[-1]
         raise EnvironmentProblem(
-            "is a partial clone: objects that are not here cannot be fetched where agents and checks work",
+            "is a partial clone: lanes cannot fetch the missing objects",
             where=str(repository.root),
             hint=f"make it a full one: git config --unset remote.{remote}.promisor; "
                  f"git config --unset remote.{remote}.partialclonefilter; git config --unset extensions.partialclone; "

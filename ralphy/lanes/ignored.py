@@ -15,7 +15,7 @@ SCENARIOS = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehears
 class Kind(Enum):
     """(what it is, its claim on the room: the lowest comes first, why it stays behind)."""
 
-    NAMED = ("named in lanes.bring", 0, "")
+    NAMED = ("listed in lanes.bring", 0, "")
     DEPENDENCY = ("dependencies", 1, "")
     ENVIRONMENT = ("environment", 2, "")
     DATABASE = ("database", 3, "")

@@ -168,7 +168,7 @@ class Lane:
         for name in ("tree", "git", "own", "lane.json"):
             remove(self.home / name, self.home.parent)
         if not remove(self.home, self.home.parent):
-            raise EnvironmentProblem("cannot be removed: it holds a mount, or a file that is immutable",
+            raise EnvironmentProblem("cannot be removed: it has a mount or an immutable file",
                                      where=str(self.home), hint="unmount it or chattr -i, then remove it")  # fmt: skip
 
     @property

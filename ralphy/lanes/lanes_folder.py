@@ -23,8 +23,8 @@ def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -
     folder = _named(lanes.dir, env).resolve()
     for place in (repository.root, repository.common_dir):
         if folder.is_relative_to(place.resolve()):
-            hint = "name a folder outside of it, or leave it empty: ~/.cache/ralphy/lanes"
-            raise InvalidInput(f"lanes.dir: {folder} lies in the repository", where=str(place), hint=hint)
+            hint = "set a folder outside it, or leave it empty: ~/.cache/ralphy/lanes"
+            raise InvalidInput(f"lanes.dir: {folder} is in the repository", where=str(place), hint=hint)
     return folder
 
 
@@ -35,7 +35,7 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
     if not text and Path(cache).is_absolute():  # a relative one is void, says the XDG specification
         return Path(cache, "ralphy", "lanes")
     if not home:
-        raise EnvironmentProblem("there is no place for lanes: HOME is not set", hint="set lanes.dir to a folder")
+        raise EnvironmentProblem("no folder for lanes: HOME is not set", hint="set lanes.dir to a folder")
     return Path(home, text.removeprefix("~/")) if text else Path(home, ".cache", "ralphy", "lanes")
 
 

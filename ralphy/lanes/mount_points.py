@@ -44,7 +44,7 @@ def _have(parent: int, at: Path, *, wants_file: bool, may_replace: bool) -> None
         pass
     else:
         if not may_replace or not remove(at):
-            raise EnvironmentProblem("is in the way of what the sandbox shows there", where=str(at),
+            raise EnvironmentProblem("blocks a mount point of the sandbox", where=str(at),
                                      hint="check what it is, then remove it")  # fmt: skip
     if wants_file:
         os.close(os.open(at.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=parent))

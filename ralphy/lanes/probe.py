@@ -92,11 +92,10 @@ def probed(
     """
     green = [result.name for result in before if result.passed]
     if not green:
-        return Verdict(notes=("no check passes on the code as it is: whether they look at it cannot be tried",))
+        return Verdict(notes=("probe skipped: no check passes on the code as it is",))
     spoils = spoiled_files([path for path, _ in _files(objects, tree)], commands.values(), excluded)
     if not spoils:
-        return Verdict(notes=("no source of a known language to try the checks on: whether they look at the code is "
-                              "not known",))  # fmt: skip
+        return Verdict(notes=("probe skipped: no source of a known language",))
     still = {result.name for result in run(spoiled_tree(objects, tree, spoils)) if result.passed}
     return judged(green, [name for name in green if name in still], commands, is_mounted=is_mounted)
 
@@ -163,18 +162,18 @@ def judged(green: Sequence[str], still: Sequence[str], commands: Mapping[str, st
     blind = [name for name in still if runs_tests(name, commands.get(name, ""))]
     is_none_red = len(still) == len(green)
     if is_mounted:
-        notes = tuple(f"the check {name} passes on code that cannot work: it checks nothing" for name in still)
+        notes = tuple(f"the check {name} passes on broken code: it checks nothing" for name in still)
         if not is_none_red:
             return Verdict(notes=notes)
-        problem = f"the checks check nothing: {_listed(still)} pass on code that cannot work"
-        return Verdict(problem if len(still) > 1 else notes[0], "name a check that runs the project's tests in checks:")
+        problem = f"the checks check nothing: {_listed(still)} pass on broken code"
+        return Verdict(problem if len(still) > 1 else notes[0], "add a check that runs the project's tests to checks:")
     if is_none_red or blind:
         names = blind or list(still)
         verb = "pass" if len(names) > 1 else "passes"
-        problem = f"checks do not look at the lane: {_listed(names)} {verb} although its code cannot work"
-        return Verdict(problem, "install bubblewrap, so that the lane is seen at the checkout's path; or have `setup:` "
-                                "install the dependencies in the lane, and this project with them")  # fmt: skip
-    return Verdict(notes=tuple(f"the check {name} does not look at the code: it passes although that cannot work"
+        problem = f"checks do not look at the lane: {_listed(names)} {verb} on broken code"
+        return Verdict(problem, "install bubblewrap, so that lanes are mounted at the checkout's path; or have `setup:`"
+                                " install this project and its dependencies in the lane")  # fmt: skip
+    return Verdict(notes=tuple(f"the check {name} does not look at the code: it passes on broken code"
                                for name in still))  # fmt: skip
 
 

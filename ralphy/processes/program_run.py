@@ -197,7 +197,7 @@ class Run:
         step = next(self.steps, None)
         if step is None:
             self.link.kill()
-            raise LinkError("it did not end its processes")
+            raise LinkError("it did not stop its processes")
         order, wait_s = step
         self.due = time.monotonic() + wait_s
         self.link.send(order)

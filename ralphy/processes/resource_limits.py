@@ -61,8 +61,8 @@ class Bounds:
         free, folder = free_bytes(self.room.folders)
         if free >= self.room.min_free_mb * MEGABYTE:
             return None
-        left = f"{free // MEGABYTE:.0f} MB are free" if free else "nothing more can be written"
-        said = f"the disk is nearly full: {left} where {folder} lies"
+        left = f"{free // MEGABYTE:.0f} MB are free" if free else "the disk is not writable"
+        said = f"the disk is nearly full: {left} at {folder}"
         return "disk", f"{said} (limits.min_free_mb: {self.room.min_free_mb})"
 
     def _tree(self) -> tuple[str, str] | None:

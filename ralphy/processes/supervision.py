@@ -95,7 +95,7 @@ class Supervisor:
             self._abandon(command)
             raise EnvironmentProblem(
                 f"the supervisor of {command.argv[0]} ended unexpectedly: {error}",
-                hint="its processes were ended; if it happens again, look for what kills processes (memory?)",
+                hint="its processes were ended; if it recurs, find out what kills processes (memory?)",
             ) from error
         except BaseException:
             if not run.hurry():

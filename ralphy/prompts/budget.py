@@ -44,7 +44,7 @@ def clip(text: str, max_bytes: int, head_share: float = 0.5) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= max_bytes:
         return data.decode()
-    note = f"\n[… {len(data):,} bytes in all, the middle is left out …]\n"
+    note = f"\n[… {len(data):,} bytes in total, middle omitted …]\n"
     room = max_bytes - len(note.encode())
     if room <= 0:
         return data[: max(max_bytes, 0)].decode("utf-8", "ignore")

@@ -84,7 +84,7 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
     without any template, InvalidInput for one whose only template cannot be used.
     """
     if not _STEP.fullmatch(step):
-        raise InvalidInput(f"{step!r} is not a name of a step", hint="use lower-case letters, digits, - and _")
+        raise InvalidInput(f"{step!r} is not a step's name", hint="use lower-case letters, digits, - and _")
     context = _context(step, values, share)
     warnings: list[str] = []
     for candidate in _candidates(step, tuple(folders)):
@@ -95,7 +95,7 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
         else:
             return Rendered(text, str(candidate.path), tuple(warnings))
     if warnings:
-        raise InvalidInput(f"the prompt of step {step} cannot be used", where=warnings[0])
+        raise InvalidInput(f"the prompt of step {step} is unusable", where=warnings[0])
     raise NotFound(f"step {step} has no prompt", hint=f"write .ralphy/prompts/{step}.md.j2")
 
 
@@ -171,7 +171,7 @@ def _why_unused(error: Exception, candidate: _Candidate) -> str:
     from ralphy.prompts.language import place
 
     what = getattr(error, "what", None) or getattr(error, "message", None) or str(error) or type(error).__name__
-    return f"{place(error, str(candidate.path))}: {what}; the built-in prompt is used instead"
+    return f"{place(error, str(candidate.path))}: {what}; using the built-in prompt"
 
 
 def _context(step: str, values: Mapping[str, object], share: float) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _NOTE_BYTES = 150  # what the sentence on what is left out takes at most, withou
 
 def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     """The stories in at most `max_bytes`; `file` is where an agent finds what was left out."""
-    less = f"(Descriptions and tasks are left out here; see {file}.)"
+    less = f"(Descriptions and tasks omitted; see {file}.)"
     for said, block in (("", _whole), (less, _criteria)):
         text = "\n\n".join(part for part in (said, *map(block, stories)) if part)
         if _size(text) <= max_bytes:
@@ -28,7 +28,7 @@ def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> s
 
 def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     """The criteria of the first stories, and a line for each of the rest."""
-    lines = [f"{_headline(story)} (criteria left out)" for story in stories]
+    lines = [f"{_headline(story)} (criteria omitted)" for story in stories]
     room = max_bytes - sum(_size(line) + 2 for line in lines) - _size(file) - _NOTE_BYTES
     whole = 0
     for story, line in zip(stories, lines, strict=True):
@@ -36,7 +36,7 @@ def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
         if room < 0:
             break
         whole += 1
-    said = (f"(Descriptions and tasks are left out here, and the criteria of {len(stories) - whole} of "
+    said = (f"(Descriptions and tasks omitted, and the criteria of {len(stories) - whole} of "
             f"{len(stories)} stories; see {file}.)")  # fmt: skip
     blocks = [_criteria(story) for story in stories[:whole]]
     return clip("\n\n".join([said, *blocks, "\n".join(lines[whole:])]).strip(), max_bytes)

@@ -92,4 +92,4 @@ def _require_no_link(folder: Path, path: Path) -> None:
 
 def _refused(link: Path) -> EnvironmentProblem:
     return EnvironmentProblem("is a symbolic link: the sandbox would follow it out of the repository", where=str(link),
-                              hint="check where it leads, then replace it by a folder or remove it")  # fmt: skip
+                              hint="check where it leads, then replace it with a folder or delete it")  # fmt: skip

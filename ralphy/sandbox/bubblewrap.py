@@ -90,7 +90,7 @@ class Sandbox:
             source = self.outside(at)
             if os.path.lexists(source) if source != at else program_at(str(at), self.root, {}):
                 return at
-        raise NotStarted(f"{name} cannot be started: it is not there", hint="is it installed, executable, and on PATH?")
+        raise NotStarted(f"{name} cannot be started: not found", hint="is it installed, executable, and on PATH?")
 
     def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
         """The command line inside, its program named as it is found there."""
@@ -164,7 +164,7 @@ def why_not_found() -> tuple[str, str]:
         return "bubblewrap is not installed", INSTALL
     if os.uname().sysname == "Linux":
         return f"{VARIABLE} is set, so bubblewrap is not used", f"unset {VARIABLE}"
-    return "there is no bubblewrap for this system", "run Ralphy on Linux (in a virtual machine, for example)"
+    return "bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)"
 
 
 def bare_sandbox(program: str) -> Sandbox:

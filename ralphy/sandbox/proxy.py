@@ -48,7 +48,7 @@ class AllowProxy:
         except OSError as error:
             self.close()
             raise EnvironmentProblem(
-                f"no socket can be made for the sandbox's network: {error}", where=str(self.socket),
+                f"cannot create a socket for the sandbox's network: {error}", where=str(self.socket),
                 hint="set TMPDIR to a folder with a short path",
             ) from error  # fmt: skip
         self._listener.listen(64)
@@ -81,7 +81,9 @@ class AllowProxy:
         host, onward = _wanted(head)
         if host not in self.hosts:
             _refuse(
-                near, b"403 Forbidden", f"{host[0]}:{host[1]} is not in safety.network" if host else "no proxy request"
+                near,
+                b"403 Forbidden",
+                f"{host[0]}:{host[1]} is not in safety.network" if host else "not a proxy request",
             )
             return
         try:

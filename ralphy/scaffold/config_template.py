@@ -14,18 +14,18 @@ from ralphy.config.values import Check, Config
 
 _HEADER = """\
 # yaml-language-server: $schema=./schemas/config.schema.json
-# Settings of Ralphy for this repository. Commented lines show the defaults: remove the `# ` to change one.
+# Ralphy's settings for this repository. Commented lines show the defaults: remove the `# ` to change one.
 """
 _REMARKS = {
-    "setup": "run in each lane, and again when a manifest or lock file changes, such as: npm ci",
-    "agent": "the program that does the work; env: further variables that it may see",
+    "setup": "runs in each lane, and again when a manifest or lock file changes, such as: npm ci",
+    "agent": "the agent's program; env: more variables to pass to it",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
-    "timeouts": "seconds; agent bounds a single run, startup the time until it begins to work, the others a whole step",
+    "timeouts": "seconds; agent limits one run, startup the time until it begins to work, the others a whole step",
     "limits": "iterations are agent runs per invocation; until is HH:MM",
-    "gates": "human waits for APPROVED or REJECTED, auto passes by itself",
+    "gates": "human waits for APPROVED or REJECTED, auto approves",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
-    "lanes": "bring: auto, or paths and globs of what Git ignores; keep: build caches, such as [target]",
-    "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature begins on",
+    "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
+    "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature starts on",
 }
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
@@ -40,7 +40,7 @@ def config_text(name: str, language: str, checks: Sequence[Check], features_dir:
     lines.append(f"stack: {_yaml(known)}" if known else "# stack: {language: python, test_command: pytest -q}")
     lines += [
         "",
-        "# What Ralphy runs itself before a story counts. No shell: one command each.",
+        "# Ralphy runs these commands to verify a story. No shell: one command each.",
         *check_lines(checks),
         "",
     ]

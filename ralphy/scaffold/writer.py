@@ -76,7 +76,7 @@ def plan(
     found = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
     changes = [
         _new(root, ".ralphy/config.yaml", settings, f"the settings; {found}"),
-        _new(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps what runs leave behind out of Git"),
+        _new(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps the files of runs out of Git"),
         _new(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
     ]
     for name in SCHEMAS:
@@ -98,11 +98,11 @@ def next_steps(changes: Sequence[Change]) -> list[str]:
     steps = []
     settings = changes[0]
     if settings.kind is ChangeKind.CREATE and "\nchecks:" not in settings.text:
-        steps.append("name at least one check in .ralphy/config.yaml: without it no story is tested")
+        steps.append("add at least one check to .ralphy/config.yaml: without it no story is tested")
     makefile = changes[-1]
     if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
         steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")
-    steps.append("run `ralphy doctor`: it says whether everything a night needs is there")
+    steps.append("run `ralphy doctor`: it reports what's missing")
     steps.append('run `ralphy start "what you want built"`, or write a PRD.md and run `ralphy loop`')
     return steps
 
@@ -145,7 +145,7 @@ def init_prompts(root: Path, force: bool = False) -> list[str]:
     said = []
     for name in STEP_PROMPTS:
         text = (template_root() / "prompts" / name).read_text(encoding="utf-8")
-        change = _new(root, f".ralphy/prompts/{name}", text, "yours to change, or to delete")
+        change = _new(root, f".ralphy/prompts/{name}", text, "edit or delete it")
         if force and change.kind is ChangeKind.KEEP:
             _refuse_links(change)
             replace_file(change.file, text.encode())
@@ -161,10 +161,10 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
     Raises InvalidInput for what is no name, Conflict if the feature has a PRD.md.
     """
     if not NAME.fullmatch(name):
-        raise InvalidInput(f"{name!r} cannot name a feature", hint="use letters, digits, - and _")
+        raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
     feature = folder / name
     if (feature / "PRD.md").exists():
-        raise Conflict("the feature exists already", where=str(feature), hint=f"run: ralphy start {name}")
+        raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
     changes = (
         _new(feature, ".gitattributes", "progress.txt merge=union\n", ""),
         _new(feature, ".gitignore", feature_ignore_text(), ""),
@@ -217,7 +217,7 @@ def _new(root: Path, path: str, text: str, why: str) -> Change:
     if not file.exists() and not file.is_symlink():
         return Change(root, path, ChangeKind.CREATE, text, why)
     same = read_text(file) == text
-    return Change(root, path, ChangeKind.KEEP, text, "as it would be written" if same else "it is there already")
+    return Change(root, path, ChangeKind.KEEP, text, "already up to date" if same else "it already exists")
 
 
 def _makefile(root: Path) -> Change:
@@ -237,8 +237,8 @@ def _why_not_append(data: bytes | None, text: str) -> str:
     if data is None:
         return "it is not a plain file"
     if _INCLUDED.search(text):
-        return "it includes the Make targets already"
-    return "it has a target `loop` of its own" if "loop" in _defined(text) else ""
+        return "it already includes the Make targets"
+    return "it has its own target `loop`" if "loop" in _defined(text) else ""
 
 
 def _appended(text: str) -> str:
@@ -271,7 +271,7 @@ def _applied(change: Change) -> str:
             out.write(change.text.encode())
     except OSError as error:
         if isinstance(error, FileExistsError) and change.file.exists():
-            return f"kept {change.path}: it is there already"
+            return f"kept {change.path}: it already exists"
         raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(change.file)) from error
     return f"{done} {change.path}: {change.why}"
 

@@ -68,7 +68,7 @@ def last_link(descriptor: int) -> Link:
 def lock(descriptor: int, path: Path) -> None:
     """Hold the file for the moment of an append; whoever closes it gives it back."""
     if not is_taken(descriptor, _TRIES):
-        raise EnvironmentProblem("the journal is held by another process", where=str(path), hint=f"fuser {path}")
+        raise EnvironmentProblem("another process holds the journal", where=str(path), hint=f"fuser {path}")
 
 
 def unlock(descriptor: int) -> None:
@@ -86,7 +86,7 @@ def verify(data: bytes) -> Audit:
         if not found:
             is_whole = line.endswith(b"}") and line.startswith(b"{")
             if links and is_whole:
-                return Audit(links, before, torn, link.hash, number, "this line was not written by Ralphy")
+                return Audit(links, before, torn, link.hash, number, "Ralphy did not write this line")
             torn, before = (torn, before + 1) if is_whole else (torn + 1, before)
             continue
         if why := _why_broken(line, found, link, is_first=not links):
@@ -100,5 +100,5 @@ def _why_broken(line: bytes, found: re.Match[bytes], last: Link, *, is_first: bo
     if hashlib.sha256(body).hexdigest().encode() != found[4]:
         return "this line was changed"
     if int(found[2]) != last.seq + 1 or found[3].decode() != last.hash:
-        return "the chain begins in the middle" if is_first else "lines before this one were taken out, added or moved"
+        return "the start of the chain is missing" if is_first else "lines before this one were removed, added or moved"
     return ""

@@ -110,7 +110,7 @@ class Journal:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise self._unreadable("it is no plain file")
+                raise self._unreadable("it is not a plain file")
             if found.st_ino != self._inode or found.st_size < self._read:
                 self._inode, self._read = found.st_ino, 0
             if found.st_size == self._read:

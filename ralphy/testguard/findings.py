@@ -26,16 +26,16 @@ class Kind(Enum):
 
 # What it is called, and what the next attempt must do about it.
 _SAID = {
-    Kind.REMOVED: ("tests that existed are gone", "put them back; only a test named in testing.removes may go"),
+    Kind.REMOVED: ("tests that existed are gone", "restore them; only tests in testing.removes may be deleted"),
     Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
-    Kind.EMPTIED: ("tests assert nothing any more", "restore what they assert"),
+    Kind.EMPTIED: ("tests no longer assert anything", "restore what they assert"),
     Kind.FEWER: ("tests assert less than before", "restore what they assert"),
-    Kind.UNSKIPPED: ("tests that were skipped run now, but fail as they were written",
-                     "restore what they expect, and make the code do it"),
-    Kind.REWORDED: ("tests that are skipped expect something else now", "restore what they expect"),
-    Kind.RUNNER: ("what the test runner does was changed", "take that back"),
-    Kind.EDITED: ("what a check runs was edited", "take that back"),
-    Kind.STEERING: ("files that steer agents, CI or what you run were changed", "take that back"),
+    Kind.UNSKIPPED: ("tests that were skipped run now, but fail with their old text",
+                     "restore their expectations, and make the code meet them"),
+    Kind.REWORDED: ("skipped tests have other expectations now", "restore their expectations"),
+    Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
+    Kind.EDITED: ("a script that a check runs was edited", "undo this"),
+    Kind.STEERING: ("files that steer agents, CI or what you run were changed", "undo this"),
 }  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def _folder(path: str) -> str:
 
 def _shadow(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
     if old is None and new is not None and (not path.endswith(".pth") or _is_pth(new)):
-        yield Finding(Kind.RUNNER, f"{path} takes the place of a part of the runner")
+        yield Finding(Kind.RUNNER, f"{path} replaces a part of the runner")
 
 
 def _is_pth(text: str) -> bool:
@@ -115,7 +115,7 @@ def _pytest_config(path: str, old: str | None, new: str | None, around: Surround
     over = [known for known in around.configs if is_new and known != path and _precedes(path, known, around)]
     over = [known for known in over if known not in around.moved]
     if over:
-        yield Finding(Kind.RUNNER, f"{path} takes precedence over {over[0]}")
+        yield Finding(Kind.RUNNER, f"{path} overrides {over[0]}")
     elif not around.is_listed and (old is not None or any(_name(known) in PYTEST_CONFIGS for known in around.configs)):
         yield from _narrowed(path, old or "", new or "")
 
@@ -208,7 +208,7 @@ def _attributes(path: str, old: str | None, new: str | None, _: Surroundings) ->
     """Another encoding of source: what is committed would not be what was tested."""
     for line in added_lines(old or "", new or ""):
         if (found := _ENCODING.search(line)) and not found[1].lower().startswith(("utf-16", "utf-32")):
-            yield Finding(Kind.RUNNER, f"{path} makes Git commit other text than what is tested ({line.strip()[:80]})")
+            yield Finding(Kind.RUNNER, f"{path} makes Git commit different text than was tested ({line.strip()[:80]})")
 
 
 def _named(path: str, old: str, new: str, around: Surroundings) -> Iterator[Finding]:

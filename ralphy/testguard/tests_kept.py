@@ -128,7 +128,7 @@ def _ran_no_more(key: Key, names: Sequence[str], homes: Homes, times: int, *, ar
         # Its name is made while it runs: known again by number alone.
         yield from (Finding(Kind.REMOVED, name) for name in names if are_fewer)
     elif homes.is_unchanged(key):
-        yield Finding(Kind.RUNNER, f"{names[0]} is there and is not run any more")
+        yield Finding(Kind.RUNNER, f"{names[0]} exists but no longer runs")
     elif not homes.has(key, times):
         yield from (Finding(Kind.REMOVED, name) for name in names)
 
@@ -140,7 +140,7 @@ def _listed_no_more(key: Key, names: Sequence[str], homes: Homes, new: Runs, *, 
     if not key.path:
         yield from (Finding(Kind.REMOVED, name) for name in names if are_fewer)
     elif homes.is_unchanged(key):
-        yield Finding(Kind.RUNNER, f"{names[0]} was skipped, and is not even collected any more")
+        yield Finding(Kind.RUNNER, f"{names[0]} was skipped, and is no longer collected")
     else:
         yield from (Finding(Kind.REMOVED, name) for name in names)
 
@@ -213,7 +213,7 @@ def _unwritten(sources: Sources, removes: Sequence[str], ran: Runs, runs: Runs) 
         if lost.path in sources.unread:
             yield Finding(Kind.FEWER, f"{lost.shown} (this file cannot be read by the Python that Ralphy runs on)")
         elif not _is_among(lost, grown, grown):
-            yield Finding(Kind.REMOVED, f"{lost.shown} (a test of its name runs, but it is not written there)")
+            yield Finding(Kind.REMOVED, f"{lost.shown} (a test of that name runs, but its text is elsewhere)")
 
 
 def _by_count(before: Listing, after: Listing, sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
@@ -222,7 +222,7 @@ def _by_count(before: Listing, after: Listing, sources: Sources, removes: Sequen
         return
     if before.ran <= after.ran:
         if after.collected < before.collected:
-            what = f"{after.collected} tests are there, {before.collected} before; {before.ran} of them ran"
+            what = f"{after.collected} tests exist, {before.collected} before; {before.ran} of them ran"
             yield Finding(Kind.REMOVED, what)
         return
     what = f"{after.ran} tests ran, {before.ran} before"

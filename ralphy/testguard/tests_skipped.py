@@ -50,7 +50,7 @@ class SkippedTests:
             )
             if not is_left_out or self.has(lost):
                 return None
-            return Finding(Kind.FEWER, f"{lost.shown} (it was not run, and is gone)")
+            return Finding(Kind.FEWER, f"{lost.shown} (it did not run, and is gone)")
         return None if self.has(lost) else Finding(Kind.REMOVED, lost.shown)
 
     def _edited(self, old: Case, new: Case) -> Finding | None:

@@ -22,8 +22,8 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _SYNTAX_HINTS = (
     ("<<<<<<<", "resolve the merge conflict in it"),
-    ("```", "write the JSON alone, without a Markdown fence"),
-    ("'", 'JSON wants double quotes: "'),
+    ("```", "write only the JSON, without a Markdown fence"),
+    ("'", 'JSON needs double quotes: "'),
     ("//", "JSON has no comments: remove it"),
     ("/*", "JSON has no comments: remove it"),
     ("#", "JSON has no comments: remove it"),
@@ -48,7 +48,7 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
 
     Raises InvalidInput, with `where` as "file:line" if there is a line, for anything that is not strict
     JSON in UTF-8 (a byte order mark is accepted), larger than `max_bytes`, nested deeper than MAX_DEPTH,
-    or holds an integer of more than 64 bits.
+    or has an integer of more than 64 bits.
     """
     text = decode(data, where, max_bytes)
     try:
@@ -168,7 +168,7 @@ def _integer(literal: str) -> int:
     number = int(literal) if len(literal) <= 20 else 1 << 64
     if -(1 << 63) <= number < 1 << 64:
         return number
-    what = f"holds an integer of more than 64 bits, {_cut(literal)}"
+    what = f"has an integer of more than 64 bits, {_cut(literal)}"
     raise _RefusalError(what, "write it as text, in quotes", lambda text: _first(text, literal))
 
 
@@ -176,7 +176,7 @@ def _decimal(literal: str) -> float:
     number = float(literal)
     if number - number == 0:  # neither infinite nor NaN
         return number
-    what = f"holds a number that is too large, {_cut(literal)}"
+    what = f"has a number that is too large, {_cut(literal)}"
     raise _RefusalError(what, "write a number below 1e308", lambda text: _first(text, literal))
 
 
@@ -214,7 +214,7 @@ def _is_deeper(value: Any, limit: int) -> bool:
 
 def _refuse_half_pairs(text: str) -> None:
     if _ESCAPED_HALF_PAIR.search(text) and _first_half_pair(text) >= 0:
-        what = "holds half of a surrogate pair, which is no character"
+        what = "has half of a surrogate pair"
         raise _RefusalError(what, "remove the \\ud… escape", _first_half_pair)
 
 

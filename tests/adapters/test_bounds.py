@@ -94,7 +94,7 @@ def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_
 
     assert over is not None
     assert over[0] == "disk"
-    assert f"nothing more can be written where {tmp_path} lies" in over[1]
+    assert f"the disk is not writable where {tmp_path} lies" in over[1]
 
 
 def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,7 @@ def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Pa
         (prd(story("a"), story("a")), ':8: userStories[1].id is "a", the same as userStories[0].id'),
         (
             prd(story("a"), story("A")),
-            ':8: userStories[1].id is "A", the same as userStories[0].id but for case',
+            ':8: userStories[1].id is "A", the same as userStories[0].id except for case',
         ),
         (prd(branchName="main"), ':3: branchName is "main", which is the base branch'),
         (prd(branchName=5), ":3: branchName is 5, must be a string"),
@@ -303,7 +303,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     path.chmod(0)
     if os.access(path, os.R_OK):
         pytest.skip("permissions do not bind this user")
-    with pytest.raises(InvalidInput, match="may not be read"):
+    with pytest.raises(InvalidInput, match="is not readable"):
         read_prd(path)
 
 
@@ -348,7 +348,7 @@ def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fi
     try:
         assert dump(check_prd(data, "prd.json")) == data
     except InvalidInput as error:
-        assert "does not fit" not in str(error)
+        assert "does not match its schema" not in str(error)
         assert all(line.isprintable() for line in str(error).split("\n"))
 
 
@@ -396,7 +396,7 @@ def test_a_draft_may_depend_on_stories_that_exist() -> None:
             prd(story(priority="high")),
             'stories.json:6: userStories[0].priority is "high", must be an integer',
         ),
-        (prd(story("a"), story("A")), "but for case"),
+        (prd(story("a"), story("A")), "except for case"),
         (prd(story("a", dependsOn=["a"])), "is the story itself"),
         (b" " * (8 * 1024 * 1024 + 1), "is larger than 8 MB"),
     ],

@@ -84,7 +84,7 @@ def test_a_folder_with_another_name_is_no_feature(root: Path, name: str) -> None
     folder.mkdir()
     (folder / "PRD.md").touch()
     assert [it.name for it in listed(root, FEATURES)] == ["login", "search"]
-    with pytest.raises(InvalidInput, match="no feature name"):
+    with pytest.raises(InvalidInput, match="not a feature name"):
         found(root, f"docs/features/{name}")
 
 
@@ -98,13 +98,13 @@ def test_nothing_outside_of_the_repository_is_a_feature(root: Path, tmp_path: Pa
     (tmp_path / "outside").mkdir()
     (root / FEATURES / "leads-out").symlink_to(tmp_path / "outside")
     for wanted in ("..", "../outside", str(tmp_path / "outside"), "leads-out"):
-        with pytest.raises(InvalidInput, match="outside of the repository"):
+        with pytest.raises(InvalidInput, match="outside the repository"):
             found(root, wanted)
 
 
 def test_nothing_inside_of_git_is_a_feature(root: Path) -> None:
     (root / ".git" / "tasks").mkdir(parents=True)
-    with pytest.raises(InvalidInput, match="git's own directory"):
+    with pytest.raises(InvalidInput, match="inside the Git folder"):
         found(root, ".git/tasks")
 
 
@@ -234,7 +234,7 @@ def test_a_marker_does_not_come_from_the_future(tmp_path: Path, monkeypatch: pyt
     made = (tmp_path / "APPROVED").stat().st_ctime
     monkeypatch.setattr("time.time", lambda: made - 60)
     marker = read_marker(tmp_path / "APPROVED")
-    assert marker and marker.invalid == "comes from the future"
+    assert marker and marker.invalid == "is from the future"
 
 
 @pytest.mark.fault("S1")
@@ -267,7 +267,7 @@ def test_a_marker_in_a_folder_of_everybody_is_no_statement(tmp_path: Path) -> No
     path.touch()
     tmp_path.chmod(0o777)
     marker = read_marker(path)
-    assert marker and marker.invalid.startswith("lies in a folder that everybody can write to")
+    assert marker and marker.invalid.startswith("is in a world-writable folder")
     tmp_path.chmod(0o775)
     assert (read_marker(path) or marker).invalid == ""
 

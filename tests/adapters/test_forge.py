@@ -84,7 +84,7 @@ class TestAPullRequest:
 
         found = github.create(BRANCH, "main", TEXT)
 
-        assert found.warnings == ("it goes onto develop, not main",)
+        assert found.warnings == ("its base is develop, not main",)
         assert len(api.world.prs) == 1
 
     def test_a_strangers_from_a_fork_is_not_adopted(self, github: GitHub, api: GitHubApi) -> None:
@@ -359,7 +359,7 @@ class TestAPush:
 
     @pytest.mark.parametrize("branch", ["-f", "a..b", "a b", "a:main", "", "x.lock"])
     def test_a_name_that_is_no_branch_is_refused(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
-        with pytest.raises(InvalidInput, match="not a name for a branch"):
+        with pytest.raises(InvalidInput, match="not a branch name"):
             pushed(git_repo, git("rev-parse", "HEAD"), branch)
 
     def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:

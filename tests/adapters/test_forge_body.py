@@ -117,7 +117,7 @@ def test_a_long_body_is_cut_at_a_line_with_a_note_and_its_fence_closed() -> None
 
     assert len(body) <= MAX_BODY
     assert body.count("```") == 2
-    assert body.rstrip().endswith("longer than a pull request can hold.*")
+    assert body.rstrip().endswith("exceeds the limit of a pull request.*")
 
 
 def test_the_evidence_is_kept_when_the_prose_is_too_long() -> None:

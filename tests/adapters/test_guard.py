@@ -89,7 +89,7 @@ def test_a_command_that_writes_what_is_kept_is_refused(command: str) -> None:
     "command", ["rm -rf /", "rm -rf ~", "rm -rf $HOME", "rm -rf ../..", "rm -r /etc", "rm -rf /srv/app"]
 )
 def test_removing_what_lies_outside_of_the_repository_is_refused(command: str) -> None:
-    assert "remove only what you have made" in said("Bash", command=command)
+    assert "delete only files you created" in said("Bash", command=command)
 
 
 @pytest.mark.parametrize("command", ["cat ~/.ssh/id_rsa", "cat $HOME/.aws/credentials", "cp ~/.config/gh/hosts.yml x"])

@@ -377,7 +377,7 @@ def test_a_template_that_cannot_be_used_gives_way_and_is_named(text: str, said: 
     warning = fallen_back(render("story", values(prd_content="p" * 15_000), [folder]))
     assert str(folder / "story.md.j2") in warning
     assert said in warning
-    assert warning.endswith("the built-in prompt is used instead")
+    assert warning.endswith("using the built-in prompt")
 
 
 @pytest.mark.parametrize(
@@ -435,5 +435,5 @@ def test_a_broken_template_without_a_built_in_one_is_an_error_with_its_place(tmp
 
 @pytest.mark.parametrize("step", ["../x", "Spec", "", "own:story", "a/b"])
 def test_a_step_has_a_plain_name(step: str) -> None:
-    with pytest.raises(InvalidInput, match="is not a name of a step"):
+    with pytest.raises(InvalidInput, match="is not a step's name"):
         render(step, values(), [])

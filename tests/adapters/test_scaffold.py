@@ -89,13 +89,13 @@ def test_what_is_there_is_kept_byte_for_byte(tmp_path: Path) -> None:
     said = set_up(tmp_path)
     assert (tmp_path / ".ralphy/config.yaml").read_bytes() == b"# mine\r\n"
     assert (tmp_path / ".ralphy/ralphy.mk").read_bytes() == b""
-    assert "kept .ralphy/config.yaml: it is there already" in said
+    assert "kept .ralphy/config.yaml: it already exists" in said
 
 
 def test_a_file_that_appears_after_the_plan_is_kept(tmp_path: Path) -> None:
     changes = plan(tmp_path)
     (tmp_path / "Makefile").write_text("all: ; true\n", encoding="utf-8")
-    assert apply(changes)[-1] == "kept Makefile: it is there already"
+    assert apply(changes)[-1] == "kept Makefile: it already exists"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == "all: ; true\n"
 
 
@@ -174,7 +174,7 @@ def test_the_makefile_that_make_reads_is_the_one_that_is_changed(name: str, tmp_
 def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(f"{rule}\n", encoding="utf-8")
     changes = plan(tmp_path, checks=CHECKS)
-    assert apply(changes)[-1] == "kept Makefile: it has a target `loop` of its own"
+    assert apply(changes)[-1] == "kept Makefile: it has its own target `loop`"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == f"{rule}\n"
     assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in next_steps(changes)
 
@@ -269,7 +269,7 @@ def test_copied_prompts_are_replaced_only_by_force(tmp_path: Path) -> None:
     init_prompts(tmp_path)
     mine = tmp_path / ".ralphy/prompts/qa.md.j2"
     mine.write_text("mine", encoding="utf-8")
-    assert "kept .ralphy/prompts/qa.md.j2: it is there already" in init_prompts(tmp_path)
+    assert "kept .ralphy/prompts/qa.md.j2: it already exists" in init_prompts(tmp_path)
     assert mine.read_text(encoding="utf-8") == "mine"
     assert any(line.startswith("replaced .ralphy/prompts/qa.md.j2") for line in init_prompts(tmp_path, force=True))
     assert mine.read_bytes() == (template_root() / "prompts/qa.md.j2").read_bytes()
@@ -295,14 +295,14 @@ def test_a_long_description_stands_whole_under_a_short_title(tmp_path: Path) -> 
 def test_a_feature_that_exists_is_not_made_again(tmp_path: Path) -> None:
     (tmp_path / "login").mkdir()
     (tmp_path / "login/PRD.md").write_text("# Mine", encoding="utf-8")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         new_feature(tmp_path, "login", "x")
     assert files(tmp_path) == {"login/PRD.md": b"# Mine"}
 
 
 @pytest.mark.parametrize("name", ["", "../x", "-x", "a b", "a/b", "é", "x\n", "."])
 def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot name a feature"):
+    with pytest.raises(InvalidInput, match="is not a feature name"):
         new_feature(tmp_path, name, "x")
     assert list(tmp_path.iterdir()) == []
 

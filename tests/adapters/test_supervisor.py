@@ -446,7 +446,7 @@ def test_after_a_killed_supervisor_the_marker_finds_what_is_left_and_the_next_ru
 def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
     marked = python(source, tmp_path, 0.3, RALPHY_RUN_ID=f"run-{tmp_path}")
-    with pytest.raises(EnvironmentProblem, match="did not end its processes"):
+    with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
         run(supervisor, marked, StopGrace(0.1, 0.1, 0.1))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 

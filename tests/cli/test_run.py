@@ -244,7 +244,7 @@ def test_one_checkout_has_one_ralphy(made: Make) -> None:
         bell.wait()
         for words in (("loop",), ("start",), ("watch",), ("redo", "US-001")):
             code, value = call.json(*words)
-            assert (code, value["error"]["hint"]) == (4, "wait for it, or end it with: ralphy abort")
+            assert (code, value["error"]["hint"]) == (4, "wait for it, or stop it with: ralphy abort")
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
 

@@ -110,7 +110,7 @@ def test_what_a_setting_takes_has_bounds_and_words(name: str) -> None:
 def test_the_description_of_models_says_what_happens_to_a_wrong_name() -> None:
     for name in LEAVES:
         if name.startswith("models."):
-            assert "replaced by the default, with a warning" in LEAVES[name]["description"]
+            assert "replaced with the default, with a warning" in LEAVES[name]["description"]
 
 
 @pytest.mark.parametrize("name", ["sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"])

@@ -86,14 +86,14 @@ def test_what_json_has_no_number_for_is_refused(literal: str) -> None:
 def test_numbers_that_overflow_are_refused(literal: str) -> None:
     error = refusal(f"[1.5,\n{literal}]".encode())
     assert error.where == "prd.json:2"
-    assert error.what.startswith("holds a number that is too large, ")
+    assert error.what.startswith("has a number that is too large, ")
 
 
 @pytest.mark.parametrize("literal", [str(2**64), str(-(2**63) - 1), "9" * 100_000])
 def test_integers_of_more_than_64_bits_are_refused(literal: str) -> None:
     error = refusal(f"[1,\n\n{literal}]".encode())
     assert error.where == "prd.json:3"
-    assert error.what.startswith("holds an integer of more than 64 bits, ")
+    assert error.what.startswith("has an integer of more than 64 bits, ")
     assert len(error.what) < 100
 
 
@@ -117,7 +117,7 @@ def test_a_hundred_thousand_levels_are_refused_like_a_hundred_and_one(opening: b
 @pytest.mark.parametrize("text", ['"\\ud800"', '"\\uDC00 x"', '"\\ud83d\\ud83d"', '{"\\ude00": 1}'])
 def test_half_a_surrogate_pair_is_refused_with_its_line(text: str) -> None:
     error = refusal(f'["\\ud83d\\ude00", "\\\\ud800",\n{text}]'.encode())
-    assert str(error) == "prd.json:2: holds half of a surrogate pair, which is no character"
+    assert str(error) == "prd.json:2: has half of a surrogate pair"
 
 
 def test_whole_surrogate_pairs_are_characters() -> None:
@@ -130,8 +130,8 @@ def test_whole_surrogate_pairs_are_characters() -> None:
         ('{"a": 1} x', 1, ""),
         ('{"a": 1,\n}', 2, "remove the comma before it"),
         ('["a",\n"b",\n]', 3, "remove the comma before it"),
-        ("{'a': 1}", 1, 'JSON wants double quotes: "'),
-        ('```json\n{"a": 1}\n```', 1, "write the JSON alone, without a Markdown fence"),
+        ("{'a': 1}", 1, 'JSON needs double quotes: "'),
+        ('```json\n{"a": 1}\n```', 1, "write only the JSON, without a Markdown fence"),
         ('{\n<<<<<<< HEAD\n"a": 1\n=======', 2, "resolve the merge conflict in it"),
         ('{"a": 1 // one\n}', 1, "JSON has no comments: remove it"),
         ('{"a": True}', 1, "write true"),

@@ -54,7 +54,7 @@ CAPTURED: dict[str, tuple[int, Outcome, str]] = {
     "killed_by_sigint": (1, Outcome.CRASHED, "error_during_execution"),
     "killed_by_sigkill": (-9, Outcome.CRASHED, "killed by signal 9"),
     "killed_by_sigterm": (143, Outcome.CRASHED, "exited with 143"),
-    "manual_compact": (0, Outcome.CRASHED, "not a single turn"),
+    "manual_compact": (0, Outcome.CRASHED, "no turn ran"),
     "not_logged_in": (1, Outcome.FATAL, "log in"),
     "output_format_json": (0, Outcome.SUCCEEDED, ""),
     "partial_messages": (0, Outcome.SUCCEEDED, ""),
@@ -65,7 +65,7 @@ CAPTURED: dict[str, tuple[int, Outcome, str]] = {
     "several_turns": (0, Outcome.SUCCEEDED, ""),
     "sse_error_overloaded_mid_stream": (0, Outcome.SUCCEEDED, ""),
     "stall_mid_stream": (-9, Outcome.CRASHED, "killed by signal 9"),
-    "stop_hook_always_blocks": (0, Outcome.CRASHED, "without a last word"),
+    "stop_hook_always_blocks": (0, Outcome.CRASHED, "without a final message"),
     "stop_hook_blocked": (0, Outcome.SUCCEEDED, ""),
     "stop_reason_max_tokens": (0, Outcome.SUCCEEDED, ""),
     "subagent": (0, Outcome.SUCCEEDED, ""),
@@ -106,7 +106,7 @@ CAPTURED_NEWER: dict[str, tuple[int, Outcome, str]] = {
     "killed_by_sigint": (0, Outcome.CRASHED, "error_during_execution"),
     "killed_by_sigkill": (-9, Outcome.CRASHED, "killed by signal 9"),
     "killed_by_sigterm": (143, Outcome.CRASHED, "exited with 143"),
-    "manual_compact": (0, Outcome.CRASHED, "not a single turn"),
+    "manual_compact": (0, Outcome.CRASHED, "no turn ran"),
     "not_logged_in": (1, Outcome.FATAL, "log in"),
     "partial_messages": (0, Outcome.SUCCEEDED, ""),
     "permission_denied": (0, Outcome.SUCCEEDED, ""),
@@ -215,7 +215,7 @@ def test_a_result_before_the_background_work_has_ended_is_no_end() -> None:
     early = heard(INIT, OPEN_TASK, result())
     assert not early.is_finished
     found, detail, _ = classify(early, ExitFacts(0))
-    assert (found, detail) == (Outcome.CRASHED, "it ended while work went on in the background (make)")
+    assert (found, detail) == (Outcome.CRASHED, "it ended while background work was running (make)")
     assert outcome(early, 143, "deadline") is Outcome.TIMED_OUT
     assert outcome(early, 143, "tool_silence") is Outcome.STALLED
     assert outcome(heard(INIT, OPEN_TASK, result(), NO_TASK, INIT, result())) is Outcome.SUCCEEDED

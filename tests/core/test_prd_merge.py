@@ -149,8 +149,8 @@ def test_a_status_set_by_hand_is_left_out_and_named() -> None:
     merged = merge(doc(story()), doc(story()), doc(done()))
     assert merged.document == doc(story())
     assert [str(clash) for clash in merged.clashes] == [
-        "US-001: status is recorded by Ralphy: your change of it is left out",
-        "US-001: passes is recorded by Ralphy: your change of it is left out",
+        "US-001: status is recorded by Ralphy: ignoring your change",
+        "US-001: passes is recorded by Ralphy: ignoring your change",
     ]
 
 

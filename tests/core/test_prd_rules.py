@@ -51,7 +51,7 @@ def test_an_id_given_twice_names_the_first() -> None:
 @pytest.mark.fault("F11")
 def test_ids_that_differ_in_case_alone_are_the_same() -> None:
     problem = the_problem(prd(story("US-001"), story("us-001")))
-    assert str(problem) == 'userStories[1].id is "us-001", the same as userStories[0].id but for case'
+    assert str(problem) == 'userStories[1].id is "us-001", the same as userStories[0].id except for case'
 
 
 @pytest.mark.parametrize("story_id", ["a..b", "a.", "a.lock", "a\n", "a\x1b"])
@@ -65,7 +65,7 @@ def test_an_id_that_git_cannot_name_a_ref_after_is_refused(story_id: str) -> Non
 def test_a_dependency_on_no_story_is_named() -> None:
     problem = the_problem(prd(story("a", dependsOn=["nobody"])))
     assert str(problem) == 'userStories[0].dependsOn[0] is "nobody", no such story'
-    assert problem.hint == "name the id of a story, or remove it"
+    assert problem.hint == "use a story's id, or remove it"
 
 
 @pytest.mark.parametrize("written", ["us-001", " US-001"])
@@ -159,7 +159,7 @@ def test_the_base_branch_is_refused_as_branch_name() -> None:
 def test_what_git_does_not_take_as_a_branch_is_refused(name: str) -> None:
     problem = the_problem(prd(branchName=name))
     assert problem.path == ("branchName",)
-    assert "which is no branch name: " in problem.message
+    assert "which is not a branch name: " in problem.message
 
 
 ODD_NAMES = st.lists(

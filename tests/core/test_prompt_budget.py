@@ -59,7 +59,7 @@ def test_a_short_text_stays_as_it_is() -> None:
 def test_a_clipped_text_keeps_both_ends_and_says_what_is_missing() -> None:
     clipped = clip("first" + "é" * 5000 + "last", 300)
     assert clipped.startswith("first") and clipped.endswith("last")
-    assert "10,009 bytes in all" in clipped
+    assert "10,009 bytes in total" in clipped
     assert "�" not in clipped
 
 

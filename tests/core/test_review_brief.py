@@ -33,15 +33,15 @@ def test_each_story_is_told_with_description_criteria_tasks_and_where_its_work_i
 def test_criteria_outlive_descriptions() -> None:
     found = stories(20, description="words " * 100)
     text = stories_for_review(found, 4000, "docs/x/prd.json")
-    assert "Descriptions and tasks are left out" in text and "docs/x/prd.json" in text
+    assert "Descriptions and tasks omitted" in text and "docs/x/prd.json" in text
     assert all(str(item) in text for one in found for item in items_of(one.raw, "acceptanceCriteria"))
 
 
 def test_where_criteria_do_not_fit_the_stories_without_them_are_said() -> None:
     text = stories_for_review(stories(40), 3500, "prd.json")
     assert "- AC2: Fact 2 of story 1" in text and "Fact 2 of story 40" not in text
-    assert "## US-040 Story US-040 [pending] (criteria left out)" in text
-    left_out = text.count("(criteria left out)")
+    assert "## US-040 Story US-040 [pending] (criteria omitted)" in text
+    left_out = text.count("(criteria omitted)")
     assert f"the criteria of {left_out} of 40 stories" in text
 
 
@@ -52,4 +52,4 @@ def test_it_is_never_longer_than_its_room(count: int, criteria: int, most: int) 
 
 @pytest.mark.parametrize("most", [1000, 3000])
 def test_whatever_is_cut_is_said(most: int) -> None:
-    assert "left out" in stories_for_review(stories(100), most, "prd.json")
+    assert "omitted" in stories_for_review(stories(100), most, "prd.json")

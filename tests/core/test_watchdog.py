@@ -93,7 +93,7 @@ def test_silence_warns_twice_and_stops_at_the_third_time() -> None:
     assert [warned.text.split(":")[0] for warned in run.warned] == [
         "warning 1/3 (HALF_OPEN)",
         "warning 2/3 (HALF_OPEN)",
-        "warning 3/3 (OPEN, the run is stopped)",
+        "warning 3/3 (OPEN, stopping the run)",
     ]
     assert "no output for 180 s" in run.warned[-1].seen
     assert run.dog.warnings == 3
@@ -276,7 +276,7 @@ def test_the_same_error_nine_times_stops_although_times_and_lines_differ() -> No
             break
     assert number == 9
     assert run.stopped_by is Trigger.REPEATED_ERROR
-    assert "came 9 times in a row: 1 failed in 9.25s" in run.warned[-1].seen
+    assert "occurred 9 times in a row: 1 failed in 9.25s" in run.warned[-1].seen
 
 
 @pytest.mark.parametrize("said", ["Exit code 1", ""])

@@ -287,5 +287,5 @@ def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Pat
 def first_words(fifo: Path, *, timeout_s: float) -> str:
     """What is written to a pipe, once it is."""
     with os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)) as reading:
-        assert select.select([reading], [], [], timeout_s)[0], "nothing was written"
+        assert select.select([reading], [], [], timeout_s)[0], "nothing written"
         return reading.read()

@@ -178,7 +178,7 @@ def test_a_provider_that_never_answers_is_tried_again_without_an_attempt(git_rep
         called = project.loop("--max-iterations", "2")
 
     assert called.code == BUDGET
-    assert "warning 3/3 (OPEN, the run is stopped): no output for" in called.said
+    assert "warning 3/3 (OPEN, stopping the run): no output for" in called.said
     assert project.ends() == [("US-001", "transient"), ("US-001", "succeeded")]
     assert project.journal("end")[0]["trigger"] == "silence"
     assert project.trailer("Ralphy-Attempt") == ["1"]

@@ -56,7 +56,7 @@ CHEATS: dict[str, tuple[Act, str]] = {
     ),
     "a test becomes a lambda": (
         {"write": edited(f"def test_small():\n{SMALL}", "test_small = lambda: None")},
-        f"tests that existed are gone: {TEST_FILE}::test_small (a test of its name runs",
+        f"tests that existed are gone: {TEST_FILE}::test_small (a test of that name runs",
     ),
     "a test that passes is expected to fail": (
         {"write": edited("def test_small", "@pytest.mark.xfail\ndef test_small")},
@@ -76,15 +76,15 @@ CHEATS: dict[str, tuple[Act, str]] = {
     "cases are taken away": ({"write": edited("[1, 2, 3]", "[1]")}, "1 of 3 cases of this test are left"),
     "a pytest.ini takes precedence": (
         {"write": {"pytest.ini": "[pytest]\npythonpath = .\nfilterwarnings = ignore\n"}},
-        "pytest.ini takes precedence over pyproject.toml",
+        "pytest.ini overrides pyproject.toml",
     ),
     "addopts deselect": (
         {"write": {"pyproject.toml": PYPROJECT.replace("-q", f"-q --deselect={TEST_FILE}::test_big")}},
-        f"{TEST_FILE}::test_big is there and is not run any more",
+        f"{TEST_FILE}::test_big exists but no longer runs",
     ),
     "a conftest ignores": (
         {"write": OTHER, "cheat": {"ignore_by_conftest": [TEST_FILE]}},
-        f"{TEST_FILE}::test_small is there and is not run any more",
+        f"{TEST_FILE}::test_small exists but no longer runs",
     ),
     "a conftest rewrites outcomes": ({"cheat": {"fake_report": True}}, "conftest.py changes which tests run"),
     "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py changes which tests run"),
@@ -162,7 +162,7 @@ PACKAGES = {
             "b/conftest.py": "collect_ignore = ['tests/test_mod.py']\n",
             "b/tests/test_x.py": "def test_x():\n    assert int('1')\n",
         },
-        "is not run any more",
+        "no longer runs",
     ),
 }
 
@@ -524,7 +524,7 @@ def test_what_init_detects_for_unittest_compares_tests_by_name(tmp_path: Path, l
     ended = project.loop()
 
     assert project.landed() == []
-    assert f"test_calc.py::TestAdd::{left_out} is there and is not run any more" in ended.text
+    assert f"test_calc.py::TestAdd::{left_out} exists but no longer runs" in ended.text
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -99,7 +99,7 @@ def test_what_is_quoted_for_a_shell_is_not_doubted(tmp_path: Path, command: str)
 def test_operators_outside_of_the_quotes_are_doubted(tmp_path: Path) -> None:
     flags = {"stack.test_command": "sh -c 'a' && b"}
     (warning,) = settings.load(tmp_path, None, env={}, flags=flags, home=tmp_path).warnings
-    assert "&& means nothing without a shell" in warning
+    assert "&& does nothing without a shell" in warning
 
 
 def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) -> None:

@@ -43,18 +43,18 @@ CHEATS: dict[str, tuple[str, Act, str]] = {
     "the file is deleted": (IMPORTED, {"delete": [WORDS]}, f"tests that existed are gone: {PLACE}"),
     "the file is left out": (
         IMPORTED, {"write": {"tests/conftest.py": "collect_ignore = ['test_words.py']\n", "words.py": COUNTS}},
-        f"{WORDS}::tests.test_words was skipped, and is not even collected any more",
+        f"{WORDS}::tests.test_words was skipped, and is no longer collected",
     ),
     "a conftest leaves an expected failure out": (
-        MARKED, {"write": {"tests/conftest.py": CONFTEST}}, f"{PLACE} was skipped, and is not even collected"),
+        MARKED, {"write": {"tests/conftest.py": CONFTEST}}, f"{PLACE} was skipped, and is no longer collected"),
     "the expectation gives in to the code": (
         IMPORTED, {"write": {"words.py": CHARACTERS, WORDS: IMPORTED.replace("== 2", "== 3")}},
-        f"run now, but fail as they were written: {PLACE}",
+        f"run now, but fail with their old text: {PLACE}",
     ),
     "an expected failure gives in to the code": (
         MARKED,
         {"write": {"words.py": CHARACTERS, WORDS: THREE}},
-        f"run now, but fail as they were written: {PLACE}",
+        f"run now, but fail with their old text: {PLACE}",
     ),
 }  # fmt: skip
 
@@ -166,5 +166,5 @@ def test_other_runners_tests_are_woken_in_their_old_wording(tmp_path: Path, runn
 
     rejected = [line for line in ended.said if line.startswith("US-001 attempt") and "rejected" in line]
     assert "tests that existed are gone" in rejected[0]
-    assert "run now, but fail as they were written" in rejected[1]
+    assert "run now, but fail with their old text" in rejected[1]
     assert project.landed() == ["login/US-001"]

@@ -95,7 +95,7 @@ def test_a_broken_chain_is_exit_code_4_with_its_line(tmp_path: Path) -> None:
     code, found = audit(project)
 
     assert code == ExitCode.CONFLICT
-    assert found["broken"] == {"line": 2, "why": "lines before this one were taken out, added or moved"}
+    assert found["broken"] == {"line": 2, "why": "lines before this one were removed, added or moved"}
 
 
 def test_lines_of_before_there_was_a_chain_are_accepted_at_its_beginning(tmp_path: Path) -> None:

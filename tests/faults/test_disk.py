@@ -252,7 +252,7 @@ def test_a_limit_on_the_size_of_files_is_said_and_nothing_is_half_done(tmp_path:
     code, said = loop(project, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
     assert code in (ExitCode.ENVIRONMENT, ExitCode.WAITING), said
-    assert code == ExitCode.WAITING or "larger than is allowed" in said or "File too large" in said
+    assert code == ExitCode.WAITING or "exceed the size limit" in said or "File too large" in said
     assert loop(project)[0] == ExitCode.WAITING
     assert_done(project)
 

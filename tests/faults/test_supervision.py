@@ -62,7 +62,7 @@ def test_an_agent_that_hangs_is_ended_and_uses_no_attempt(tmp_path: Path, monkey
     assert [line.split(":")[0] for line in ended.said if line.startswith("warning")] == [
         "warning 1/3 (HALF_OPEN)",
         "warning 2/3 (HALF_OPEN)",
-        "warning 3/3 (OPEN, the run is stopped)",
+        "warning 3/3 (OPEN, stopping the run)",
     ]
     assert goes_on(project) == "1"
 
@@ -110,7 +110,7 @@ def test_a_call_that_the_guard_did_not_answer_raises_an_alarm(tmp_path: Path) ->
     project = build(tmp_path, story("US-001"))
     project.play(stories={"US-001": [works(raw=[NO_VERDICT, NO_VERDICT])]})
     ended = project.loop(waits=False)
-    assert "the guard gave no answer to a tool call, so the call was not checked" in ended.text
+    assert "the guard did not answer a tool call; the call was not checked" in ended.text
     assert "  flagged: the guard gave no answer to 2 tool calls: they were not checked" in ended.said
     assert first_end(project)["unguarded"] == 2
 
@@ -137,9 +137,13 @@ def test_a_tool_that_is_silent_for_longer_than_an_agent_may_be_is_not_stopped(
 @pytest.mark.parametrize(
     ("act", "trigger", "said"),
     [
-        ({"same_error": 9, "hang": True}, "repeated_error", "the same error came 9 times in a row: 1 failed in 0.8s"),
-        ({"flood_mb": 8, "hang": True}, "output", "were printed without any progress"),
-        ({"long_line_mb": 40, "hang": True}, "output", "were printed without any progress"),
+        (
+            {"same_error": 9, "hang": True},
+            "repeated_error",
+            "the same error occurred 9 times in a row: 1 failed in 0.8s",
+        ),
+        ({"flood_mb": 8, "hang": True}, "output", "printed without progress"),
+        ({"long_line_mb": 40, "hang": True}, "output", "printed without progress"),
     ],
     ids=["the same error", "a flood", "one line"],
 )

@@ -141,7 +141,7 @@ def test_globs_replace_the_default_and_nothing_is_taken_for_none(checkout: Path)
 
 def test_a_glob_that_names_nothing_is_said(checkout: Path) -> None:
     brought = looked(checkout, "dta/*.json")
-    assert left_behind(brought) == ["dta/*.json is not brought into lanes: matches nothing that Git ignores here"]
+    assert left_behind(brought) == ["dta/*.json is not copied into lanes: matches nothing that Git ignores here"]
 
 
 @pytest.mark.parametrize(("pattern", "path", "is_named"), [
@@ -158,21 +158,21 @@ def test_the_room_is_given_to_dependencies_first_and_the_rest_is_said(checkout: 
     write(checkout / "web" / "node_modules" / "big.js", "x" * 3000)
     brought = looked(checkout, most=4000)
     assert "web/node_modules" in names(brought)
-    assert left_behind(brought) == ["local.sqlite3 is not brought into lanes: 0 MB: more than is left of lanes.max_gb"]
+    assert left_behind(brought) == ["local.sqlite3 is not copied into lanes: 0 MB: more than the rest of lanes.max_gb"]
 
 
 def test_a_large_folder_of_something_else_is_left_and_said(checkout: Path) -> None:
     with (checkout / "data" / "huge.bin").open("wb") as file:
         file.truncate(60 << 20)
     assert "data" not in names(looked(checkout))
-    assert "name it in lanes.bring" in left_behind(looked(checkout))[0]
+    assert "add it to lanes.bring" in left_behind(looked(checkout))[0]
     assert "data" in names(looked(checkout, "data"))
 
 
 def test_a_repository_in_an_ignored_folder_is_left(checkout: Path, git: RunGit) -> None:
     write(checkout / "sub" / "a", "a")
     git("init", "--quiet", cwd=checkout / "sub")
-    assert left_behind(looked(checkout)) == ["sub is not brought into lanes: a repository of its own"]
+    assert left_behind(looked(checkout)) == ["sub is not copied into lanes: a nested repository"]
 
 
 def test_copies_have_bytes_modes_and_times_and_are_no_hard_links(checkout: Path, tmp_path: Path) -> None:

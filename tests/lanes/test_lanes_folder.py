@@ -25,7 +25,7 @@ def test_the_setting_comes_before_the_cache(git_repo: Path, dir_: str, env: dict
 def test_lanes_in_the_repository_are_refused(git_repo: Path, tmp_path: Path, inside: str) -> None:
     (tmp_path / "link").symlink_to(git_repo)
     for root in (git_repo, tmp_path / "link"):
-        with pytest.raises(InvalidInput, match="lies in the repository"):
+        with pytest.raises(InvalidInput, match="is in the repository"):
             lanes_folder(discover(git_repo), Lanes(dir=str(root / inside)), {})
 
 

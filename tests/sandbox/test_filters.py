@@ -34,7 +34,7 @@ def test_no_run_begins_where_git_runs_a_program_of_the_tree(tmp_path: Path) -> N
 
     assert code == ExitCode.ENVIRONMENT
     assert "filter.strip.clean is 'sh tools/strip.sh'" in said
-    assert "install the program outside of the repository" in said
+    assert "install the program outside the repository" in said
     assert project.journal("run") == []
     (project.repo / "tools" / "strip.sh").write_text(f"touch {canary}; cat\n")
     (project.repo / "src" / "base.py").write_text("BASE = 2\n")

@@ -58,7 +58,7 @@ def test_an_object_is_known_by_what_it_holds(git_repo: Path, git: RunGit) -> Non
     planted.parent.mkdir(exist_ok=True)
     planted.write_bytes(zlib.compress(b"blob %d\0" % len(EVIL) + EVIL))
     objects = Objects(discover(git_repo))
-    with pytest.raises(EnvironmentProblem, match="is not what its id says"):
+    with pytest.raises(EnvironmentProblem, match="does not match its id"):
         objects.read(oid)
 
     assert objects.write("blob", HONEST) == oid

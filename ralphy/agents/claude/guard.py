@@ -38,10 +38,10 @@ CHANGING = ("rm", "rmdir", "unlink", "shred", "mv", "cp", "install", "ln", "touc
 GIT_VALUES = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env")
 NEVER = {
     "push": "Ralphy pushes the branch itself, when the feature is reviewed",
-    "update-ref": "leave Git's refs alone; change files only",
-    "rebase": "leave the history as it is; Ralphy makes the one commit of this story",
-    "filter-branch": "leave the history as it is",
-    **dict.fromkeys(("replace", "gc", "prune"), "leave Git's objects alone"),
+    "update-ref": "do not change Git's refs; only change files",
+    "rebase": "do not rewrite history; Ralphy makes this story's commit",
+    "filter-branch": "do not rewrite history",
+    **dict.fromkeys(("replace", "gc", "prune"), "do not change Git's objects"),
 }
 LOOKS = {  # commands that may look, but not change: what a look is
     "stash": ("list", "show"),
@@ -51,9 +51,9 @@ LOOKS = {  # commands that may look, but not change: what a look is
     "reflog": ("show", "exists"),
 }
 BARE = ("remote", "reflog")  # which of them look when nothing follows
-_BRANCH = "leave the branches alone; the work is on the branch that is checked out"
+_BRANCH = "do not change branches; work on the current branch"
 FORBIDDEN = {  # words that turn a harmless command into another: a pattern, and what is said
-    "clean": (r"-[a-z]*[xX][a-z]*", "git clean -x takes ignored files of a person away: remove your own by name"),
+    "clean": (r"-[a-z]*[xX][a-z]*", "git clean -x deletes a person's ignored files: delete your own by name"),
     "branch": (r"-[dDmMcCfu]|--(delete|move|copy|force|set-up.*)", _BRANCH),
     "symbolic-ref": (r"-d|--delete", _BRANCH),
 }
@@ -77,7 +77,7 @@ def verdict(policy: Mapping[str, Any], call: Mapping[str, Any]) -> str:
     name, given = str(call.get("tool_name")), call.get("tool_input") or {}
     judge = Judge(policy, str(call.get("cwd") or policy["root"]))
     if name == "AskUserQuestion":
-        return "nobody is here to answer. End with STATUS: BLOCKED in your report, and the question in it"
+        return "nobody can answer. End with STATUS: BLOCKED and the question in your report"
     if name in WRITING:
         return judge.write(str(given.get("file_path") or given.get("notebook_path") or ""))
     if name in READING:
@@ -109,24 +109,24 @@ class Judge:
         if any(is_in(path, free) for free in self.policy["free"]):
             return ""
         if any(is_in(path, kept) for kept in self.policy["kept"]):
-            return (f"{text} is Ralphy's or a person's, and is not taken over. What you hand in goes to the outbox "
-                    "folder that the prompt names; what you change goes into the project's own files")  # fmt: skip
+            return (f"{text} belongs to Ralphy or a person, and is not taken over. Hand in documents through the outbox"
+                    " folder named in the prompt; change only the project's own files")  # fmt: skip
         name = os.path.basename(path)  # noqa: PTH119
         if KEYS.fullmatch(name) or "/.claude/" in f"{path}/" or name == ".mcp.json":
-            return f"{text} may hold secrets or settings of a person. Use .env.example, or ask in your report"
+            return f"{text} may hold a person's secrets or settings. Use .env.example, or ask in your report"
         return ""
 
     def read(self, text: str) -> str:
         path = self.path(text) if text else ""
         home = self.policy["home"]
         if path and any(is_in(path, os.path.realpath(f"{home}/{secret}")) for secret in SECRETS):
-            return f"{text} holds a person's credentials; this work needs none"
+            return f"{text} holds a person's credentials; this work does not need them"
         return ""
 
     def command(self, text: str, depth: int = 0) -> str:
         """The first reason against any of the commands in a line of shell."""
         if depth > DEPTH:
-            return "this command is nested too deeply to be read: write it plainly"
+            return "this command is nested too deeply: simplify it"
         for found in HEREDOC.finditer(text):
             line = text[: found.start()].rpartition("\n")[2]
             if any(is_called(word, SHELLS) for word in line.split()) and (why := self.command(found[4], depth + 1)):
@@ -172,25 +172,25 @@ class Judge:
         name, rest = (rest or [""])[0], rest[1:]
         plain = [word for word in rest if not word.startswith("-")]
         if "--no-verify" in rest:
-            return "checks are not to be passed by: mend what they find"
+            return "do not bypass checks: fix what they find"
         if name in NEVER:
             return f"git {name}: {NEVER[name]}"
         if name in LOOKS:
             is_look = rest[0] in LOOKS[name] or (name == "config" and len(rest) == 1) if rest else name in BARE
-            return "" if is_look else f"git {name}: only looking is allowed ({', '.join(LOOKS[name])})"
+            return "" if is_look else f"git {name}: only reading is allowed ({', '.join(LOOKS[name])})"
         if name == "reset" and "--hard" in rest and any(word != "HEAD" for word in plain):
-            return "git reset --hard to another commit: the history stays. To undo your own changes: git restore FILE"
+            return "git reset --hard to another commit rewrites history. To undo your own changes: git restore FILE"
         pattern, advice = FORBIDDEN.get(name, ("(?!)", ""))
         if any(re.fullmatch(pattern, word) for word in rest) or (name == "symbolic-ref" and len(plain) > 1):
             return advice
         if self.policy["level"] == "strict" and name in COMMITS:
-            return f"git {name}: leave your work in the files, Ralphy commits it"
+            return f"git {name}: leave your work in the files; Ralphy commits it"
         return first(self.write(word) for word in plain) if name in ("rm", "mv") else ""
 
     def kill(self, program: str, words: Sequence[str]) -> str:
-        advice = "end only processes that you have started, by their number"
+        advice = "end only processes that you started, by pid"
         if program != "kill":
-            return f"{program} may end other people's processes: {advice}"
+            return f"{program} may end other processes: {advice}"
         targets = words[1:] if words and words[0].startswith("-") else words
         pids = [word for word in targets if word.lstrip("-").isdigit()]
         return "" if all(self.is_own(int(pid)) for pid in pids) else f"that process is not yours: {advice}"
@@ -223,7 +223,7 @@ class Judge:
         path = self.path(word.rstrip("*") or word)
         inside = any(is_in(path, place) for place in (self.root, "/tmp", "/var/tmp", *self.policy["free"]))  # noqa: S108
         is_whole = is_in(self.root, path) and not word.startswith("./")
-        return f"rm -r {word}: remove only what you have made, below {self.root}" if is_whole or not inside else ""
+        return f"rm -r {word}: delete only files you created, below {self.root}" if is_whole or not inside else ""
 
 
 def environment_of(pid: int) -> list[bytes] | None:
@@ -303,7 +303,7 @@ def unwrapped(words: Sequence[str]) -> list[str]:
 def piped_to_shell(before: Sequence[str], words: Sequence[str]) -> str:
     program = (unwrapped(words) or [""])[0]
     if is_called(program, INTERPRETERS) and any(is_called(word, ("curl", "wget")) for word in before):
-        return "what is loaded from the network is not run unread: load it into a file and look at it first"
+        return "do not run downloads unread: save to a file and read it first"
     return ""
 
 

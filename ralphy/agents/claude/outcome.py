@@ -27,9 +27,9 @@ STOPS = {
     "deadline": (Outcome.TIMED_OUT, "the deadline passed"),
     "silence": (Outcome.TRANSIENT, "the provider hangs"),
     "tool_silence": (Outcome.STALLED, "a tool hung"),
-    "repeated_error": (Outcome.STALLED, "the same error came again and again"),
+    "repeated_error": (Outcome.STALLED, "the same error repeated"),
     "no_progress": (Outcome.STALLED, "it made no progress"),
-    "output": (Outcome.STALLED, "it printed without making progress"),
+    "output": (Outcome.STALLED, "it printed output without progress"),
     "memory": (Outcome.CRASHED, "it used too much memory"),
     "processes": (Outcome.CRASHED, "it started too many processes"),
     "disk": (Outcome.TRANSIENT, "the disk is nearly full"),
@@ -37,7 +37,7 @@ STOPS = {
 FATAL_ERRORS = {
     "authentication_failed": NO_KEY,
     "oauth_org_not_allowed": "this organisation does not allow Claude Code",
-    "billing_error": "there is a problem with the bill or the credit",
+    "billing_error": "there is a problem with billing or credit",
     "model_not_found": "the model does not exist, or is not available to you",
     "account_on_hold": "the account is on hold",
     "verification_required": "the account must be verified first",
@@ -143,12 +143,12 @@ def _succeeded(ending: _Ending) -> Verdict | None:
     if not (exited_well and reports_success(ending.result) and transcript.turns):
         return None
     if transcript.background.open:
-        return Outcome.CRASHED, f"it ended while work went on in the background ({transcript.background.shown})", None
+        return Outcome.CRASHED, f"it ended while background work was running ({transcript.background.shown})", None
     # Some versions give an empty result after a last message that says everything.
     if text_of(ending.result.get("result")).strip() or transcript.spoke_last:
         return Outcome.SUCCEEDED, "", None
     if transcript.last_text or transcript.has_acted:  # it is paid for, and would be again
-        return Outcome.CRASHED, "it ended without a last word", None
+        return Outcome.CRASHED, "it ended without a final message", None
     return Outcome.TRANSIENT, "the result was empty", None
 
 
@@ -206,7 +206,7 @@ def _crashed(ending: _Ending) -> Verdict:
         said = shorten(ending.exit.stderr)
         return Outcome.CRASHED, f"{ending.how} without a result" + (f": {said}" if said else ""), None
     if not ending.transcript.turns:
-        return ending.verdict(Outcome.CRASHED, "not a single turn was run")
+        return ending.verdict(Outcome.CRASHED, "no turn ran")
     if reports_success(ending.result):
         return Outcome.CRASHED, f"{ending.how} after a result", None
     return ending.verdict(Outcome.CRASHED, _cause(ending))

@@ -286,7 +286,7 @@ class Transcript:
 
     def _unguarded(self) -> Activity:
         self.unguarded += 1
-        return Activity("warning", "the guard gave no answer to a tool call, so the call was not checked")
+        return Activity("warning", "the guard did not answer a tool call; the call was not checked")
 
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None

@@ -25,7 +25,7 @@ def why_untested(said: str) -> str:
     if version in tested:
         return ""
     how = "older than" if version < tested[0] else "newer than" if version > tested[-1] else "not one of"
-    return f"{'.'.join(found.groups())} is {how} the tested versions ({NAMES}): it may behave differently"
+    return f"{'.'.join(found.groups())} is {how} the tested versions ({NAMES}): may behave differently"
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -84,7 +84,7 @@ class Warned:
 
     @property
     def text(self) -> str:
-        state = "OPEN, the run is stopped" if self.stops else "HALF_OPEN"
+        state = "OPEN, stopping the run" if self.stops else "HALF_OPEN"
         return f"warning {self.number}/{self.most} ({state}): {self.seen}"
 
 
@@ -183,13 +183,13 @@ class Watchdog:
             case Trigger.SILENCE:
                 return f"no output for {measured:.0f} s and no tool is running: the provider hangs"
             case Trigger.TOOL_SILENCE:
-                return f"a tool has been at work for {measured:.0f} s without a word"
+                return f"a tool ran for {measured:.0f} s without output"
             case Trigger.REPEATED_ERROR:
-                return f"the same error came {measured:.0f} times in a row: {self._error_text}"
+                return f"the same error occurred {measured:.0f} times in a row: {self._error_text}"
             case Trigger.NO_PROGRESS:
-                return f"no progress for {measured:.0f} s: nothing was written, and no tool said anything new"
+                return f"no progress for {measured:.0f} s: nothing written, no new tool output"
             case Trigger.OUTPUT:
-                return f"{measured / 1000:.0f} kB were printed without any progress"
+                return f"{measured / 1000:.0f} kB printed without progress"
 
     def _answered(self, block: Mapping[str, Any]) -> None:
         call = self._calls.pop(text_of(block.get("tool_use_id")), Call())
