@@ -79,6 +79,7 @@ def limit_options(command: Any) -> Any:
         click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
         click.option("--until", metavar="HH:MM", help="Start no run after this time."),
         click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
+        click.option("--jobs", type=WholeNumber(1), metavar="N", help="Agents that work at the same time, 1 to 64."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),
         click.option("--auto-approve", is_flag=True, help="Approve both gates automatically."),
         click.option("--accept-red", is_flag=True, help="Accept failing tests as known failures."),
@@ -166,7 +167,7 @@ def _forget(call: Invocation, feature: str | None) -> None:
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
     names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd", "until": "limits.until",
-             "calls": "limits.calls_per_hour"}  # fmt: skip
+             "calls": "limits.calls_per_hour", "jobs": "lanes.jobs"}  # fmt: skip
     flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits[name] is not None}
     if limits["overnight"]:
         flags.setdefault("limits.until", "07:00")

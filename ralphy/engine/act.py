@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ralphy.engine.crew import Crew
 from ralphy.engine.person import answering, gate
 from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
 from ralphy.engine.runs.attempt import run_story
 from ralphy.engine.runs.authoring import run_step
 from ralphy.engine.runs.recover import recover_left
+from ralphy.engine.runs.running import complete
 from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline import decision as d
@@ -20,14 +22,14 @@ from ralphy.pipeline.steps import names
 Act = Callable[[Workspace, Any, Snapshot], None]
 
 
-def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace) -> None:
-    """Do what was decided, once."""
-    _ACTS[type(decision)](workspace, decision, snapshot)
-
-
-def _run_agent(w: Workspace, decision: d.RunAgent, s: Snapshot) -> None:
-    run = run_story if decision.step == names.STORY else run_step
-    run(w, decision, s)
+def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Crew) -> None:
+    """Do what was decided, once; the agent of a story may go on in the crew."""
+    if isinstance(decision, d.RunAgent):
+        flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
+        is_alone = decision.step != names.STORY or workspace.config.lanes.jobs == 1
+        complete(flight) if is_alone else crew.begin(flight)
+    else:
+        _ACTS[type(decision)](workspace, decision, snapshot)
 
 
 _ACTS: dict[type[d.Decision], Act] = {
@@ -41,7 +43,6 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.OpenBranch: gate.open_branch,
     d.TakeBaseline: lambda w, _, s: take_baseline(w, s),
     d.AcceptRed: gate.accept_red,
-    d.RunAgent: _run_agent,
     d.GiveUp: gate.give_up,
     d.TakeAnswer: answering.take_answer,
     d.TakeRequest: take_request,

@@ -19,7 +19,7 @@ def keep_up(w: Workspace) -> None:
     elif moved:
         note_tip(w, moved.tip)
     tip = begun_at(w)
-    if not tip or w.history.open_runs:
+    if not tip or w.left_runs:
         return
     catch_up(w)
     laid = lay_out(w, tip)

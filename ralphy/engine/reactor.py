@@ -6,7 +6,6 @@ Levels, not edges: whatever the event was, the folder is looked at as a whole.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -18,6 +17,7 @@ from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.closing import close_finished
+from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane.lane_pool import make_lanes
 from ralphy.engine.mend import mend
@@ -28,8 +28,7 @@ from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.waiting import seconds_left
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
-from ralphy.files.atomic import names_in, signature
-from ralphy.git import commands as git
+from ralphy.files.atomic import signature
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
 
@@ -75,11 +74,11 @@ def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue
         wakeups.directly(w.feature.folder)
         wakeups.directly(made_folder(w.repository.state_dir, w.feature.name))
         while True:
-            before = _signature(w.repository, w.feature)  # before the look: what comes after it must end the wait
+            before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
             rest = reconcile(w, report)
             if not _is_waited_for(rest, patience):
                 return rest
-            if _signature(w.repository, w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
+            if signature_of(w.repository, w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
                 return rest
 
 
@@ -110,7 +109,7 @@ def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dia
         _, line = wakeups.wait(seconds, terminal=asks)
         if line and dialogue and not dialogue.take(line):
             return False
-        if _signature(w.repository, w.feature) != before:
+        if signature_of(w.repository, w.feature) != before:
             return True
 
 
@@ -122,26 +121,6 @@ def get_ready(w: Workspace) -> None:
     make_lanes(w)
     warm_prompts(w)
     _ = w.checkout.identity
-
-
-def _signature(repository: git.Repository, feature: Feature) -> int:
-    """What changes when the folder does, or a change of the stories is queued."""
-    queued = (name for name in names_in(folder_of(repository.state_dir, feature.name)) if not name.startswith("."))
-    return hash((_folder_signature(feature), frozenset(queued)))
-
-
-def _folder_signature(feature: Feature) -> int:
-    """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
-    try:
-        entries = list(os.scandir(feature.folder))
-    except OSError:  # it is gone
-        return 0
-    found = [
-        (entry.name, signature(Path(entry.path)))
-        for entry in entries
-        if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
-    ]
-    return hash(frozenset(found))
 
 
 Opened = Callable[[Feature], tuple[Workspace, Report]]
@@ -228,7 +207,7 @@ class Watching:
         everything, self._head = head != self._head, head
         self._forget_what_is_gone()
         for feature in self._candidates(None if everything else names):
-            now = _signature(self._repository, feature)
+            now = signature_of(self._repository, feature)
             if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
                 self._reconcile(feature)
                 self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again

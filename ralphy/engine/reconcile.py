@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from ralphy.engine.act import act
+from ralphy.engine.crew import Crew
+from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.keep_up import keep_up
+from ralphy.engine.runs.attempt import show_in_work
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.view import render_tasks
 from ralphy.engine.workspace.room import note_room, wait_instead
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import BranchMoved, EnvironmentProblem
+from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
 from ralphy.files.disk_space import named_trouble
 from ralphy.git import commands as git
 from ralphy.git.tree_programs import require_programs_outside
 from ralphy.pipeline.decide import decide
-from ralphy.pipeline.decision import Decision, Rest, RunAgent
+from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent
 from ralphy.pipeline.model import Snapshot
 
 Report = Callable[[object, Snapshot], None]
@@ -29,22 +33,54 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
     A disk that is full meanwhile is a rest, too: what there is is intact, and there may be room later.
     """
     require_programs_outside(workspace.repository)
+    with Crew(workspace) as crew:
+        try:
+            return _until_rest(workspace, report, crew)
+        except BaseException:
+            if crew:
+                crew.end()
+                with suppress(Exception):  # the next start does it
+                    close_stopped(workspace)
+            raise
+
+
+def _until_rest(w: Workspace, report: Report, crew: Crew) -> Rest:
+    snapshot: Snapshot | None = None
     while True:
-        with named_trouble():
-            rest = _kept_up(workspace)
-            snapshot = observe(workspace)
-        decision = rest or decide(snapshot, workspace.config)
-        report(decision, snapshot)
+        before = signature_of(w.repository, w.feature)
+        snapshot, rest = _look(w, crew, snapshot)
+        decision = rest or decide(snapshot, w.config)
+        if not (crew and isinstance(decision, Rest)):
+            report(decision, snapshot)
         if isinstance(decision, (Rest, RunAgent)):
-            note_room(workspace, decision)
+            note_room(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
-                render_tasks(workspace, snapshot, getattr(decision, "story", None) or "")
+                render_tasks(w, snapshot, {getattr(decision, "story", None), *w.session.stories_in_work})
+        do = partial(act, decision, snapshot, w, crew)
         if isinstance(decision, Rest):
-            return decision
-        rest = _carry_out(decision, snapshot, workspace)
+            if not crew:
+                return decision
+            do = partial(crew.wait, decision, before)
+        rest = _carry_out(do, decision, snapshot, w, crew)
         if rest:
             report(rest, snapshot)
             return rest
+
+
+def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Rest | None]:
+    """What there is now, and a rest if the disk has no room to keep up. What cannot be looked at ends no agent that
+    works: nothing is begun, and it is told when they have ended."""
+    try:
+        with named_trouble():
+            rest = _kept_up(w)
+            snapshot = observe(w)
+            if crew:
+                show_in_work(w, snapshot.prd)
+    except RalphyError as error:
+        if not crew or last is None:
+            raise
+        return last, Await(str(error))
+    return snapshot, rest
 
 
 def _kept_up(w: Workspace) -> Rest | None:
@@ -72,13 +108,14 @@ def _is_up(w: Workspace) -> bool:
     return True
 
 
-def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace) -> Rest | None:
+def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew) -> Rest | None:
     """Act, and clear up if that is interrupted; a rest if it was the disk. Where a person has moved the branch
     meanwhile there is only something new to look at."""
     try:
         with named_trouble():
-            act(decision, snapshot, w)
+            do()
     except BaseException as error:
+        crew.end()
         rest = wait_instead(w, decision, error)
         with suppress(Exception):
             render_tasks(w, snapshot)  # without the story that was worked on

@@ -16,7 +16,8 @@ from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import baseline, budget, busy, circuit, no_room, pause, too_many_deaths
-from ralphy.pipeline.steps.story import SPLIT
+from ralphy.pipeline.requests import Verb
+from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import flagged, why_lost
 from ralphy.pipeline.verification import unverified
@@ -100,6 +101,11 @@ def _request(s: Snapshot, _: Config) -> d.Decision | None:
     if s.request is None or s.tree.busy:
         return None
     change = s.request.change
+    if change and change.verb is not Verb.ADD and s.session.in_work:
+        if not change.story:
+            return d.Await(f"{change.verb.value} is queued: it is done when nobody works on a story")
+        if change.story in s.session.stories_in_work:
+            return None  # when its run has ended
     what = " ".join(part for part in (change.verb.value, change.story) if part) if change else s.request.invalid
     return d.TakeRequest(f"a change of the stories is queued: {what}")
 
@@ -116,6 +122,8 @@ def _pause(s: Snapshot, config: Config) -> d.Decision | None:
 def _paid(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     """The run, unless a question, a merge, the baseline or a budget stands against it."""
     step = step_of(run.step)
+    if s.session.in_work and step is not STORY:
+        return d.Await(f"the {run.step} step begins when nobody works on a story")
     if run.story is None:
         past = s.history.of(run.step, None)
         if rest := _question(s, run.step) or _worn_out(past, run.step):

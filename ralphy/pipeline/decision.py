@@ -44,6 +44,13 @@ class Done(Rest):
 
 
 @dataclass(frozen=True, slots=True)
+class Await(Rest):
+    """Agents work, and nothing can be done beside them: the end of a run is awaited."""
+
+    exit_code: int = ExitCode.WAITING
+
+
+@dataclass(frozen=True, slots=True)
 class Recover(Decision):
     """A Ralphy that died left an intent or an open run: finish or clear it first."""
 

@@ -259,13 +259,25 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
+class InWork:
+    """A run that an agent works in now: its story (or step), the dollars that it may spend, 0 where nothing bounds
+    them; and whether walls keep the agent in its lane."""
+
+    run: str
+    story: str
+    promised_usd: float = 0.0
+    is_closed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
 
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
     whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
-    `cut_short` why the open run is to be closed without counting, `times_cut` how often that was.
+    `cut_short` why the open run is to be closed without counting, `times_cut` how often that was. `in_work` are the
+    runs that go on now, `ended_at` is when the last one ended, on the steady clock.
     """
 
     runs: int = 0
@@ -283,6 +295,17 @@ class Session:
     times_cut: int = 0
     waited: float = 0.0
     began: float = 0.0
+    in_work: tuple[InWork, ...] = ()
+    ended_at: float = 0.0
+
+    @property
+    def stories_in_work(self) -> frozenset[str]:
+        return frozenset(work.story for work in self.in_work)
+
+    @property
+    def promised_usd(self) -> float:
+        """Dollars that runs may still spend of those that nobody has spent yet."""
+        return sum(work.promised_usd for work in self.in_work)
 
     def has_waited(self, until: float, now: float) -> bool:
         """Is that moment past, by the clock or because it was waited for?"""
@@ -294,7 +317,7 @@ class Snapshot:
     """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
 
     `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
-    of the stories that is queued.
+    of the stories that is queued. `paths` has the files that a story is likely to change, as far as that is known.
     """
 
     feature: str
@@ -316,6 +339,7 @@ class Snapshot:
     session: Session = field(default_factory=Session)
     life: Life = Life.OPEN
     request: Request | None = None
+    paths: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""

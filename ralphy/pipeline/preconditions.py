@@ -188,7 +188,8 @@ def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
     most, ahead = config.limits.max_cost_usd, forecast(s)
     if most is None or ahead is None or run.step != names.STORY:
         return None
-    left, takes = most - s.session.cost_usd, ahead.cost_of_one - s.history.of(run.step, run.story).cost_usd
+    left = most - s.session.cost_usd - s.session.promised_usd
+    takes = ahead.cost_of_one - s.history.of(run.step, run.story).cost_usd
     if left >= takes:
         return None
     return d.Halt(f"${left:.2f} of the budget of ${most} are left, and {run.story} will take about ${takes:.2f} if it "
@@ -196,13 +197,25 @@ def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
                   "(limits.max_cost_usd)", ExitCode.BUDGET)  # fmt: skip
 
 
+def share_of_budget(s: Snapshot, config: Config) -> float | None:
+    """Dollars of the invocation's budget for one more run: of what is promised to nobody, an equal share for each run
+    that can still begin beside it, or twice what a story takes, if that is more. None without a budget."""
+    if config.limits.max_cost_usd is None:
+        return None
+    left = config.limits.max_cost_usd - s.session.cost_usd - s.session.promised_usd
+    ready = sum(story.id not in s.session.stories_in_work for story in all_ready(s.prd))
+    free = max(1, min(config.lanes.jobs - len(s.session.in_work), ready))
+    ahead = forecast(s)
+    return min(left, max(left / free, 2 * ahead.cost_of_one if ahead else 0.0))
+
+
 def _limit_reached(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
     limits, session = config.limits, s.session
     limit_s = step.active_limit_s(config)
     reached = (
-        (session.runs >= limits.max_iterations,
+        (session.runs + len(session.in_work) >= limits.max_iterations,
          f"max_iterations ({limits.max_iterations} agent runs) is reached"),
-        (limits.max_cost_usd is not None and session.cost_usd >= (limits.max_cost_usd or 0),
+        (limits.max_cost_usd is not None and session.cost_usd + session.promised_usd >= (limits.max_cost_usd or 0),
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),
          f"the time to end ({limits.until or 'until'}) has come"),

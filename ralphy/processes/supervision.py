@@ -40,6 +40,11 @@ class Supervisor:
         """The process below which all programs run; 0 before it is started."""
         return self._link.pid if self._link else 0
 
+    def kill(self) -> None:
+        """End the supervisor process as by kill -9, from whatever thread; its program dies with it."""
+        if self._link:
+            self._link.kill()
+
     def close(self) -> None:
         """End the supervisor process and whatever it holds."""
         link, self._link = self._link, None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.engine.act import act
+from ralphy.engine.crew import Crew
 from ralphy.engine.view.observe import observe
 from ralphy.pipeline import decision as d
 from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
@@ -156,7 +157,7 @@ def test_an_edit_that_came_after_the_look_is_not_written_over(
         seen = observe(w)
         project.write("prd.json", "{")
 
-        act(kind("a look ago"), seen, w)
+        act(kind("a look ago"), seen, w, Crew(w))
 
     assert project.read("prd.json") == "{"
     assert project.git("branch", "--list", project.branch) == ""

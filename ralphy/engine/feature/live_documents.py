@@ -39,6 +39,7 @@ _DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branc
 
 class _Kind(Enum):
     SAME = "as the tip has it"
+    SHOWN = "what people are shown in its place"
     STALE = "an older version of Ralphy's"
     LEFT = "as the commit that is checked out has it"
     MISSING = "not there"
@@ -149,11 +150,14 @@ def put(w: Workspace, name: str, data: bytes) -> None:
 
     Nothing is written where the commit that is checked out tracks the document: Git would refuse to switch branches.
     """
-    if name in documents_at(w, git.head_of(w.repository)[1]):
+    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
+    if w.shown == instead or name in documents_at(w, git.head_of(w.repository)[1]):
         return
     record = read_record(_record_path(w))
-    record.accept(name, blob_id(data, w.repository.object_format))
+    record.accept(name, instead[1])
     record.save()
+    w.shown = instead
     replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
 
 
@@ -306,6 +310,8 @@ def _judged(w: Workspace, name: str, want: str, tracked: str, record: Record, fo
     ids = _ids(w, data)
     if want in ids:
         return _Seen(name, _Kind.SAME, want, want, data, found)
+    if w.shown in [(want, oid) for oid in ids]:
+        return _Seen(name, _Kind.SHOWN, ids[0], want, data, found)
     if tracked and (tracked in ids or record.is_ours(name, ids)):
         kind = _Kind.LEFT
     elif not want and name not in record.files:

@@ -45,8 +45,12 @@ def _opened(w: Workspace) -> Pool:
 
 
 def agent_lane(w: Workspace) -> Lane:
-    """The lane of the workspace's next agent: the first that holds no work of another feature's dead run."""
+    """The lane of the workspace's next agent: the first in which nobody works, and that holds no work of another
+    feature's dead run."""
+    in_use = {run.get("lane") for run in w.history.open_runs}
     for slot in range(1, _MOST_LANES + 1):
+        if str(slot) in in_use:
+            continue
         lane = lanes_of(w).agent(slot)
         if lane.kept_for() in ("", w.feature.name):
             return lane
@@ -89,7 +93,7 @@ def with_documents(w: Workspace, tree: str) -> str:
 def make_lanes(w: Workspace) -> None:
     """Have the lanes ready before they are needed: laid out as the work will find them."""
     tip = tip_of(w)
-    if tip and not w.history.open_runs:
+    if tip and not w.left_runs and not w.session.in_work:
         for lane in (agent_lane(w), clean_lane(w)):
             tree = w.objects.tree_of(tip)
             lane.keep = _kept(w, lane, tree, _brought(w, tree))

@@ -21,7 +21,7 @@ from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import onto_tip
-from ralphy.engine.runs.running import Ran, agent_run
+from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go
 from ralphy.engine.verify.verify import Verdict, judge
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
@@ -67,7 +67,7 @@ class Attempt:
     kept: str = ""
 
 
-def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
     """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
     lane = agent_lane(w)
     prd, head = snapshot.prd, snapshot.tree.head
@@ -77,17 +77,23 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
     laid_out = with_documents(w, begun)
     lay_out_lane(w, lane, laid_out, head)
 
-    def get_ready() -> None:
-        put(w, "prd.json", dump(prd.with_story(story.id, status=Status.IN_PROGRESS.value).raw))
+    ran = yield from agent_run(w, decision, snapshot, past.feedback, lambda: show_in_work(w, prd), lane)
+    stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
+    candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
+    w.milestone("candidate_written")
+    verdict = judge(w, story, ran.result, ran.claim, candidate)
+    w.milestone("judged")
+    judged = verdict.candidate or candidate
+    settle(w, onto_tip(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict)))
+    let_go(w, lane, ran)
 
-    with agent_run(w, decision, snapshot, past.feedback, get_ready, lane) as ran:
-        stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
-        candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
-        w.milestone("candidate_written")
-        verdict = judge(w, story, ran.result, ran.claim, candidate)
-        w.milestone("judged")
-        judged = verdict.candidate or candidate
-        settle(w, onto_tip(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict)))
+
+def show_in_work(w: Workspace, prd: Prd) -> None:
+    """Have prd.json say for people which stories are worked on, until what is committed is laid out again."""
+    known = {story.id for story in prd.stories}
+    for story in w.session.stories_in_work & known:
+        prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
+    put(w, "prd.json", dump(prd.raw))
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:

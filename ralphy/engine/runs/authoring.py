@@ -20,7 +20,7 @@ from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.asking import ask
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.running import Ran, agent_run, no_more
+from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
 from ralphy.engine.workspace.waiting import next_try
@@ -45,29 +45,35 @@ if TYPE_CHECKING:
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
-def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> None:
+def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
     """Run the step's agent once and move in what it made, or note why not."""
     lane = agent_lane(w)
     laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
     lay_out_lane(w, lane, laid_out, snapshot.tree.head)
-    with agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane) as ran:
-        keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
-        end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
-        if ran.claim.asks and ran.result.outcome.costs_an_attempt:
-            ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
-            return
-        why, digest = _why_not(ran)
-        try:
-            made = _read(w, decision, snapshot, ran) if not why else None
-            if made:
-                _require_no_secrets(w, ran, made.files)
-        except InvalidInput as error:
-            made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
-        if made is None:
-            _refuse(w, decision, ran, why, digest, end)
-        else:
-            _move_in(w, decision, snapshot, made, end)
-            w.say(made.subject or f"{step_of(decision.step).document} is there")
+    ran = yield from agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane)
+    keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
+    _take_in(w, decision, snapshot, ran)
+    let_go(w, lane, ran)
+
+
+def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> None:
+    """Move in what the run made, or note why not."""
+    end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
+    if ran.claim.asks and ran.result.outcome.costs_an_attempt:
+        ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
+        return
+    why, digest = _why_not(ran)
+    try:
+        made = _read(w, decision, snapshot, ran) if not why else None
+        if made:
+            _require_no_secrets(w, ran, made.files)
+    except InvalidInput as error:
+        made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
+    if made is None:
+        _refuse(w, decision, ran, why, digest, end)
+    else:
+        _move_in(w, decision, snapshot, made, end)
+        w.say(made.subject or f"{step_of(decision.step).document} is there")
 
 
 def _what_people_said(d: RunAgent, s: Snapshot) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import remove
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.model import InWork, Snapshot
+from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
 from ralphy.processes.resource_limits import Room
@@ -36,6 +38,11 @@ from ralphy.text.durations import span
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
+
+# A run in the steps that Ralphy takes for it. It stops once, with what runs its agent to the end, in whatever thread,
+# and is sent the result.
+Go = Callable[[], AgentResult]
+Flight = Generator[Go, AgentResult, None]
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 
@@ -61,11 +68,22 @@ def no_more() -> None:
     """The lane is as the agent is to find it."""
 
 
-@contextmanager
+def complete(flight: Flight) -> None:
+    """Take all steps of a flight here, and sit with its agent."""
+    go = next(flight)
+    try:
+        result = go()
+    except BaseException as error:
+        flight.throw(error)
+        raise
+    with suppress(StopIteration):
+        flight.send(result)
+
+
 def agent_run(
     w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
-) -> Iterator[Ran]:  # fmt: skip
-    """Run the agent once, in a lane that was laid out for it; what it left there is kept until the `with` ends.
+) -> Generator[Go, AgentResult, Ran]:  # fmt: skip
+    """Run the agent once, in a lane that was laid out for it; what it left there is kept until `let_go`.
 
     `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
     """
@@ -73,30 +91,39 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
-    with _agent(w, request, lane).prepared(request, _listener(w, run), meanwhile=lambda: _warm(w)) as go:
+    hears, post = _listener(w, run, decision.story or ""), w.post
+    with _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(lambda: _warm(w))) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
         lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
         _note(w, decision, snapshot, run, lane, outside)
         w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
+        work = InWork(run, decision.story or decision.step, request.max_cost_usd or 0.0, outside.is_closed)
+        w.session = replace(w.session, in_work=(*w.session.in_work, work))
         w.milestone("run_recorded")
         _clear_handed_on(w, decision, snapshot)
         get_ready()
         w.milestone("laid_out")
-        result = go(prompt)
+        result = yield partial(go, prompt)
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
+    w.shown = ("", "")
     # What was reported before the background work ended is no report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
-    result = result if claim.is_complete else _without_blame(w, result)
+    result = result if claim.is_complete else _without_blame(w, result, request.max_cost_usd == _share(w, snapshot))
     _pass_on_warning(w, result)
     tampered, stands = outside.judged(w)
     redact_run(w, Path(request.run_dir))
     w.milestone("run_redacted")
-    yield Ran(run, result, claim, outbox, tampered, stands)
+    return Ran(run, result, claim, outbox, tampered, stands)
+
+
+def let_go(w: Workspace, lane: Lane, ran: Ran) -> None:
+    """The run is settled: nothing that it left in its lane is needed any more."""
+    w.session = replace(w.session, in_work=tuple(work for work in w.session.in_work if work.run != ran.run))
     lane.note(w.feature.name)
     root = w.repository.root
-    for done in (outbox.path, *old_runs(root, w.feature.private / "runs")):
+    for done in (ran.outbox.path, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
 
 
@@ -129,12 +156,15 @@ def _set_early_aside(w: Workspace) -> None:
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 
 
-def _without_blame(w: Workspace, result: AgentResult) -> AgentResult:
-    """A run that ended because the dollars of this call of Ralphy were used up costs no attempt."""
+def _without_blame(w: Workspace, result: AgentResult, is_share: bool) -> AgentResult:
+    """A run that ended because the dollars of this call of Ralphy were used up costs no attempt; nor does one that had
+    a share of them, beside others."""
     most = w.config.limits.max_cost_usd
-    if not result.over_budget or most is None or w.session.cost_usd < most:
+    is_share = is_share and w.config.lanes.jobs > 1
+    if not result.over_budget or most is None or (w.session.cost_usd < most and not is_share):
         return result
-    why = f"the budget of ${most} ran out in the middle of the run: it costs no attempt"
+    what = "the run's share of the budget" if w.session.cost_usd < most else "the budget"
+    why = f"{what} of ${most} ran out in the middle of the run: it costs no attempt"
     w.say(why)
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
@@ -152,8 +182,8 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    setting = Setting(w.supervisor, w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
-                      _stop_notice(w))  # fmt: skip
+    setting = Setting(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
+                      w.should_end or _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
 
 
@@ -163,18 +193,20 @@ def _warm(w: Workspace) -> None:
     w.checkout.refs.warm()
 
 
-def _listener(w: Workspace, run: str) -> Callable[[Activity], None]:
-    """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
+def _listener(w: Workspace, run: str, story: str) -> Callable[[Activity], None]:
+    """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal. Of several
+    agents, each line says whose it is."""
+    named, post = story if w.config.lanes.jobs > 1 else "", w.post
 
-    def hear(activity: Activity) -> None:
+    def take(activity: Activity) -> None:
         if activity.kind == "warning":
-            w.say(activity.text)
+            w.say(f"{named}: {activity.text}" if named else activity.text)
             if warned := activity.raw.get("watchdog"):
                 w.record("watchdog", durable=False, run=run, **warned)
         else:
-            w.show(activity)
+            w.show(replace(activity, kind=f"{named} {activity.kind}") if named else activity)
 
-    return hear
+    return lambda activity: post(lambda: take(activity))
 
 
 def _stop_notice(w: Workspace) -> Callable[[], None]:
@@ -242,8 +274,14 @@ def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
 def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
     """Dollars that this run may cost: a run's own budget, and what is left of the night's and the story's."""
     limits, spent = w.config.limits, s.history.of(d.step, d.story).cost_usd
-    left = [] if limits.max_cost_usd is None else [limits.max_cost_usd - s.session.cost_usd]
+    share = _share(w, s)
+    left = [] if share is None else [share]
     left += [] if limits.max_cost_per_run_usd is None else [limits.max_cost_per_run_usd]
     if limits.max_cost_per_story_usd is not None and d.story:
         left.append(limits.max_cost_per_story_usd - spent)
     return round(max(0.01, min(left)), 4) if left else None
+
+
+def _share(w: Workspace, s: Snapshot) -> float | None:
+    share = share_of_budget(s, w.config)
+    return None if share is None else round(max(0.01, share), 4)

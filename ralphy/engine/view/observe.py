@@ -27,8 +27,11 @@ from ralphy.files.disk_space import free_mb
 from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.side_by_side import likely_paths
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
+from ralphy.pipeline.stories import all_ready
+from ralphy.prompts.budget import pick_spec_section
 
 
 def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
@@ -44,7 +47,9 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
     note_kept(w, prd)
     artifacts = documents.artifacts(w, docs.tip)
-    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited)))
+    is_told = not w.is_anyone_outside()
+    edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()
+    tree = replace(lane_tree.tree_of(w, prd), edited=edited)
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
     return Snapshot(
         feature=w.feature.name,
@@ -54,7 +59,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         history=w.history,
         has_prd_file=bool(docs.tip) or w.store.exists,
         artifacts=artifacts,
-        markers={m: found for m in MARKERS if (found := read_marker(w.feature.file(m)))},
+        markers={m: found for m in MARKERS if (is_told or m == "STOP") and (found := read_marker(w.feature.file(m)))},
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
@@ -66,7 +71,19 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         session=w.session,
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
+        paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
     )
+
+
+def _paths(w: Workspace, prd: Prd, spec: str) -> dict[str, frozenset[str]]:
+    """The files that each story which can be worked on now is likely to change."""
+    found = {}
+    for story in all_ready(prd):
+        kept = w.history.of("story", story.id).tree
+        touched = w.objects.changes(w.objects.tree_of(f"{kept}^"), w.objects.tree_of(kept)) if kept else ()
+        section = pick_spec_section(spec, story.id)
+        found[story.id] = likely_paths(story, section, (path for path, _, _ in touched))
+    return found
 
 
 def branch_of(w: Workspace) -> str:
@@ -114,7 +131,7 @@ def _unfinished(w: Workspace) -> str:
         return f"{w.feature.name} is being worked on in {place}"
     if read_intent(w):
         return "the last run ended while a commit was being landed"
-    left = [str(run.get("story") or f"the {run.get('step')} step") for run in w.history.open_runs]
+    left = [str(run.get("story") or f"the {run.get('step')} step") for run in w.left_runs]
     if len(left) > 1:
         return f"the last runs ({', '.join(left)}) ended without a word: they are cleared first"
     return f"the last run ({left[0]}) ended without a word: it is cleared first" if left else ""

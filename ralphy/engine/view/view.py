@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from textwrap import indent
 
 from ralphy.documents.criteria import titled_lists
@@ -25,8 +25,8 @@ _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignore
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
 
-def render_tasks(w: Workspace, s: Snapshot, working: str = "") -> None:
-    """Write TASKS.md, a view of prd.json that nobody reads back; `working` is the story that an agent begins now."""
+def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()) -> None:
+    """Write TASKS.md, a view of prd.json that nobody reads back; `working` are the stories that agents work on."""
     if not s.prd.stories:
         return
     text = tasks_text(s.prd, working).encode()
@@ -48,11 +48,10 @@ def _ignore(w: Workspace, path: str) -> None:
     replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
-def tasks_text(prd: Prd, working: str = "") -> str:
-    """The stories as a checklist; `working` is the story that is worked on."""
-    status = shown_status(prd)
-    if working in status:
-        status = {**status, working: Status.IN_PROGRESS.value}
+def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
+    """The stories as a checklist; `working` are those that are worked on."""
+    known = shown_status(prd)
+    status = {story: Status.IN_PROGRESS.value if story in working else said for story, said in known.items()}
     done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
         f"# Tasks: {done} of {len(prd.stories)} completed",

@@ -45,6 +45,7 @@ class Checkout:
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
     _supervisor: Supervisor | None = None
+    _supervisors: dict[str, Supervisor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
@@ -63,6 +64,8 @@ class Checkout:
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None
+        while self._supervisors:
+            self._supervisors.popitem()[1].close()
 
     def has_ancestor(self, commit: str, of: str) -> bool:
         """Can `commit` be reached from `of`? Asked once."""
@@ -78,6 +81,19 @@ class Checkout:
 
             self._supervisor = Supervisor()
         return self._supervisor
+
+    def supervisor_of(self, lane: str) -> Supervisor:
+        """The supervisor of the agent in a lane, where several work."""
+        if lane not in self._supervisors:
+            from ralphy.processes.supervision import Supervisor
+
+            self._supervisors[lane] = Supervisor()
+        return self._supervisors[lane]
+
+    def kill_supervisors(self) -> None:
+        """End the agents of all lanes without a farewell; what their programs started is swept later."""
+        for one in self._supervisors.values():
+            one.kill()
 
     @property
     def hooks_folder(self) -> Path:

@@ -43,7 +43,7 @@ def wait_instead(w: Workspace, decision: Decision | None, error: BaseException) 
         return None
     if not isinstance(error, DiskFull) and not has_no_room(places(w)):
         return None
-    cuts = w.session.times_cut + isinstance(decision, RunAgent)
+    cuts = w.session.times_cut + isinstance(decision, RunAgent | Rest)
     rest = wait_for_room(w.session, w.clock(), "the disk is full")
     if cuts > _MOST_CUTS or not isinstance(rest, Wait):
         return None

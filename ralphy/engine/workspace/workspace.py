@@ -58,6 +58,11 @@ def _uncounted(_: Wait, __: float) -> float:
     return math.inf
 
 
+def _at_once(do: Callable[[], None]) -> None:
+    """There is one thread."""
+    do()
+
+
 def _steady() -> float:
     """Seconds on a clock that nobody sets, and that goes on while the machine is suspended."""
     return here.steady()
@@ -70,6 +75,9 @@ class Workspace:
 
     `count_down` is told of a wait and the seconds left of it, and says after how many it wants to be told again;
     `waits` has the end of the last wait on the `steady` clock.
+
+    One thread uses a workspace. What another one hears of an agent goes by way of `post`; `should_end` raises there if
+    the agent is to be ended. `shown` is (blob id of the branch's prd.json, that of what people are shown in its place).
     """
 
     repository: Repository
@@ -88,6 +96,9 @@ class Workspace:
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = _steady
     pause: Callable[[float], None] = time.sleep
+    post: Callable[[Callable[[], None]], None] = _at_once
+    should_end: Callable[[], None] | None = None
+    shown: tuple[str, str] = ("", "")
     count_down: CountDown = _uncounted
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
@@ -108,6 +119,21 @@ class Workspace:
     @property
     def supervisor(self) -> Supervisor:
         return self.checkout.supervisor
+
+    def supervisor_of(self, lane: str) -> Supervisor:
+        """Who holds the agent in a lane; the only agent's also holds the checks, which run when it has ended."""
+        return self.supervisor if self.config.lanes.jobs == 1 else self.checkout.supervisor_of(lane)
+
+    @property
+    def left_runs(self) -> tuple[Mapping[str, Any], ...]:
+        """The runs without an end that nobody works on: Ralphy died in them."""
+        known = {work.run for work in self.session.in_work}
+        return tuple(run for run in self.history.open_runs if run.get("run") not in known)
+
+    def is_anyone_outside(self, but: object = None) -> bool:
+        """Does an agent work that no walls keep in its lane, that of one run apart? Then nobody can tell whose edit of
+        a document is."""
+        return any(not work.is_closed and work.run != but for work in self.session.in_work)
 
     @property
     def intent(self) -> Path:
@@ -132,9 +158,11 @@ class Workspace:
         outcome, step = end.get("outcome"), str(self.history.last_step)
         troubles = self.session.troubles + is_new_wait if outcome == Outcome.TRANSIENT.value else 0
         fatal = str(end.get("detail") or "the agent cannot run") if outcome == Outcome.FATAL.value else ""
-        seconds = self.session.active_s.get(step, 0.0) + float(end.get("seconds", 0.0))
-        active_s = {**self.session.active_s, step: seconds}
-        self.session = replace(self.session, troubles=troubles, fatal=fatal, active_s=active_s)
+        seconds, now = float(end.get("seconds", 0.0)), self.steady()
+        if len(self.session.in_work) > 1:  # what several do at the same time takes that time once
+            seconds = min(seconds, now - self.session.ended_at)
+        active_s = {**self.session.active_s, step: self.session.active_s.get(step, 0.0) + seconds}
+        self.session = replace(self.session, troubles=troubles, fatal=fatal, active_s=active_s, ended_at=now)
 
     @property
     def worked_on_in(self) -> str:

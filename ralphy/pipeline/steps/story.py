@@ -8,6 +8,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import RESUME, StoryHistory
 from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.preconditions import baseline, too_many_deaths
+from ralphy.pipeline.side_by_side import startable
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
@@ -84,12 +85,29 @@ def _answers(s: Snapshot) -> d.Decision | None:
 def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     if all(story.is_completed for story in s.prd.stories):
         return None
+    if s.session.in_work:
+        return _beside(s, config)
     story = next_ready(s.prd)
     if story is None:
         asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
         rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
         asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
         return rest(f"{why_stuck(s.prd)}{asked}", ExitCode.STORIES_OPEN)
+    return _for_story(s, config, story)
+
+
+def _beside(s: Snapshot, config: Config) -> d.Decision:
+    """What can be done while agents work: a story that is ready and likely to touch other files than theirs."""
+    if len(s.session.in_work) < config.lanes.jobs:
+        for story in startable(s.prd, s.session.stories_in_work, s.paths):
+            choice = _for_story(s, config, story)
+            if not (isinstance(choice, d.RunAgent) and choice.step == names.SPLIT):
+                return choice  # a split changes the plan: it begins when nobody works
+    return d.Await(f"worked on: {', '.join(work.story for work in s.session.in_work)}")
+
+
+def _for_story(s: Snapshot, config: Config, story: Story) -> d.Decision:
+    """A story's next run, or why there is none."""
     past = s.history.of(names.STORY, story.id)
     most = config.limits.max_cost_per_story_usd
     if most is not None and past.cost_usd >= most:

@@ -1,0 +1,247 @@
+"""Several agents work on stories of one feature at the same time, each in a lane of its own; all of it lands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ralphy.errors import ExitCode
+from tests.conftest import is_gone
+from tests.engine.building import PATIENCE_S, Project, assert_clean, build, person, story, works
+
+
+def stories(number: int, **fields: Any) -> list[dict[str, Any]]:
+    return [story(f"US-00{n}", priority=n, **fields) for n in range(1, number + 1)]
+
+
+def meeting(project: Project, *others: str) -> list[list[str]]:
+    """What an agent runs to be sure that the agents of other stories are at work while it is: it comes to a place
+    outside, and waits there until they have come."""
+    place = project.repo.parent / "place"
+    place.mkdir(exist_ok=True)
+    wait = " && ".join(f"[ -e {place}/{other} ]" for other in others)
+    look = f"touch {place}/{{{{story}}}}; n=0; until {wait}; do n=$((n+1)); [ $n -lt 400 ] || exit 1; sleep 0.05; done"
+    return [["sh", "-c", look]]
+
+
+def meets(project: Project, ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Acts of agents that all are at work at the same time."""
+    return {one: [works(run=meeting(project, *ids))] for one in ids}
+
+
+def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(2), lanes={"jobs": 2})
+    project.play(stories=meets(project, ["US-001", "US-002"]))
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING, ended.text
+    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
+    assert len(project.subjects("feat")) == 2
+    assert {run["lane"] for run in project.journal("run") if run.get("story")} == {"1", "2"}
+    assert all(project.story(one)["evidence"]["verified"] for one in ("US-001", "US-002"))
+    assert_clean(project)
+
+
+def test_a_story_waits_for_what_it_depends_on(tmp_path: Path) -> None:
+    project = build(
+        tmp_path, story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003"), lanes={"jobs": 3}
+    )
+    project.play(stories={**meets(project, ["US-001", "US-003"]), "US-002": [works(read=["src/us_001.py"])]})
+
+    project.loop()
+
+    assert project.landed().index("login/US-001") < project.landed().index("login/US-002")
+    assert len(project.landed()) == 3
+
+
+def test_stories_that_name_the_same_file_are_worked_on_one_after_the_other(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(2, files=["src/shared.py"]), lanes={"jobs": 2})
+    project.play(stories={"*": [{"append": {"src/shared.py": "MORE = 1\n"}}]})
+
+    project.loop()
+
+    assert [run["lane"] for run in project.journal("run") if run.get("story")] == ["1", "1"]
+    assert project.code("src/shared.py") == "MORE = 1\nMORE = 1\n"
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_person_commits_and_edits_while_three_are_at_work(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002", "US-003"]
+    project = build(tmp_path, *stories(4), lanes={"jobs": 3})
+    place = project.repo.parent / "place"
+    project.play(stories={**{one: [works(run=meeting(project, *ids, "person"))] for one in ids}, "*": [works()]})
+    process = project.start("loop", "login")
+    until(lambda: all((place / one).exists() for one in ids), process)
+
+    text = project.read("prd.json")
+    assert text.count('"in_progress"') == 3 and project.read("TASKS.md").count("in_progress") == 3
+    project.write("prd.json", text.replace("Story US-004", "The fourth"))
+    (project.repo / "mine.py").write_text("MINE = 1\n", encoding="utf-8")
+    project.git("add", "mine.py")
+    project.git("commit", "-qm", "mine")
+    until(lambda: "changes by hand" in "".join(project.subjects("chore")), process)
+    (place / "person").touch()
+    process.communicate(timeout=PATIENCE_S)
+
+    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 5)]
+    assert project.story("US-004")["title"] == "The fourth"
+    assert project.git("show", "main:mine.py") == "MINE = 1"
+    assert_clean(project)
+
+
+def until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end and process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.05)
+
+
+def test_no_more_runs_begin_than_the_budget_of_runs_has(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(5), lanes={"jobs": 4}, limits={"max_iterations": 3})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.BUDGET
+    assert len(project.journal("run")) == 3
+    assert len(project.landed()) == 3
+
+
+def test_agents_side_by_side_are_promised_no_dollar_twice(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(4), lanes={"jobs": 4}, limits={"max_cost_usd": 2.0})
+    told = project.repo.parent / "told"
+    ask = [["sh", "-c", f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {told}; echo >> {told}"]]
+    ids = ["US-001", "US-002", "US-003", "US-004"]
+    project.play(stories={one: [works(run=[*ask, *meeting(project, *ids)], cost_usd=0.4)] for one in ids})
+
+    project.loop()
+
+    lines = told.read_text(encoding="utf-8").splitlines()
+    promised = [float(line.split("--max-budget-usd ")[1].split()[0]) for line in lines]
+    assert len(promised) == 4 and sum(promised) <= 2.0
+    assert len(project.landed()) == 4
+
+
+def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str], list[int]]:
+    """A loop whose agents all have worked and hang now, and their pids; later runs of the stories work."""
+    place = project.repo.parent / "hanging"
+    place.mkdir()
+    tell = ["sh", "-c", f"echo $PPID > {place}/{{{{story}}}}.new && mv {place}/{{{{story}}}}.new {place}/{{{{story}}}}"]
+    project.play(stories={one: [works(run=[tell], hang=True), works()] for one in ids})
+    process = project.start("loop", "login", "--jobs", str(len(ids)))
+    until(lambda: all((place / one).exists() for one in ids), process)
+    return process, [int(path.read_text(encoding="utf-8")) for path in map(place.joinpath, ids)]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
+)
+@pytest.mark.fault("P4")
+def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path, number: int, code: int) -> None:
+    project = build(tmp_path, *stories(2))
+    process, agents = hanging(project, ["US-001", "US-002"])
+
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == code, said
+    assert all(map(is_gone, agents))
+    assert sorted(project.outcomes()) == [("US-001", "stopped"), ("US-002", "stopped")]
+    assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
+    assert_clean(project)
+    project.configure(gates={"spec": "auto"}, lanes={"jobs": 2})
+    project.loop()
+    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in project.statuses()} == {"1"}
+
+
+@pytest.mark.fault("P15")
+def test_kill_9_with_three_agents_at_work_costs_no_attempt_and_loses_no_work(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002", "US-003"]
+    project = build(tmp_path, *stories(3))
+    process, agents = hanging(project, ids)
+
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    assert all(map(is_gone, agents))
+    project.configure(gates={"spec": "auto"}, lanes={"jobs": 3})
+    project.loop()
+
+    assert sorted(project.outcomes()[:3]) == [(one, "died") for one in ids]
+    assert sorted(project.landed()) == [f"login/{one}" for one in ids]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in ids} == {"1"}
+    assert_clean(project)
+
+
+def test_stop_begins_nothing_more_and_lets_those_at_work_finish(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(3), lanes={"jobs": 2})
+    acts = meets(project, ["US-001", "US-002"])
+    acts["US-001"][0]["run"] += person(project, "touch docs/features/login/STOP")
+    project.play(stories={**acts, "*": [works()]})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.INTERRUPTED, ended.text
+    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
+
+
+def test_a_usage_limit_that_all_meet_is_waited_for_once_and_costs_no_attempt(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002", "US-003", "US-004"]
+    project = build(tmp_path, *stories(5), lanes={"jobs": 4})
+    limited = {"run": meeting(project, *ids), "limit": {"resets_in_s": 2}}
+    project.play(stories={**{one: [limited, works()] for one in ids}, "*": [works()]})
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.WAITING, ended.text
+    assert sorted(project.outcomes()[:4]) == [(one, "limited") for one in ids]
+    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 6)]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in ids} == {"1"}
+
+
+def test_two_that_change_one_file_differently_both_land(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002"]
+    project = build(tmp_path, *stories(2), lanes={"jobs": 2})
+    first = {one: {"write": {"src/both.py": f"BY = '{one}'\n"}, "run": meeting(project, *ids)} for one in ids}
+    again = {"append": {"src/both.py": "AND = '{{story}}'\n"}}
+    project.play(stories={one: [first[one], again] for one in ids})
+
+    ended = project.loop()
+
+    assert sorted(project.landed()) == [f"login/{one}" for one in ids], ended.text
+    later = project.landed()[1].removeprefix("login/")
+    assert f"AND = '{later}'" in project.code("src/both.py")
+    assert project.trailer("Ralphy-Attempt", project.commit_of(later)) == "1"
+    told = project.prompts(f"story-{later}")[-1]
+    earlier = next(one for one in ids if one != later)
+    assert f"{earlier}: Story {earlier}" in told and f"+BY = '{earlier}'" in told
+
+
+def test_a_story_that_is_red_only_on_the_merged_tree_is_rejected_and_then_healed(tmp_path: Path) -> None:
+    check = "import pathlib, sys; n = len(list(pathlib.Path('src').glob('us_*.py'))); "
+    check += "broken = n > 1 and not pathlib.Path('src/agreed.py').exists(); "
+    check += "print('FAILED src/agreed.py::missing') if broken else None; sys.exit(broken)"
+    project = build(tmp_path, *stories(2), lanes={"jobs": 2})
+    (project.repo / "check.py").write_text(check, encoding="utf-8")
+    project.git("commit", "-qam", "a check that two stories fail together")
+    ids = ["US-001", "US-002"]
+    heals = {"write": {"src/agreed.py": "AGREED = 1\n"}}
+    project.play(stories={one: [works(run=meeting(project, *ids)), heals] for one in ids})
+
+    project.loop()
+
+    assert sorted(project.landed()) == [f"login/{one}" for one in ids]
+    assert sorted(outcome for one, outcome in project.outcomes() if one in ids) == [
+        "rejected",
+        "succeeded",
+        "succeeded",
+    ]
+    later = project.landed()[1].removeprefix("login/")
+    assert "on top of what was committed meanwhile" in project.prompts(f"story-{later}")[-1]
