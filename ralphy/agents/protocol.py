@@ -18,6 +18,7 @@ from ralphy.agents.usage_windows import Window
 class Outcome(Enum):
     """How an agent run or an attempt ended; `costs_an_attempt` says which endings are the agent's to answer for.
 
+    CONFLICTED is work that does not go with what another one landed meanwhile.
     DIED is the death of Ralphy or of the machine while the agent worked, CRASHED the agent's own.
     """
 
@@ -33,13 +34,15 @@ class Outcome(Enum):
     TOO_LARGE = "too_large"
     STOPPED = "stopped"
     DIED = "died"
+    CONFLICTED = "conflicted"
 
     @property
     def costs_an_attempt(self) -> bool:
         return self not in _FREE
 
 
-_FREE = {Outcome.LIMITED, Outcome.TRANSIENT, Outcome.FATAL, Outcome.STOPPED, Outcome.DIED}
+_FREE = {Outcome.LIMITED, Outcome.TRANSIENT, Outcome.FATAL, Outcome.STOPPED, Outcome.DIED,
+         Outcome.CONFLICTED}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

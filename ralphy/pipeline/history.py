@@ -281,6 +281,9 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
             history.waits_in_a_row = history.resets_in_a_row = 0
         if outcome is Outcome.SUCCEEDED:
             counts.attempts, counts.last_failure, counts.too_large, counts.deaths = 0, "", 0, 0
+    elif outcome is Outcome.CONFLICTED:
+        counts.last_failure, counts.cut_off = str(entry.get("failure", "")), ""
+        counts.tree, counts.heals = str(entry.get("tree", "")), bool(entry.get("heals"))
     elif outcome in (Outcome.STOPPED, Outcome.DIED):
         _cut_off(counts, entry)
         if outcome is Outcome.DIED:

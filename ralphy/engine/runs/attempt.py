@@ -20,9 +20,9 @@ from ralphy.engine.lane.checks import CheckResult, checked
 from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.onto_tip import onto_tip
+from ralphy.engine.runs.onto_tip import judged_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go
-from ralphy.engine.verify.verify import Verdict, judge
+from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.waiting import next_try
@@ -81,10 +81,9 @@ def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
     stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
     candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
     w.milestone("candidate_written")
-    verdict = judge(w, story, ran.result, ran.claim, candidate)
-    w.milestone("judged")
+    head, verdict = judged_at_tip(w, story, ran, head, candidate)
     judged = verdict.candidate or candidate
-    settle(w, onto_tip(w, Attempt(story, decision.attempt, prd, head, ran, judged, verdict)))
+    settle(w, Attempt(story, decision.attempt, committed_prd(w, head), head, ran, judged, verdict))
     let_go(w, lane, ran)
 
 
@@ -179,6 +178,10 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
         end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
     if kept:
         w.record("kept", run=a.ran.run, commit=kept)
+    if v.outcome is Outcome.CONFLICTED:
+        lay_out(w, tip_of(w))
+        w.record("end", **end)
+        return
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
         return

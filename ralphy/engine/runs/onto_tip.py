@@ -1,74 +1,100 @@
-"""An attempt whose branch has moved meanwhile: its work is merged onto the new tip, and checked again there.
+"""An attempt is judged on top of what the feature's branch has when its agent has ended.
 
-A person commits on the feature's branch while an agent works. What lands is what was checked: the merged tree.
+Another story may have landed meanwhile, or a person committed: the work is merged onto that. What lands is what was
+checked: the merged tree. Work that conflicts is done again on top of the other's, by an agent that is told of both.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.feature.checkout_sync import moved_by_person
-from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import bring_back
 from ralphy.engine.lane.candidate import Candidate
-from ralphy.engine.verify.verify import Verdict, checks_of
+from ralphy.engine.runs.conflict import conflict_told, landed_between
+from ralphy.engine.runs.running import Ran
+from ralphy.engine.verify.verify import Verdict, judge
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git import commands as git
 from ralphy.git.commands import GitError
-
-if TYPE_CHECKING:
-    from ralphy.engine.runs.attempt import Attempt
+from ralphy.pipeline.model import Story
 
 _MOST_TRIES = 5
 _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the same
 
 
-def onto_tip(w: Workspace, attempt: Attempt) -> Attempt:
-    """The attempt as it can land now; one that conflicts, or is red on the merged tree, no longer passes."""
+def judged_at_tip(w: Workspace, story: Story, ran: Ran, base: str, candidate: Candidate) -> tuple[str, Verdict]:
+    """(the commit that the work stands on now, what is to be said of it); the verdict has the candidate.
+
+    `base` is the commit that the agent began at.
+    """
+    may_land = ran.result.outcome.costs_an_attempt and not candidate.refused and not ran.claim.asks
+    head = base
     for _ in range(_MOST_TRIES):
-        moved = moved_by_person(w) if attempt.verdict.passed else None
-        if moved and moved.undone:
-            bring_back(w, moved)
-        tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-        if not attempt.verdict.passed or tip in ("", attempt.head):
-            return attempt
-        w.say(f"{w.feature_branch} has moved to {tip[:10]} meanwhile: the work is merged onto it, and checked again")
-        attempt = _merged(w, attempt, tip)
-        w.milestone("merged_onto_tip")
-    return _rejected(attempt, f"{w.feature_branch} moved {_MOST_TRIES} times while the work was checked")
+        tip = _tip(w) if may_land else head
+        if tip not in ("", head):
+            w.say(f"{w.feature_branch} has moved to {tip[:10]} meanwhile: the work on {story.id} is merged onto it")
+            merged, conflicts = merge_trees(w, head, candidate.tree, tip)
+            if conflicts:
+                return head, _conflict(w, story, candidate, (base, head, tip), conflicts)
+            candidate, head = _on_top(w, candidate, merged, tip), tip
+            w.milestone("merged_onto_tip")
+        verdict = _judged(w, story, ran, candidate, base, head)
+        candidate = verdict.candidate or candidate
+        w.milestone("judged")
+        if not verdict.passed or _tip(w) in ("", head):
+            return head, replace(verdict, candidate=candidate)
+    why = f"{w.feature_branch} moved {_MOST_TRIES} times while the work was checked"
+    return head, replace(verdict, outcome=Outcome.REJECTED, failure=why, digest=why, goes_on=True, candidate=candidate)
 
 
-def _merged(w: Workspace, a: Attempt, tip: str) -> Attempt:
-    tree, conflicts = merge_trees(w, a.head, a.candidate.tree, tip)
-    if conflicts:
-        return _rejected(a, f"it conflicts with what was committed meanwhile, in {', '.join(conflicts[:5])}")
+def _tip(w: Workspace) -> str:
+    """Where the branch is, once what a stale checkout undid is back."""
+    moved = moved_by_person(w)
+    if moved and moved.undone:
+        bring_back(w, moved)
+    return git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+
+
+def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: str, head: str) -> Verdict:
+    """The verdict. On a merged tree a red check gets one more chance: nobody has worked on just this code."""
+    verdict = judge(w, story, ran.result, ran.claim, candidate)
+    if head == base or not _is_red(verdict):
+        return verdict
+    w.say(f"{story.id} is red on top of what was committed meanwhile: it is checked once more")
+    verdict = judge(w, story, ran.result, ran.claim, candidate)
+    if not _is_red(verdict):
+        return verdict
+    parts = "It is red on top of what was committed meanwhile.", landed_between(w, base, head), verdict.digest
+    told = "\n\n".join(part for part in parts if part)
+    return replace(verdict, failure=f"on top of what was committed meanwhile, {verdict.failure}", digest=told)
+
+
+def _is_red(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.REJECTED and any(not c.is_green and not c.is_empty for c in verdict.checks)
+
+
+def _on_top(w: Workspace, candidate: Candidate, tree: str, tip: str) -> Candidate:
     green = w.objects.tree_of(tip)
     code = {path: new for path, _, new in w.objects.changes(green, tree) if not is_control(w, path)}
     merged = w.objects.graft(green, code)
     w.objects.persist(merged)
     files = tuple(path for path, _, _ in w.objects.changes(green, merged))
-    candidate = replace(a.candidate, tree=merged, code=w.code_of(merged), green=green, files=files)
-    verdict = _checked(w, a.verdict, candidate)
-    return replace(a, head=tip, prd=committed_prd(w, tip), candidate=candidate, verdict=verdict)
+    return replace(candidate, tree=merged, code=w.code_of(merged), green=green, files=files)
 
 
-def _checked(w: Workspace, verdict: Verdict, candidate: Candidate) -> Verdict:
-    """What the checks make of the verdict, on the merged tree."""
-    results, failure, digest = checks_of(w, candidate)
-    if not failure:
-        return replace(verdict, checks=results)
-    why = f"on top of what was committed meanwhile, {failure}"
-    return Verdict(Outcome.REJECTED, why, digest, results, verdict.warnings, goes_on=True)
-
-
-def _rejected(a: Attempt, why: str) -> Attempt:
-    verdict = Verdict(Outcome.REJECTED, why, why, a.verdict.checks, a.verdict.warnings, goes_on=True)
-    return replace(a, verdict=verdict)
+def _conflict(
+    w: Workspace, story: Story, candidate: Candidate, commits: tuple[str, str, str], paths: tuple[str, ...]
+) -> Verdict:
+    base, head, tip = commits
+    why = f"it conflicts with what was committed meanwhile, in {', '.join(map(shown, paths[:5]))}"
+    w.say(f"{story.id}: {why}: it is done again on top of that")
+    told = conflict_told(w, (head, candidate.tree), (base, tip), paths)
+    return Verdict(Outcome.CONFLICTED, why, told, goes_on=True, candidate=candidate)
 
 
 def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tuple[str, ...]]:
@@ -85,4 +111,4 @@ def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tupl
             raise
         out = error.stdout
     merged, *names = os.fsdecode(out).split("\0")
-    return merged.strip(), tuple(shown(name) for name in names if name)
+    return merged.strip(), tuple(name for name in names if name)
