@@ -53,9 +53,13 @@ def _quoted(path: str) -> str:
 
 
 class RefMover:
-    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything."""
+    """Moves refs by compare-and-swap through one warm `git update-ref`: the commit point of everything.
+
+    `moved` has where it put each ref last.
+    """
 
     def __init__(self, repository: Repository) -> None:
+        self.moved: dict[str, str] = {}
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -74,6 +78,7 @@ class RefMover:
         """
         zero = self._repository.null_oid
         moves = list(updates)
+        self.moved |= {ref: new for ref, new, _ in moves}
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
         why = self._why_refused(rows, meanwhile)
         if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):

@@ -46,7 +46,8 @@ def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_
     assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
     assert len(project.subjects("feat")) == 2
     assert {run["lane"] for run in project.journal("run") if run.get("story")} == {"1", "2"}
-    assert all(project.story(one)["evidence"]["verified"] for one in ("US-001", "US-002"))
+    found = [project.story(one)["evidence"] for one in ("US-001", "US-002")]
+    assert [(evidence["verified"], evidence.get("warnings")) for evidence in found] == [(True, None)] * 2
     assert_clean(project)
 
 

@@ -132,7 +132,8 @@ class Outside:
         if self.is_closed:
             return (), ()
         aside, now = set_markers_aside(w), _seen(w)
-        changed = sorted(name for name in {*self.before, *now} if self.before.get(name) != now.get(name))
+        seen = {**self.before, **{ref: to for ref, to in w.checkout.refs.moved.items() if now.get(ref) == to}}
+        changed = sorted(name for name in {*seen, *now} if seen.get(name) != now.get(name))
         if aside:
             w.say(Toned(f"{', '.join(aside)}: made while an agent lived without a sandbox, set aside", WAITING))
         aside += set_edits_aside(w, self.edits)
