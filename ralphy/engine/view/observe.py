@@ -28,6 +28,7 @@ from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.side_by_side import likely_paths
+from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
 from ralphy.pipeline.stories import all_ready
@@ -79,7 +80,7 @@ def _paths(w: Workspace, prd: Prd, spec: str) -> dict[str, frozenset[str]]:
     """The files that each story which can be worked on now is likely to change."""
     found = {}
     for story in all_ready(prd):
-        kept = w.history.of("story", story.id).tree
+        kept = w.history.of(names.STORY, story.id).tree
         touched = w.objects.changes(w.objects.tree_of(f"{kept}^"), w.objects.tree_of(kept)) if kept else ()
         section = pick_spec_section(spec, story.id)
         found[story.id] = likely_paths(story, section, (path for path, _, _ in touched))
