@@ -88,8 +88,8 @@ demo: $(STAMP) ## show the whole pipeline on a toy repository
 bench: $(STAMP) ## measure, beside a bare loop in the same run
 	$(Q)$(BIN)/python -m bench $(ARGS)
 
-chaos: $(STAMP) ## go through N features (20) under random kills, faults and cheats; SEED=... has a night again
-	$(Q)$(BIN)/python -m tests.faults.chaos $(N) $(if $(SEED),--seed $(SEED)) $(ARGS)
+chaos: $(STAMP) ## go through N features (20) under random kills, faults and cheats; SEED=... has a night again; JOBS=4: agents side by side
+	$(Q)$(BIN)/python -m tests.faults.chaos $(N) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 sweep: $(STAMP) ## fail every durable operation of a landing once; PART=1/10 takes every tenth
 	$(Q)$(BIN)/python -m tests.faults.sweep $(if $(PART),--part $(PART)) $(ARGS)

@@ -1,9 +1,10 @@
 """Chaotic nights: whole features under random kills, faults and misbehaving agents, and what must hold afterwards.
 
-    python -m tests.faults.chaos N [--seed S] [--jobs 2] [--json] [-v]
+    python -m tests.faults.chaos N [--seed S] [--jobs 1] [--at-once 2] [--json] [-v]
 
 Each feature has a seed of its own, S and the numbers after it, so that a night can be had again:
-`python -m tests.faults.chaos 1 --seed S`.
+`python -m tests.faults.chaos 1 --seed S`. `--jobs` is how many agents work on a feature's stories side by side,
+`--at-once` how many features there are at a time.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def one(seed: int, root: str) -> Told:
+def one(seed: int, root: str, jobs: int = 1) -> Told:
     """One feature's night in a folder below `root`, which is kept if something did not hold."""
     folder = Path(root) / f"night-{seed}"
     folder.mkdir()
-    told = spend(seed, folder)
+    told = spend(seed, folder, jobs)
     if not told.violations:
         shutil.rmtree(folder, ignore_errors=True)
     return told
 
 
-def nights(count: int, seed: int, jobs: int, told: Callable[[Told], None]) -> list[Told]:
+def nights(count: int, seed: int, jobs: int, at_once: int, told: Callable[[Told], None]) -> list[Told]:
     """All features, some at a time; each is told when it has ended."""
     root = tempfile.mkdtemp(prefix="ralphy-chaos-")
     found = []
-    with ProcessPoolExecutor(jobs) as pool:
-        for done in [pool.submit(one, seed + number, root) for number in range(count)]:
+    with ProcessPoolExecutor(at_once) as pool:
+        for done in [pool.submit(one, seed + number, root, jobs) for number in range(count)]:
             found.append(done.result())
             told(found[-1])
     if not any(night.violations for night in found):
@@ -87,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"{night.seed}: {night.end or 'VIOLATION'} in {night.calls} calls, {night.seconds:.1f} s; "
                 f"{', '.join([*night.scenes, *night.log])}")  # fmt: skip
         for violation in night.violations:
-            say(f"  VIOLATION: {violation}\n  again: make chaos N=1 SEED={night.seed}")
+            say(f"  VIOLATION: {violation}\n  again: make chaos N=1 SEED={night.seed} JOBS={options.jobs}")
 
-    found = nights(options.count, seed, options.jobs, tell)
+    found = nights(options.count, seed, options.jobs, options.at_once, tell)
     figures = summary(found, seed, time.monotonic() - began)
     if options.json:
         text = json.dumps({**figures, "nights": [asdict(night) for night in found if night.violations]}, indent=2)
@@ -104,7 +105,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos")
     parser.add_argument("count", type=int, nargs="?", default=20)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     return parser.parse_args(arguments)

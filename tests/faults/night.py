@@ -123,8 +123,8 @@ def is_free(act: dict[str, Any]) -> bool:
     return "limit" in act or act.get("error") == "auth"
 
 
-def spend(seed: int, folder: Path) -> Told:
-    """Go through the night of one feature in an empty folder."""
+def spend(seed: int, folder: Path, jobs: int = 1) -> Told:
+    """Go through the night of one feature in an empty folder, with so many agents side by side."""
     began = time.monotonic()
     plan, told = draw(seed), Told(seed)
     told.scenes.update(scene.name for scene in plan.drawn)
@@ -133,7 +133,7 @@ def spend(seed: int, folder: Path) -> Told:
     place = folder / "place"
     with small_disk(folder / (plan.on_a_small_disk or "place"), bool(plan.on_a_small_disk)) as disk:
         at_home(folder)
-        project = build(place, *plan.stories, **plan.settings)
+        project = build(place, *plan.stories, **{**plan.settings, "lanes": {**plan.settings["lanes"], "jobs": jobs}})
         if not plan.stories:
             project.write(
                 "PRD.md", "# Login\n\n" + "".join(f"- Wish {n}\n" for n in range(1, len(plan.scenario["stories"])))

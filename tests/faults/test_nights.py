@@ -26,6 +26,15 @@ def test_nothing_is_lost_or_done_twice_in_a_chaotic_night(tmp_path: Path, seed: 
     assert night.end in ("done", "open stories")
 
 
+@pytest.mark.parametrize("seed", SEEDS[:3])
+@pytest.mark.fault("P4", "P15")
+def test_nothing_is_lost_or_done_twice_when_agents_work_side_by_side(tmp_path: Path, seed: int) -> None:
+    night = one(seed, str(tmp_path), jobs=4)
+
+    assert night.violations == [], night.log
+    assert night.end in ("done", "open stories")
+
+
 def test_a_seed_draws_the_same_night_again() -> None:
     first, second = draw(7), draw(7)
     assert (first.scenario, first.strikes, first.deeds) == (second.scenario, second.strikes, second.deeds)
