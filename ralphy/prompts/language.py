@@ -7,7 +7,6 @@ line of text could take all memory. Jinja2 is loaded here, so import this module
 
 from __future__ import annotations
 
-import hashlib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -102,11 +101,10 @@ class PromptFolders(BaseLoader):
     ) -> tuple[str, str, Callable[[], bool]]:
         path = self._find(template)
         text = _read(path, template)
-        digest = _digest(text)
 
         def is_fresh() -> bool:
             try:
-                return self._find(template) == path and _digest(_read(path, template)) == digest
+                return self._find(template) == path and _read(path, template) == text
             except (InvalidInput, TemplateNotFound):
                 return False
 
@@ -185,10 +183,6 @@ def _read(path: Path, name: str) -> str:
     if name.startswith(OWN) and len(text.strip()) < MIN_CHARS:
         raise InvalidInput(f"has fewer than {MIN_CHARS} characters", where=str(path))
     return text
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
 
 
 @pass_context
