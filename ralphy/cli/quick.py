@@ -137,7 +137,7 @@ def surroundings(place: status_cache.Place, branch: str, base: str) -> list[Any]
     paths += [os.path.join(git_dir, name) for name in _OPERATIONS]
     paths.append(os.path.join(os.path.dirname(_lock(place)), f"intent-{place.name}.json"))
     settings = sorted([name, value] for name, value in os.environ.items() if name.startswith("RALPHY_"))
-    return [status.decode("utf-8", "replace"), settings, [_stamp(path) for path in paths]]
+    return [status.decode("utf-8", "replace"), settings, [status_cache.stamp(path) for path in paths]]
 
 
 def _git_status(root: str) -> bytes:
@@ -189,14 +189,6 @@ def _has_filters(root: str) -> bool:
              os.environ.get("GIT_CONFIG_GLOBAL", "")]  # fmt: skip
     there = filter(os.path.isfile, files)
     return any(_FILTER.search(read_safely(path).decode("utf-8", "replace")) for path in there)
-
-
-def _stamp(path: str) -> list[int]:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return []
-    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
 def _place(where: str, feature: str | None) -> status_cache.Place | None:

@@ -157,7 +157,7 @@ def _open_below(below: Path, folder: Path) -> int:
 def _remove(parent: int, name: str) -> None:
     """Down to where no folder is left, and up again by `..`, which must lead to where the way down came from."""
     with suppress(OSError):
-        if not _is_folder(parent, name):
+        if not is_folder_at(parent, name):
             os.unlink(name, dir_fd=parent)
             return
     fd, way = os.dup(parent), [(name, [name])]  # the folders down to here, and what is left to remove in each
@@ -189,8 +189,8 @@ def _remove(parent: int, name: str) -> None:
 def _without_files(fd: int) -> list[str]:
     """Remove what is no folder in an open folder; gives the folders."""
     folders = []
-    for name in _names(fd):
-        if _is_folder(fd, name):
+    for name in names_at(fd):
+        if is_folder_at(fd, name):
             folders.append(name)
         else:
             with suppress(OSError):
@@ -198,12 +198,12 @@ def _without_files(fd: int) -> list[str]:
     return folders
 
 
-def _names(fd: int) -> list[str]:
+def names_at(fd: int) -> list[str]:
     with os.scandir(fd) as entries:
         return [entry.name for entry in entries]
 
 
-def _is_folder(parent: int, name: str) -> bool:
+def is_folder_at(parent: int, name: str) -> bool:
     try:
         return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except OSError:

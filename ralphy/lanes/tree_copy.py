@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.files.tree_walk import remove
+from ralphy.files.tree_walk import is_folder_at, names_at, remove
 from ralphy.system.door import here
 
 if TYPE_CHECKING:
@@ -136,14 +136,14 @@ class TreeCopy:
 
     def _folder(self, source: int, target: int, name: str, path: str, depth: int) -> None:
         note = f"{path}/"
-        if self.keeps_changes and note in self.known and not _is_folder(target, name):
+        if self.keeps_changes and note in self.known and not is_folder_at(target, name):
             self.rows |= {inner: row for inner, row in self.known.items() if inner.startswith(note)}
             return
         self.rows[note] = (0, 0, 0, 0, 0)
         with _opened(name, _FOLDER, source) as inside, self._own_folder(target, name, path) as own:
             with os.scandir(inside) as entries:
                 names = [one.name for one in entries if one.name != ".git"]
-            for other in () if self.keeps_changes else {*_names(own)} - {*names}:
+            for other in () if self.keeps_changes else {*names_at(own)} - {*names}:
                 self._clear(own, other, f"{path}/{other}")
             for one in names:
                 try:
@@ -211,18 +211,6 @@ def _stands(target: int, name: str, row: Row) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and (found.st_ino, found.st_ctime_ns) == row[3:]
-
-
-def _is_folder(parent: int, name: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
-
-
-def _names(folder: int) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries]
 
 
 @contextmanager

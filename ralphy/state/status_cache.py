@@ -54,7 +54,7 @@ class Place:
         paths += [os.path.join(self.git_dir, name) for name in _OF_GIT]
         paths += [os.path.join(self.root, ".ralphy", "config.yaml"), self._branch_file()]
         paths.append(os.path.join(self.common_dir, "ralphy", "journal.jsonl"))
-        return [_stat(path) for path in paths]
+        return [stamp(path) for path in paths]
 
     def _branch_file(self) -> str:
         try:
@@ -76,7 +76,7 @@ def _others(folder: str) -> list[str]:
     return found
 
 
-def _stat(path: str) -> list[Any]:
+def stamp(path: str) -> list[Any]:
     try:
         found = os.lstat(path)
     except OSError:
