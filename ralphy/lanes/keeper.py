@@ -164,7 +164,14 @@ def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[s
         tree = write_tree(git, take)
     pack = new_objects(git) if taken else []
     answer = {name: sorted(getattr(take, name)) for name in ("special", "nested", "deep", "control", "modules")}
-    return {**answer, "tree": tree, "big": sorted(take.big), "many": take.many, "objects": len(pack)}, pack
+    return {
+        **answer,
+        "tree": tree,
+        "big": sorted(take.big),
+        "many": take.many,
+        "crowded": take.crowded,
+        "objects": len(pack),
+    }, pack
 
 
 class Take:
@@ -175,7 +182,7 @@ class Take:
         self.rows, self.base, self.keep = rows, request["base"], request["keep"]
         self.excluded, self.most_bytes, self.most_new = request["excluded"], request["most_bytes"], request["most_new"]
         self.special, self.nested, self.deep, self.control = (set[str]() for _ in range(4))
-        self.big, self.many = set[tuple[str, int]](), 0
+        self.big, self.many, self.crowded = set[tuple[str, int]](), 0, list[str]()
         self.tracked, self.added, self.gone = (list[str]() for _ in range(3))
 
     def known(self, found: Found) -> None:
@@ -209,7 +216,7 @@ class Take:
             elif not within(path, self.keep):
                 self._sort(path, self.added)
         if len(self.added) > self.most_new:
-            self.many, self.added = len(self.added), []
+            self.many, self.crowded, self.added = len(self.added), crowded(self.added), []
 
     def _is_left_out(self, path: str) -> bool:
         """Is it a control file, or a file of a submodule? What changed there is named."""
@@ -250,6 +257,16 @@ class Take:
 
     def paths(self) -> list[str]:
         return [*self.gone, *self.tracked, *self.added]
+
+
+def crowded(paths: list[str]) -> list[str]:
+    """The topmost folders that hold most of the files: a tenth of them or more each, at most three."""
+    counts: dict[str, int] = {}
+    for path in paths:
+        top = path.partition("/")[0] if "/" in path else "."
+        counts[top] = counts.get(top, 0) + 1
+    large = [top for top in counts if counts[top] * 10 >= len(paths)]
+    return sorted(large, key=lambda top: -counts[top])[:3]
 
 
 def write_tree(git: Git, take: Take) -> str:

@@ -49,7 +49,8 @@ class Taken:
 
     `big` are (path, bytes) of files over the limit; `special` FIFOs, sockets, devices and names that Git refuses (a
     tracked special file counts as deleted); `nested` repositories inside; `deep` more than 200 folders deep; `many` the
-    number of new files if it is over the limit: then none of them is taken. `control` are excluded paths that differ,
+    number of new files if it is over the limit: then none of them is taken, and `crowded` are the topmost folders that
+    hold most of them. `control` are excluded paths that differ,
     `modules` submodules in which something does.
     """
 
@@ -61,6 +62,7 @@ class Taken:
     many: int = 0
     control: Sequence[str] = ()
     modules: Sequence[str] = ()
+    crowded: Sequence[str] = ()
 
 
 class Lane:
@@ -209,7 +211,7 @@ class Lane:
 
 
 def _taken(answer: Mapping[str, Any]) -> Taken:
-    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control", "modules")}
+    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control", "modules", "crowded")}
     big = tuple((str(path), int(size)) for path, size in answer["big"])
     return Taken(answer["tree"], big, many=int(answer["many"]), **named)
 

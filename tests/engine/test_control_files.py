@@ -37,18 +37,14 @@ MEDDLING: dict[str, Act] = {
 }
 
 
-UNKNOWN = ("QA_REPORT.md", "notes.md", "APPROVED", "REJECTED")  # new files below what is excluded are not even named
-
-
 @pytest.mark.parametrize("name", MEDDLING)
 @pytest.mark.fault("A4")
 def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
     project, ended = meddled(tmp_path, dict(MEDDLING[name]))
 
     assert project.landed() == ["login/US-001", "login/US-002"]
-    if name not in UNKNOWN:
-        (flagged,) = project.story("US-002")["evidence"]["warnings"]
-        assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
+    (flagged,) = project.story("US-002")["evidence"]["warnings"]
+    assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
     assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
     assert "hello" not in "".join(path.read_text() for path in project.folder.glob("*.md"))
     assert not (project.folder / "APPROVED").exists() and not (project.folder / "REJECTED").exists()

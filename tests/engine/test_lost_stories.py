@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode, InvalidInput
-from tests.engine.building import Project, build, story, strayed_documents
+from tests.engine.building import PATIENCE_S, Project, build, story, strayed_documents
 
 Lose = Callable[[Project], None]
 
@@ -105,6 +105,35 @@ def test_starting_over_is_a_persons_word(done: Project) -> None:
     assert done.outcomes()[-1] == ("spec", "succeeded")
     assert done.statuses() == {"US-001": "pending", "US-002": "pending"}
     assert done.set_aside() == ["SPEC.md", "prd.json"]
+
+
+@pytest.mark.parametrize("lose", [loses_everything, loses_its_file_with_git])
+def test_a_fresh_start_after_prd_json_was_removed_does_no_completed_story_again(done: Project, lose: Lose) -> None:
+    lose(done)
+
+    with done.start("start", "login", "--fresh") as process:
+        assert process.stderr
+        next(line for line in process.stderr if "QA_REPORT.md is ready for review" in line)
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+
+    assert done.statuses() == {"US-001": "completed", "US-002": "completed"}
+    assert done.landed() == ["login/US-001", "login/US-002"]
+    assert [run["step"] for run in done.journal("run")] == ["story", "story", "qa"]
+
+
+def test_a_story_added_after_a_revert_of_a_landed_one_is_done_beside_it(done: Project) -> None:
+    done.git("switch", "--quiet", done.branch)
+    done.git("revert", "--no-edit", done.commit_of("US-002"))
+    done.git("switch", "--quiet", "main")
+
+    code, said = done.call("story", "add", "one more", "login")
+
+    assert code == 0, said
+    assert [one["status"] for one in done.prd()["userStories"]] == ["completed", "pending", "pending"]
+    done.loop()
+    assert set(done.statuses().values()) == {"completed"}
+    assert len(done.landed()) == 4
 
 
 def test_a_story_that_is_not_completed_may_go(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def test_a_folder_of_packages_that_git_does_not_ignore_rejects_the_attempt(tmp_p
 
     ended = project.loop()
 
-    assert "61 new files, more than limits.max_new_files (50)" in ended.text
+    assert "61 new files (packages …), more than limits.max_new_files (50)" in ended.text
     assert project.landed() == ["login/US-001"]
     assert not [path for path in project.code_files() if path.startswith("packages/")]
     assert_clean(project)

@@ -75,7 +75,8 @@ def _why_refused(w: Workspace, taken: Taken) -> str:
         return (f"{shown(path)} has {size / _MEGABYTE:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
                 "not committed: leave it out, or have git ignore it")  # fmt: skip
     if taken.many:
-        return (f"{taken.many} new files, more than limits.max_new_files ({limits.max_new_files}): "
+        where = ", ".join(map(shown, taken.crowded))
+        return (f"{taken.many} new files ({where} …), more than limits.max_new_files ({limits.max_new_files}): "
                 "does .gitignore miss something?")  # fmt: skip
     return ""
 
