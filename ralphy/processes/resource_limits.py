@@ -34,7 +34,6 @@ class Bounds:
         self._disk_at = NEVER
         self._tree_at: float | None = None
         self._threads = processes.threads_of_machine()
-        self._shared = processes.shared_of_machine() if room.max_memory_mb else 0
 
     def why_over(self, now: float) -> tuple[str, str] | None:
         """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
@@ -70,7 +69,8 @@ class Bounds:
         if room.max_processes and use.processes > room.max_processes:
             return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
         most = room.max_memory_mb * MEGABYTE
-        if not most or use.memory + max(0, processes.shared_of_machine() - self._shared) <= most:
+        # No process shows what it holds in memory that is shared: all of the machine's is the most that it can be.
+        if not most or use.memory + processes.shared_of_machine() <= most:
             return None
         if (exact := exact_memory(self.root)) <= most:
             return None
