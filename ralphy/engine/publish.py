@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import number_of_tests
+from ralphy.engine.feature import documents
 from ralphy.engine.person.gate import commit_files
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import read_text
 from ralphy.forge.body import (
     PullRequestText,
     StoryEvidence,
@@ -84,7 +84,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
-    text = parse_pr_text(redacted(w, read_text(w.feature.file(PR.document))))
+    text = parse_pr_text(redacted(w, documents.text(w, PR.document)))
     table = evidence_table([evidence_of(story) for story in s.prd.stories], steering_of(s.prd))
     return with_evidence(text, f"## Evidence\n\n{table}")
 

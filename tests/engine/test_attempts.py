@@ -64,7 +64,7 @@ def test_every_attempt_has_its_entry_in_the_log_and_in_the_story_document(healed
 
 
 def test_a_failed_attempt_is_one_bookkeeping_commit_without_code(healed: Project) -> None:
-    (commit,) = healed.git("log", "--format=%H", "--grep=attempt 1 did not count", healed.branch).split()
+    (commit,) = healed.git("log", "--format=%H", "--grep=attempt 1 rejected", healed.branch).split()
 
     assert healed.trailer("Ralphy-Event", commit) == "attempt-failed login/US-001"
     assert all(name.startswith("docs/features/login/") for name in healed.files_of(commit))

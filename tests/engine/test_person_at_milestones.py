@@ -104,6 +104,9 @@ def require_landed(project: Project) -> None:
     for name in ("US-001", "US-002"):
         assert project.trailer("Ralphy-Run", project.commit_of(name))
         assert project.code(f"src/{name.lower().replace('-', '_')}.py").startswith("WORKS")
+    entries = re.findall(r"^## .* - (US-\d+) \(attempt (\d+)", project.code(f"{project.path}/progress.txt"), re.M)
+    assert {("US-001", "1"), ("US-002", "1")} <= set(entries)
+    assert "attempt 1" in project.code(f"{project.path}/stories/US-001.md")
 
 
 def require_kept(project: Project, act: str, numbers: list[int]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.documents.questions import without
+from ralphy.engine.feature import documents
 from ralphy.engine.lane.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.lane.lane_pool import lay_out_clean
 from ralphy.engine.person.gate import keep_prd
@@ -15,7 +16,6 @@ from ralphy.engine.verify.baseline import record_baseline
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
-from ralphy.files.atomic import read_text
 from ralphy.pipeline.model import Document, Snapshot, Story
 from ralphy.pipeline.stories import completed
 from ralphy.pipeline.verification import was_verified
@@ -31,7 +31,7 @@ def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
     tests = (story.raw.get("testing") or {}).get("test_files", [])
     evidence = _evidence(s, results)
     fields = completed(story, {"completed_at": w.iso_now}, evidence, tests)
-    questions = read_text(w.feature.file("QUESTIONS.md"))
+    questions = documents.text(w, "QUESTIONS.md")
     answered = without(questions, story.id)
     more = {"QUESTIONS.md": answered.encode()} if answered != questions else {}
     prd = s.prd.with_story(story.id, **fields)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ralphy.documents.questions import step_key, without
+from ralphy.engine.feature import documents
 from ralphy.engine.person import gate
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_text, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Answer, Snapshot, Status
 from ralphy.pipeline.steps import names
@@ -21,7 +22,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
     if decision.step:
         answer = next(a for a in s.answers if a.step == decision.step)
         _remember(w, s, decision.step, None, answer)
-        text = without(read_text(w.feature.file("QUESTIONS.md")), step_key(decision.step))
+        text = without(documents.text(w, "QUESTIONS.md"), step_key(decision.step))
         _write(w, s, f"answered {decision.step}", f"the {decision.step} step answered in QUESTIONS.md",
                {"QUESTIONS.md": text.encode()})  # fmt: skip
     elif s.history.of(names.SPLIT, decision.story).asks:
@@ -33,7 +34,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
 def _take_for_split(w: Workspace, story_id: str, s: Snapshot) -> None:
     """The story keeps its used attempts, so what comes next is its split again, with the answer."""
     _remember(w, s, names.SPLIT, story_id, next(a for a in s.answers if a.story == story_id))
-    text = without(read_text(w.feature.file("QUESTIONS.md")), story_id)
+    text = without(documents.text(w, "QUESTIONS.md"), story_id)
     prd = s.prd.with_story(story_id, passes=False, status=Status.PENDING.value)
     _write(w, s, f"answered {story_id}", f"the split of {story_id} answered in QUESTIONS.md",
            {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip

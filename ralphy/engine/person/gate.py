@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from ralphy.documents.questions import asked, without
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_numbers
 from ralphy.engine.feature.land import Landing, adopt_edits, begin_branch, land
 from ralphy.engine.runs.authoring import ensure_folder_files
 from ralphy.engine.verify.verify import SATISFIED
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
-from ralphy.files.atomic import read_text, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -154,7 +155,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     execution["last_error"] = decision.error or last
     prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
     question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
-    text = asked(read_text(w.feature.file("QUESTIONS.md")), story.id, story.title, question)
+    text = asked(documents.text(w, "QUESTIONS.md"), story.id, story.title, question)
     what = "is set aside" if decision.error else f"failed after {used} attempts"
     commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
                  {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
@@ -202,7 +203,7 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
     else:
         fields = stories.reopened(story)
     w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
-    text = without(read_text(w.feature.file("QUESTIONS.md")), story.id)
+    text = without(documents.text(w, "QUESTIONS.md"), story.id)
     files = {"prd.json": dump(s.prd.with_story(story.id, **fields).raw), "QUESTIONS.md": text.encode()}
     commit_files(w, s, f"answered {story.id}", f"{story.id} answered in QUESTIONS.md", dict(files))
 

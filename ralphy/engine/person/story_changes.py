@@ -11,11 +11,11 @@ from dataclasses import replace
 from ralphy.documents import request_queue
 from ralphy.documents.prd_reader import check_prd
 from ralphy.documents.questions import without
+from ralphy.engine.feature import documents
 from ralphy.engine.person.gate import keep_prd
 from ralphy.engine.workspace.set_aside import set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import read_text
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.requests import Change
@@ -50,7 +50,7 @@ def keep(w: Workspace, s: Snapshot, new: Changed, request: str = "") -> None:
 
 def unasked(w: Workspace, keys: tuple[str, ...]) -> dict[str, bytes | None]:
     """QUESTIONS.md without what was asked about these stories and steps; nothing if nothing was."""
-    before = after = read_text(w.feature.file("QUESTIONS.md"))
+    before = after = documents.text(w, "QUESTIONS.md")
     for key in keys:
         after = without(after, key)
     return {"QUESTIONS.md": after.encode()} if after != before else {}

@@ -10,9 +10,10 @@ from typing import Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents.questions import asked, step_key
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import Landing, land
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_text, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot, Status
 from ralphy.pipeline.steps.table import step_of
@@ -23,7 +24,7 @@ def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, 
     """Keep the question where a person answers it, and end the run; nothing more is paid until then."""
     line = {**end, "outcome": Outcome.NEEDS_INPUT.value, "failure": f"the agent asks: {question}"[:2000],
             "detail": "the agent asks a question", "error": "blocked"}  # fmt: skip
-    questions, files = read_text(w.feature.file("QUESTIONS.md")), {}
+    questions, files = documents.text(w, "QUESTIONS.md"), {}
     if run.story:
         story = s.prd.story(run.story)
         execution = {**story.execution, "last_error": f"the {run.step} agent asks: {question}"[:2000]}

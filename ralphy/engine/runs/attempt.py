@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
 from ralphy.documents.questions import asked
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import Landing, land
@@ -27,7 +28,6 @@ from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_text
 from ralphy.git import commands as git
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
@@ -190,10 +190,10 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
     files = _files(w, a, prd, "blocked" if v.question else "failed")
     if v.question:
-        text = read_text(w.feature.file("QUESTIONS.md"))
+        text = documents.text(w, "QUESTIONS.md", a.head)
         files["QUESTIONS.md"] = asked(text, a.story.id, a.story.title, v.question).encode()
     event = "question" if v.question else "attempt-failed"
-    subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'did not count'}"
+    subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'rejected'}"
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, Landing(
@@ -267,11 +267,11 @@ def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes |
     """prd.json, progress.txt and the story's document after this attempt."""
     entry = _entry(w, a, status)
     document = w.feature.story_document(a.story.id)
-    log = progress.added(read_text(w.feature.file("progress.txt")), entry, w.iso_now)
+    log = progress.added(documents.text(w, "progress.txt", a.head), entry, w.iso_now)
     return {
         "prd.json": dump(prd.raw),
         "progress.txt": log.encode(),
-        document: progress.story_document(read_text(w.feature.file(document)), a.story, entry).encode(),
+        document: progress.story_document(documents.text(w, document, a.head), a.story, entry).encode(),
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ralphy.engine.feature import documents
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_text
 from ralphy.pipeline.model import Story
 from ralphy.prompts.budget import pick_spec_section
 from ralphy.prompts.context_documents import Reference, read_document, references
@@ -15,7 +15,7 @@ def context_texts(w: Workspace, story: Story) -> Mapping[str, str]:
     """`spec_section` and `brief` for a story's prompt; without a reference, what SPEC.md says under the story's id."""
     named = {reference.field: reference for reference in references(story.raw)}
     spec, brief = named.get("parent_spec"), named.get("parent_brief")
-    own = pick_spec_section(read_text(w.feature.file("SPEC.md")), story.id)
+    own = pick_spec_section(documents.text(w, "SPEC.md"), story.id)
     return {
         "spec_section": _text(w, story, spec, story.id) if spec else own,
         "brief": _text(w, story, brief, "") if brief else "",

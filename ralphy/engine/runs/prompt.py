@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ralphy.engine.feature import documents
 from ralphy.engine.runs.named_documents import context_texts
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_text
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.split import MOST_PIECES
@@ -83,9 +83,9 @@ def _resume(run: RunAgent, s: Snapshot) -> str:
 
 
 def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
-    spec = read_text(w.feature.file(SPEC.document))
+    spec = documents.text(w, SPEC.document)
     return {
-        "prd_content": read_text(w.feature.file("PRD.md")),
+        "prd_content": documents.text(w, "PRD.md"),
         "spec_content": spec,
         "keep_spec": bool(spec) and not s.prd.stories,
     }
@@ -97,7 +97,7 @@ def _stories(_: Workspace, __: RunAgent, s: Snapshot, ___: float) -> Mapping[str
 
 def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
     story = s.prd.story(run.story or "")
-    progress = read_text(w.feature.file("progress.txt"))
+    progress = documents.text(w, "progress.txt")
     return {
         "story": story.raw,
         "heal": run.mode != "fresh",
@@ -111,10 +111,10 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
     return {
-        "spec_content": read_text(w.feature.file(SPEC.document)),
+        "spec_content": documents.text(w, SPEC.document),
         "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
-        "qa_report": read_text(w.feature.file(QA.document)),
+        "qa_report": documents.text(w, QA.document),
     }
 
 
