@@ -261,7 +261,8 @@ class Transcript:
         )
         if self.limit.status == "allowed":
             return None
-        return Activity("limit", f"{self.limit.kind} limit: {self.limit.status}", event)
+        said = "reached" if self.limit.status == "rejected" else self.limit.status.replace("_", " ")
+        return Activity("limit", f"usage limit ({self.limit.kind}): {said}", event)
 
     def _system(self, event: Mapping[str, Any], now: float) -> Activity | None:
         match event.get("subtype"):

@@ -45,7 +45,7 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
 
 
 def _asked(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:
-    w.say("the checks are run once on spoiled sources: they must turn red")
+    w.say("the checks run once on spoiled sources, where they must fail")
     own = {check.name for check in w.checks}
 
     def run(spoiled: str) -> list[_Said]:
@@ -55,4 +55,7 @@ def _asked(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted
     known = [_Said(result.name, result.is_green) for result in before if result.name in own]
     excluded = (w.config.project.features_dir,)
     commands = {check.name: check.run for check in w.checks}
-    return probed(w.objects, tree, commands, known, run, is_mounted=is_mounted, excluded=excluded)
+    verdict = probed(w.objects, tree, commands, known, run, is_mounted=is_mounted, excluded=excluded)
+    if not verdict.problem:
+        w.say("the checks failed on spoiled sources, as they must")
+    return verdict

@@ -42,7 +42,7 @@ from ralphy.text.json_coerce import text_of
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
-DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died while the agent worked")
+DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died during the run")
 STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
 WORKED_IN_CHECKOUT = "an older Ralphy ran its agent in the checkout: what it left there stays; see git status"
 

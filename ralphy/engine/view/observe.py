@@ -134,8 +134,8 @@ def _unfinished(w: Workspace) -> str:
         return "the last run ended while a commit was being landed"
     left = [str(run.get("story") or f"the {run.get('step')} step") for run in w.left_runs]
     if len(left) > 1:
-        return f"the last runs ({', '.join(left)}) ended without a word: they are cleared first"
-    return f"the last run ({left[0]}) ended without a word: it is cleared first" if left else ""
+        return f"the last runs ({', '.join(left)}) were cut off: their work is saved first"
+    return f"the last run ({left[0]}) was cut off: its work is saved first" if left else ""
 
 
 def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
