@@ -37,8 +37,9 @@ _WHO = {
 def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
     """Run the whole pipeline on a toy repository in a temporary folder; your files stay untouched.
 
-    With the stand-in, one story fails its tests and the next attempt fixes it; another claims success without working,
-    and Ralphy rejects it. The demo passes both gates as you would: touch APPROVED.
+    Two agents work at the same time. With the stand-in, one story fails its tests and the next attempt fixes it;
+    another claims success without working, and Ralphy rejects it. The demo passes both gates as you would: touch
+    APPROVED.
     """
     from ralphy.cli.run import Terminated, signals
 

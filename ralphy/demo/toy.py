@@ -103,6 +103,7 @@ def _settings(agent: str) -> str:
     lines = [
         "project: {name: shop}",
         "stack: {language: python}",
+        "lanes: {jobs: 2}",
         f"checks: {json.dumps([{'name': 'test', 'run': run, 'timeout_s': 60}])}",
         f"agent: {json.dumps(rehearsal)}" if agent == "rehearsal" else "limits: {max_cost_usd: 10}",
     ]

@@ -204,7 +204,8 @@ def _listener(w: Workspace, run: str, story: str) -> Callable[[Activity], None]:
             if warned := activity.raw.get("watchdog"):
                 w.record("watchdog", durable=False, run=run, **warned)
         else:
-            w.show(replace(activity, kind=f"{named} {activity.kind}") if named else activity)
+            is_named = named and activity.kind != "start"
+            w.show(replace(activity, kind=f"{named} {activity.kind}") if is_named else activity)
 
     return lambda activity: post(lambda: take(activity))
 
