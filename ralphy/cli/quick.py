@@ -240,9 +240,7 @@ def status_lines(v: dict[str, Any]) -> list[str]:
     if ahead := v.get("forecast"):
         minutes = max(1, round(ahead["seconds"] / 60))
         stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
-        lines.append(
-            f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} if it goes on as before"
-        )
+        lines.append(f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")
     breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")

@@ -95,7 +95,7 @@ def close_finished(w: Workspace) -> None:
         left = leftovers(w.checkout, w.config, pool)
         let_go(w.checkout, pool, left)
     except EnvironmentProblem as error:
-        w.say(f"what finished features left could not be let go: {error}")
+        w.say(f"could not delete what finished features left: {error}")
         return
     for sentence in (why for _, why in left.lanes if why):
         w.say(sentence)

@@ -90,8 +90,8 @@ def tidy(repository: Repository, config: Config, now: float) -> str:
         litter = look(repository, config, now)
         _drop_refs(repository, litter)
     except EnvironmentProblem as error:
-        return f"old attempts could not be let go: {error}"
-    return _packed(repository, ("repack", "-d", "-l", "-q")) or f"what lay loose is packed{_gone(litter)}"
+        return f"could not delete old attempts: {error}"
+    return _packed(repository, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{_gone(litter)}"
 
 
 def at_work(repository: Repository) -> dict[str, object]:
@@ -109,7 +109,7 @@ def _drop_refs(repository: Repository, litter: Litter) -> None:
 
 
 def _gone(litter: Litter) -> str:
-    return f", and {len(litter.refs)} old attempts were let go" if litter.refs else ""
+    return f", and {len(litter.refs)} old attempts were deleted" if litter.refs else ""
 
 
 def _packed(repository: Repository, *commands: Sequence[str]) -> str:

@@ -25,4 +25,4 @@ def keep_up(w: Workspace) -> None:
     laid = lay_out(w, tip)
     if laid.missing:
         names = ", ".join(laid.missing[:5])
-        w.say(f"{names}: removed from {w.feature.path}, and laid out again from {w.feature_branch}")
+        w.say(f"{names}: removed from {w.feature.path}; restored from {w.feature_branch}")

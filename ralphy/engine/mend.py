@@ -15,7 +15,7 @@ def mend(w: Workspace) -> None:
     temporary.sweep(repository_token(w.repository))
     torn = w.journal.mend()
     if torn:
-        w.say(f"warning: the journal's last line was torn: {torn} bytes of it are passed over")
+        w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")
     _mend_log(w)
 
 
@@ -29,4 +29,4 @@ def _mend_log(w: Workspace) -> None:
     whole = w.objects.read(f"{head}:{w.feature.in_repository('progress.txt')}") if head else None
     if whole is not None and len(there) < len(whole) and whole.startswith(there.rstrip(b"\0")):
         replace_file(path, whole)
-        w.say(f"warning: progress.txt was torn: its last {len(whole) - len(there)} bytes are put back")
+        w.say(f"warning: progress.txt was torn: its last {len(whole) - len(there)} bytes are restored")

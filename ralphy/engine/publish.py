@@ -71,7 +71,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
             w.say(f"no pull request was opened: {why_not}. The branch is pushed, the text is in PR.md")
             return None
         raise EnvironmentProblem(f"the branch is pushed, the pull request is not open yet: {why_not}",
-                                 hint="then start again: the pull request is opened or adopted")  # fmt: skip
+                                 hint="then run it again to open or adopt the pull request")  # fmt: skip
     options = w.config.pr
     found = forge.create(s.tree.feature_branch, s.tree.base, _text(w, s), draft=options.draft,
                          labels=options.labels, reviewers=options.reviewers)  # fmt: skip

@@ -126,7 +126,7 @@ def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w
             if rest is None and isinstance(error, Exception):
                 raise
             if rest is None:
-                w.say(f"the run could not be cleared up now: {trouble}; the next start tries it again")
+                w.say(f"the run could not be cleared up now: {trouble}; the next start retries it")
         if rest is None and not (isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)):
             raise
         return rest
@@ -138,5 +138,5 @@ def _is_elsewhere(snapshot: Snapshot, w: Workspace) -> bool:
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     if tip in ("", snapshot.tree.head):
         return False
-    w.say(f"{w.feature_branch} was moved meanwhile: the work goes on from {tip[:10]}")
+    w.say(f"{w.feature_branch} has moved; continuing from {tip[:10]}")
     return True

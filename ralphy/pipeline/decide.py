@@ -114,7 +114,7 @@ def _pause(s: Snapshot, config: Config) -> d.Decision | None:
     if s.session.fatal:
         return d.Halt(s.session.fatal, ExitCode.ENVIRONMENT)
     if s.session.troubles >= _MOST_TROUBLES:
-        return d.Halt(f"the provider gave trouble {s.session.troubles} times in a row: {s.history.retry_reason}; "
+        return d.Halt(f"the provider failed {s.session.troubles} times in a row: {s.history.retry_reason}; "
                       "start again to go on", ExitCode.ENVIRONMENT)  # fmt: skip
     return pause(s, config, s.history.retry_reason, s.history.retry_at)
 

@@ -20,7 +20,7 @@ class Forecast:
 
     @property
     def words(self) -> str:
-        return f"about {span(self.seconds)} and ${self.cost_usd:.2f} if it goes on as before"
+        return f"about {span(self.seconds)} and ${self.cost_usd:.2f} at the current rate"
 
     @property
     def cost_of_one(self) -> float:

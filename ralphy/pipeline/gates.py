@@ -44,7 +44,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
         return d.OpenGate(f"{artifact} is ready", gate)
     if s.baseline is None and not s.tree.busy:
-        return d.TakeBaseline("the checks are run once while a person reads")
+        return d.TakeBaseline("running the checks while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
     why = f"{artifact} changed since it was approved; review it again" if edited else f"{artifact} is ready for review"
     if is_handed_in_again(s, gate, s.digest(artifact)):

@@ -77,7 +77,7 @@ def too_many_deaths(past: StoryHistory, of: str) -> str:
     The total bounds a story whose agent ends Ralphy each time and touches a file before.
     """
     if past.idle_deaths >= MOST_IDLE_DEATHS:
-        return f"Ralphy died {past.idle_deaths} times in a row in {of} without any progress"
+        return f"Ralphy died {past.idle_deaths} times in a row in {of} without progress"
     return f"Ralphy died {past.deaths} times in {of}" if past.deaths >= MOST_DEATHS else ""
 
 
@@ -99,7 +99,7 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
     return d.Halt(
         f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
-        f"See {attempts}`ralphy logs`; when the cause is mended, `ralphy reset-circuit`. "
+        f"See {attempts}`ralphy logs`; after fixing the cause, `ralphy reset-circuit`. "
         f"One more run is allowed from {hour:02}:{minute:02} UTC on",
         ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
     )  # fmt: skip
@@ -140,8 +140,8 @@ def no_room(s: Snapshot) -> d.Rest | None:
 def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
     """A look at the disk every few seconds; after a night of it a person should know."""
     if session.short_since and now - session.short_since >= MOST_SHORT_S:
-        return d.Halt(f"{why}, for hours: free some space, start again to go on", ExitCode.ENVIRONMENT)
-    return d.Wait(f"{why}: it goes on when there is room", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
+        return d.Halt(f"{why}, for hours: free some space, then run it again", ExitCode.ENVIRONMENT)
+    return d.Wait(f"{why}: it resumes when space is available", ExitCode.ENVIRONMENT, until=now + _LOOK_S)
 
 
 def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
@@ -149,12 +149,12 @@ def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
     if s.session.has_waited(until, s.now):
         return None
     if s.session.until is not None and s.session.until <= until:
-        return d.Halt(f"{why}; it goes on only after the time to end ({config.limits.until or 'until'}): start again "
+        return d.Halt(f"{why}; it resumes only after the end time ({config.limits.until or 'until'}): start again "
                       "then", ExitCode.BUDGET, until=until)  # fmt: skip
     left, most = until - s.now, config.limits.max_wait_s
     if left <= most:
         return d.Wait(why, ExitCode.LIMITED, until=until)
-    return d.Halt(f"{why}; it goes on in {span(left)} only, and limits.max_wait_s is {span(most)}: start again then",
+    return d.Halt(f"{why}; it resumes only in {span(left)}, and limits.max_wait_s is {span(most)}: run it again then",
                   ExitCode.LIMITED, until=until)  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def _warned(s: Snapshot, config: Config) -> d.Rest | None:
     if not full:
         return None
     resets_at, window = max(full, key=lambda pair: pair[0])
-    why = f"{window.used:.0%} of the usage limit ({window.kind}) is used up, so the reset is waited for"
+    why = f"{window.used:.0%} of the usage limit ({window.kind}) is used up; waiting for its reset"
     return pause(s, config, why, resets_at + AFTER_RESET_S)
 
 
@@ -218,9 +218,9 @@ def _limit_reached(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
         (limits.max_cost_usd is not None and session.cost_usd + session.promised_usd >= (limits.max_cost_usd or 0),
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),
-         f"the time to end ({limits.until or 'until'}) has come"),
+         f"the end time ({limits.until or 'until'}) has passed"),
         (session.active_s.get(step.name, 0.0) >= limit_s,
          f"the {step.name} step has used its {limit_s:.0f} s (timeouts.{step.timeout})"),
     )  # fmt: skip
     what = next((what for is_reached, what in reached if is_reached), "")
-    return d.Halt(f"{what}: {what_is_left(s)}; start again to go on", ExitCode.BUDGET) if what else None
+    return d.Halt(f"{what}: {what_is_left(s)}; run it again to resume", ExitCode.BUDGET) if what else None

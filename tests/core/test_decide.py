@@ -315,11 +315,11 @@ RULES: dict[str, Situation] = {
         snapshot(story(model="opus")), d.RunAgent, "", {"model": "opus", "step": "story"},
     ),
     "all attempts are used": (
-        snapshot(lines=attempts(*["rejected"] * 5)), d.RunAgent, "used its 5 attempts: it is to be split",
+        snapshot(lines=attempts(*["rejected"] * 5)), d.RunAgent, "used its 5 attempts: splitting it",
         {"step": "split", "story": "US-001", "attempt": 1},
     ),
     "all attempts are used at the same error, and the breaker is open": (
-        snapshot(lines=attempts(*["rejected"] * 5, changed="", error="E", at=NOW)), d.RunAgent, "to be split",
+        snapshot(lines=attempts(*["rejected"] * 5, changed="", error="E", at=NOW)), d.RunAgent, "splitting it",
         {"step": "split"},
     ),
     "a story was split after the breaker had opened at it": (
@@ -328,7 +328,7 @@ RULES: dict[str, Situation] = {
     ),
     "all attempts are used, and the first draft of a split was not valid": (
         snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("rejected", step="split", n=6)]), d.RunAgent,
-        "to be split", {"step": "split", "attempt": 2},
+        "splitting it", {"step": "split", "attempt": 2},
     ),
     "all attempts are used, and it could not be split": (
         snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("rejected", "crashed", step="split", n=6)]), d.GiveUp,

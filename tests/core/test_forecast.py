@@ -34,7 +34,7 @@ def test_the_medians_of_what_landed_are_what_is_to_come() -> None:
     lines = [landed(60.0, 0.5), landed(600.0, 0.1), landed(120.0, 0.4)]
     seen = snapshot(*TWO_LEFT, lines=lines)
     assert forecast(seen) == Forecast(2, 240.0, 0.8)
-    assert what_is_left(seen).endswith("left (US-002, US-003), about 4 min and $0.80 if it goes on as before")
+    assert what_is_left(seen).endswith("left (US-002, US-003), about 4 min and $0.80 at the current rate")
 
 
 def test_the_features_own_pace_comes_before_that_of_others() -> None:
@@ -61,9 +61,8 @@ def test_a_budget_that_is_reached_says_what_is_left(limits: Limits, session: dic
     seen = snapshot(*many, lines=[landed(480.0, 0.24)], session=session)
     halt = decide(seen, Config(limits=limits))
     assert isinstance(halt, d.Halt) and halt.exit_code == ExitCode.BUDGET
-    assert (
-        ": 5 of 6 stories are left (US-100, US-101, US-102, …), about 40 min and $1.20 if it goes on as before; "
-        in (halt.reason)
+    assert ": 5 of 6 stories are left (US-100, US-101, US-102, …), about 40 min and $1.20 at the current rate; " in (
+        halt.reason
     )
 
 

@@ -138,7 +138,7 @@ def test_without_a_sandbox_what_it_does_outside_is_said_and_lands_nowhere(
     assert_story_alone(project, tmp_path, main)
     assert any("is not taken over" in words for words in told)
     assert "WITHOUT a sandbox" in ended.said
-    assert "APPROVED: made while an agent lived without a sandbox, set aside" in ended.said
+    assert "APPROVED: made while an agent ran without a sandbox; set aside" in ended.said
     assert "possibly by the agent: APPROVED (set aside)" in json.dumps(project.story("US-001"))
     aside = [path.name.split("-", 1)[1] for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")]
     assert aside == ["APPROVED"]

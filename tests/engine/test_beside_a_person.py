@@ -118,7 +118,7 @@ def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon
     ended = project.loop()
 
     assert ended.runs == ["US-001", "US-002", "qa"]
-    assert "meanwhile: the work on US-001 is merged onto it" in ended.text
+    assert "; merging US-001 onto it" in ended.text
     assert project.code("src/mine.py") == "MINE = 1\n"
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "mine" in project.subjects()

@@ -27,7 +27,7 @@ def test_a_reached_budget_is_a_clean_end_that_says_what_is_left(tmp_path: Path) 
 
     assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001", "US-002"])
     assert "the budget of $1.0 is used up ($1.00): 1 of 3 stories is left (US-003), about " in ended.text
-    assert " and $0.50 if it goes on as before; start again" in ended.text
+    assert " and $0.50 at the current rate; run it again" in ended.text
     assert project.git("status", "--porcelain") == ""
 
 
@@ -40,7 +40,7 @@ def test_what_a_story_took_over_all_its_attempts_is_the_pace(tmp_path: Path) -> 
     (landed,) = [end for end in project.journal("end") if end.get("landed")]
     assert landed["story_cost"] == 0.75
     assert landed["story_seconds"] > sum(end["seconds"] for end in project.journal("end")) * 0.99
-    assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.50 if it goes on", ended.text)
+    assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.50 at the", ended.text)
 
 
 def test_a_single_run_may_cost_no_more_than_its_own_budget(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: py
     assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at"}
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
-    assert "ahead:   2 stories left, about 1 min and $1.00 if it goes on as before" in call("status")[1]
+    assert "ahead:   2 stories left, about 1 min and $1.00 at the current rate" in call("status")[1]
 
 
 def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
@@ -74,9 +74,7 @@ def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None
     assert "stories are left" not in project.call("loop")[1].split("US-001 is next")[0]
 
     begun = project.call("loop")[1].split("US-002 is next")[0]
-    assert re.search(
-        r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.00 if it goes on as before", begun
-    )
+    assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.00 at the current rate", begun)
 
 
 def test_a_dry_run_says_what_is_ahead(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +83,7 @@ def test_a_dry_run_says_what_is_ahead(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert call.json("why")[1]["forecast"] is None
     project.play(stories={"*": [works(cost_usd=0.5)]})
     project.loop()
-    assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 if it goes on", call("loop", "--dry-run")[1])
+    assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 at the current rate", call("loop", "--dry-run")[1])
     assert call.json("why")[1]["forecast"]["cost_usd"] == 1.0
 
 
@@ -97,7 +95,7 @@ def test_a_budget_that_runs_out_in_a_run_costs_no_attempt_and_the_next_goes_on_f
     ended = project.loop()
 
     assert (ended.code, ended.runs, project.outcomes()) == (ExitCode.BUDGET, ["US-001"], [("US-001", "stopped")])
-    assert "the budget of $0.4 ran out in the middle of the run: it costs no attempt" in ended.text
+    assert "the budget of $0.4 ran out during the run: it costs no attempt" in ended.text
     assert project.statuses()["US-001"] == "pending"
     assert project.story("US-001").get("execution", {}).get("attempts", 0) == 0
     assert not (project.repo / "src" / "more.py").exists()

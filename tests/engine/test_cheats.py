@@ -40,10 +40,10 @@ CHEATS: dict[str, tuple[Act, str]] = {
         {"write": {**edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "calc.py": BROKEN}},
         f"skipped or expected to fail: {TEST_FILE}::test_small",
     ),
-    "assertions are emptied": ({"cheat": {"empty_tests": True}}, f"assert nothing any more: {TEST_FILE}::test_small"),
+    "assertions are emptied": ({"cheat": {"empty_tests": True}}, f"no longer assert anything: {TEST_FILE}::test_small"),
     "a test returns first": (
         {"write": edited(SMALL, f"    return\n{SMALL}")},
-        f"assert nothing any more: {TEST_FILE}::test_small",
+        f"no longer assert anything: {TEST_FILE}::test_small",
     ),
     "a test swallows its failure": (
         {
@@ -52,7 +52,7 @@ CHEATS: dict[str, tuple[Act, str]] = {
                 "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass",
             )
         },
-        "assert nothing any more",
+        "no longer assert anything",
     ),
     "a test becomes a lambda": (
         {"write": edited(f"def test_small():\n{SMALL}", "test_small = lambda: None")},
@@ -90,7 +90,7 @@ CHEATS: dict[str, tuple[Act, str]] = {
     "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py changes which tests run"),
     "a module takes the runner's place": (
         {"cheat": {"shadow_runner": True}},
-        "does not tell any more which tests",
+        "no longer reports which tests",
     ),
 }
 
@@ -138,7 +138,7 @@ def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path
     ended = project.loop()
 
     assert project.landed() == (["login/US-001"] if counts else [])
-    assert (f"assert nothing any more: {TEST_FILE}::test_small" in ended.text) is not counts
+    assert (f"no longer assert anything: {TEST_FILE}::test_small" in ended.text) is not counts
 
 
 PACKAGE_TESTS = (
@@ -402,7 +402,7 @@ NODE_CHANGES = {
     ),
     "a test is emptied": (
         NODE_TESTS.replace("assert.equal(add(10, 20), 30)", ""),
-        "assert nothing any more: calc.test.mjs::adds big numbers",
+        "no longer assert anything: calc.test.mjs::adds big numbers",
     ),
     "a test is renamed": (NODE_TESTS.replace("big", "large"), ""),
     "a test is added": (NODE_TESTS + "test('adds none', () => { assert.equal(add(0, 0), 0) })\n", ""),

@@ -137,10 +137,10 @@ def test_a_loop_that_has_left_much_lying_about_packs_at_its_end(
 
     ended = project.loop()
 
-    assert any("what lay loose is packed" in line for line in ended.said)
+    assert any("packed loose objects and refs" in line for line in ended.said)
     assert int(project.git("count-objects").split()[0]) < 10
     assert project.landed() == ["login/US-001"]
-    assert not any("lay loose" in line for line in project.loop().said)
+    assert not any("packed loose" in line for line in project.loop().said)
     assert_clean(project)
 
 

@@ -276,7 +276,7 @@ def test_the_marks_of_a_conflict_are_not_adopted(project: Project) -> None:
     project.git("reset", "--quiet", "--hard")
     with pytest.raises(AssertionError, match="stash pop"):
         project.git("stash", "pop", "--quiet")
-    assert edits(project).broken == {"SPEC.md": "holds the marks of a merge conflict"}
+    assert edits(project).broken == {"SPEC.md": "has conflict markers"}
 
 
 def test_a_stash_on_the_branch_is_no_edit_and_its_return_is_one(project: Project) -> None:

@@ -38,7 +38,7 @@ def test_an_address_of_the_model_that_is_none_is_said(tmp_path: Path) -> None:
     project = strict(tmp_path)
     project.env["ANTHROPIC_BASE_URL"] = "http://localhost:99999"
     code, said = project.call("loop", "login")
-    assert (code, "ANTHROPIC_BASE_URL is no address" in said) == (ExitCode.ENVIRONMENT, True), said
+    assert (code, "ANTHROPIC_BASE_URL is not an address" in said) == (ExitCode.ENVIRONMENT, True), said
 
 
 @pytest.mark.fault("A14")

@@ -90,7 +90,7 @@ def test_a_disk_that_an_agent_has_filled_is_waited_for_and_costs_no_attempt(disk
 
     ended = project.loop(clock=clock)
 
-    assert "the disk is full: it goes on when there is room" in "\n".join(d.reason for d in ended.decisions)
+    assert "the disk is full: it resumes when space is available" in "\n".join(d.reason for d in ended.decisions)
     assert project.outcomes()[:2] == [("US-001", "stopped"), ("US-001", "succeeded")]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
     assert ended.code == ExitCode.WAITING
@@ -184,7 +184,7 @@ def test_documents_that_cannot_be_laid_out_on_a_full_disk_are_waited_for_and_sai
     ended = project.loop(clock=clock)
 
     assert ended.text.count("will resume when disk space is available") == 1
-    assert [found.reason for found in ended.decisions].count("the disk is full: it goes on when there is room") > 1
+    assert [found.reason for found in ended.decisions].count("the disk is full: it resumes when space is available") > 1
     assert ended.code == ExitCode.WAITING
     assert_done(project)
 
@@ -197,7 +197,7 @@ def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path
     code, said = loop(project)
 
     assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
-    assert "less than 500 MB are free on the disk (limits.min_free_mb): it goes on when there is room" in said
+    assert "less than 500 MB are free on the disk (limits.min_free_mb): it resumes when space is available" in said
 
 
 @needs_root

@@ -86,7 +86,7 @@ def test_a_reset_after_the_time_to_end_is_not_waited_for(tmp_path: Path, ends_in
     ended = project.loop(clock=lambda: NOON, until=NOON + ends_in_s)
 
     assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
-    assert "only after the time to end (07:00)" in ended.rest.reason
+    assert "only after the end time (07:00)" in ended.rest.reason
     assert project.loop(clock=lambda: NOON + 2 * HOUR + 3, waits=False).runs[0] == "US-001"
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
 

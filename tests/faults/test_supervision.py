@@ -111,7 +111,7 @@ def test_a_call_that_the_guard_did_not_answer_raises_an_alarm(tmp_path: Path) ->
     project.play(stories={"US-001": [works(raw=[NO_VERDICT, NO_VERDICT])]})
     ended = project.loop(waits=False)
     assert "the guard did not answer a tool call; the call was not checked" in ended.text
-    assert "  flagged: the guard gave no answer to 2 tool calls: they were not checked" in ended.said
+    assert "  flagged: the guard did not answer 2 tool calls; they were not checked" in ended.said
     assert first_end(project)["unguarded"] == 2
 
 

@@ -85,7 +85,7 @@ def _wait_for_git(w: Workspace) -> None:
         if not why:
             return
         w.pause(_PAUSE_S)
-    raise Conflict(why, hint="then start again: nothing is lost")
+    raise Conflict(why, hint="then run it again; nothing is lost")
 
 
 def _adoption(w: Workspace, landing: Landing, taken: TakenIn) -> tuple[str, str]:

@@ -361,7 +361,7 @@ def _not_ignored(w: Workspace) -> set[str]:
 def _why_broken(one: _Seen) -> str:
     """Why an edit cannot be taken over as it is; "" if it can."""
     if one.data is not None and _CONFLICT.search(one.data):
-        return "holds the marks of a merge conflict"
+        return "has conflict markers"
     if one.data is not None and one.want and not one.data.strip():
         return "is empty"
     return ""

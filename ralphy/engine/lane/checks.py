@@ -112,7 +112,7 @@ def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[Ch
         killed = next((result for result in results if result.killed_by), None)
         if killed is None:
             return results
-        w.say(f"  check {killed.sentence()}: it is run again in {wait_s:.0f} s")
+        w.say(f"  check {killed.sentence()}; running it again in {wait_s:.0f} s")
         w.pause(wait_s)
     return ask()
 

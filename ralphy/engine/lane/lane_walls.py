@@ -36,7 +36,7 @@ def bubblewrap_for(w: Workspace) -> str | None:
     """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
     level = w.config.safety.level
     if level == MINIMAL:
-        _say_once(w, "safety: minimal: no guard and no sandbox, the agent may do whatever you may")
+        _say_once(w, "safety: minimal: no guard and no sandbox, the agent can do whatever you can")
         return None
     if level == STRICT:
         from ralphy.engine.lane.strict import require_closed
@@ -135,7 +135,7 @@ class Outside:
         seen = {**self.before, **{ref: to for ref, to in w.checkout.refs.moved.items() if now.get(ref) == to}}
         changed = sorted(name for name in {*seen, *now} if seen.get(name) != now.get(name))
         if aside:
-            w.say(Toned(f"{', '.join(aside)}: made while an agent lived without a sandbox, set aside", WAITING))
+            w.say(Toned(f"{', '.join(aside)}: made while an agent ran without a sandbox; set aside", WAITING))
         aside += set_edits_aside(w, self.edits)
         if changed:
             w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",

@@ -41,7 +41,7 @@ _NO_SETTINGS = "empty.json"
 
 def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
     what = "; ".join(what for what, _ in lacking)
-    return EnvironmentProblem(f"safety.level strict cannot be kept: {what}", hint="; ".join(fix for _, fix in lacking))
+    return EnvironmentProblem(f"safety.level strict is not possible: {what}", hint="; ".join(fix for _, fix in lacking))
 
 
 def require_closed(w: Workspace) -> str:
@@ -124,7 +124,7 @@ def _hosts(w: Workspace) -> Iterator[Host]:
         base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
         port = base.port or (80 if base.scheme == "http" else 443)
     except ValueError as error:  # it is not shown: a password may stand in it
-        raise EnvironmentProblem("ANTHROPIC_BASE_URL is no address with a host and a port") from error
+        raise EnvironmentProblem("ANTHROPIC_BASE_URL is not an address with host and port") from error
     if base.hostname:
         yield base.hostname, port
 
@@ -145,7 +145,7 @@ def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
 def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
     """The login of a person stays outside: an agent that could read it could use it elsewhere."""
     if Path(w.config.agent.command[0]).name == "claude" and not any(w.env.get(name) for name in KEYS):
-        yield "there is no key of its own for the agent", "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…"
+        yield "the agent has no key of its own", "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…"
 
 
 def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:

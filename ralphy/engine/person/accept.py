@@ -51,11 +51,9 @@ def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
     red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
         said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
-        raise Conflict(
-            f"the checks are red: {said}", hint="fix them, commit to the feature's branch, then say it again"
-        )
+        raise Conflict(f"the checks are red: {said}", hint="fix them, commit to the feature's branch, then try again")
     if observe(w).tree.head != s.tree.head:
-        raise Conflict(f"{s.tree.feature_branch} was moved while the checks ran", hint="say it again")
+        raise Conflict(f"{s.tree.feature_branch} was moved while the checks ran", hint="try again")
     record_baseline(w, s.tree.code, results)
     return results
 

@@ -160,7 +160,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
                  {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
     w.say(Toned(f"{story.id} has failed: {str(execution['last_error'])[:300]}", BAD))
-    w.say(f"what to do about it is asked in {w.feature.in_repository('QUESTIONS.md')}")
+    w.say(f"see the question in {w.feature.in_repository('QUESTIONS.md')}")
 
 
 def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:

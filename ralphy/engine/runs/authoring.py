@@ -68,7 +68,7 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
         if made:
             _require_no_secrets(w, ran, made.files)
     except InvalidInput as error:
-        made, why, digest = None, f"what was handed in is not valid: {error}", _mistakes(error)
+        made, why, digest = None, f"the document is not valid: {error}", _mistakes(error)
     if made is None:
         _refuse(w, decision, ran, why, digest, end)
     else:

@@ -37,7 +37,7 @@ def judged_at_tip(w: Workspace, story: Story, ran: Ran, base: str, candidate: Ca
     for _ in range(_MOST_TRIES):
         tip = _tip(w) if may_land else head
         if tip not in ("", head):
-            w.say(f"{w.feature_branch} has moved to {tip[:10]} meanwhile: the work on {story.id} is merged onto it")
+            w.say(f"{w.feature_branch} has moved to {tip[:10]}; merging {story.id} onto it")
             merged, conflicts = merge_trees(w, head, candidate.tree, tip)
             if conflicts:
                 return head, _conflict(w, story, candidate, (base, head, tip), conflicts)

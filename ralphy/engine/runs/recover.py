@@ -132,7 +132,7 @@ def _end_what_lives(w: Workspace) -> None:
     """Nothing of the dead run goes on, and nothing that was known of the checkout holds any more."""
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
-        w.say(f"{killed} processes of the last run were still alive and have been ended")
+        w.say(f"{killed} processes of the last run were still alive; ended them")
     await_orphans((SCRIPT,))
     w.checkout.close()  # Ctrl-C ends what was kept warm, too
 

@@ -164,7 +164,7 @@ def _without_blame(w: Workspace, result: AgentResult, is_share: bool) -> AgentRe
     if not result.over_budget or most is None or (w.session.cost_usd < most and not is_share):
         return result
     what = "the run's share of the budget" if w.session.cost_usd < most else "the budget"
-    why = f"{what} of ${most} ran out in the middle of the run: it costs no attempt"
+    why = f"{what} of ${most} ran out during the run: it costs no attempt"
     w.say(why)
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
@@ -217,7 +217,7 @@ def _stop_notice(w: Workspace) -> Callable[[], None]:
     def look() -> None:
         if not said[0] and os.path.lexists(path):
             said[0] = True
-            w.say("STOP is seen: this run is finished first, then Ralphy ends; ralphy abort ends it now")
+            w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now")
 
     return look
 

@@ -61,7 +61,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
 def _asked(w: Workspace, head: str) -> list[CheckResult]:
     """What hook and checks say of a commit in the clean lane; what is written there goes with the next tree."""
     lay_out_clean(w, w.objects.tree_of(head), head)
-    w.say("the checks are run on the code as it is")
+    w.say("running the checks on the current code")
     hooked = ask_before_work(w, head)
     if hooked:
         lay_out_clean(w, w.objects.tree_of(head), head)
@@ -74,7 +74,7 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
         if result.killed_by:
             raise EnvironmentProblem(
                 f"the check {result.name} was killed from outside (signal {result.killed_by})",
-                hint="look whether the machine is short of memory; then start again",
+                hint="check whether the machine is short of memory; then run it again",
             )
 
 

@@ -52,7 +52,7 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     """Compare the tests of a candidate whose checks are green with those of the last green commit."""
     before, after = known_tests(w, w.code_of(candidate.green)), listed(results)
     if before is None:
-        found = [Finding(Kind.RUNNER, "the list of the last green commit's tests is gone, or was changed by hand")]
+        found = [Finding(Kind.RUNNER, "the list of the last green commit's tests is missing, or was edited")]
         return _judged(w, found, {})
     old, new = merged(list(before.values())), merged(list(after.values()))
     found = [*steering_findings(map(shown, candidate.files))]
@@ -96,7 +96,7 @@ def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> 
         is_silent = result.listing is None and known and known.ran
         is_silent = is_silent or (named and not (result.listing and result.listing.tests))
         if result.is_green and is_silent:
-            yield Finding(Kind.RUNNER, f"check {result.name} does not tell any more which tests it ran")
+            yield Finding(Kind.RUNNER, f"check {result.name} no longer reports which tests it ran")
 
 
 def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:

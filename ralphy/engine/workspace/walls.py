@@ -49,4 +49,4 @@ def open_program(w: Workspace) -> tuple[str | None, str]:
         return program, ""
     if safety.sandbox == "bwrap":
         raise EnvironmentProblem(f"safety.sandbox is bwrap, but {why}", hint=fix)
-    return None, f"{why}; {fix}, or say safety.sandbox: none"
+    return None, f"{why}; {fix}, or set safety.sandbox: none"

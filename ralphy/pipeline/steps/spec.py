@@ -24,9 +24,9 @@ class _Spec(Step):
         if revision(s, self.name):
             return "SPEC.md was sent back with remarks"
         if not s.digest(self.document):
-            return "PRD.md is there and SPEC.md is missing"
+            return "PRD.md exists, SPEC.md is missing"
         if not s.prd.stories:
-            return "SPEC.md is there and prd.json has no stories yet"
+            return "SPEC.md exists, prd.json has no stories yet"
         made = s.prd.step(self.name).get("outputs") or {}
         untouched = made.get(self.document) == s.digest(self.document)
         is_new = self.is_outdated(s) and untouched and not word_on(s, self)
@@ -39,7 +39,7 @@ class _Spec(Step):
 
     def then(self, s: Snapshot, _: Config) -> d.Decision | None:
         if self.is_outdated(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
-            return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` makes it anew, "
+            return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` writes it again, "
                           "`ralphy approve` keeps it", gate=self.name)  # fmt: skip
         return None
 

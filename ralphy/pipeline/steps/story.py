@@ -149,5 +149,5 @@ def _escalated(s: Snapshot, config: Config, story: Story, why: str) -> d.Decisio
     if runs >= SPLIT_RUNS or not may_be_split(s.prd, story, config.limits.max_splits):
         return d.GiveUp(why, story.id)
     model = SPLIT.model(config, 1, str(story.raw.get("model") or ""))
-    asks = f"{why}: it is to be split into smaller stories"
+    asks = f"{why}: splitting it into smaller stories"
     return d.RunAgent(asks, names.SPLIT, story.id, runs + 1, "fresh", model)
