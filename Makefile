@@ -94,7 +94,8 @@ chaos: $(STAMP) ## go through N features (20) under random kills, faults and che
 sweep: $(STAMP) ## fail every durable operation of a landing once; PART=1/10 takes every tenth
 	$(Q)$(BIN)/python -m tests.faults.sweep $(if $(PART),--part $(PART)) $(ARGS)
 
-docs: $(STAMP) ## write docs/reference and docs/faults.md from the code
+docs: $(STAMP) ## write docs/reference, docs/faults.md and the schema of events from the code
+	$(Q)$(BIN)/python -m tests.cli.event_schema schemas/events.schema.json
 	$(Q)$(BIN)/python -m tests.cli.reference_pages docs/reference
 	$(Q)$(BIN)/python -m tests.faults.page docs/faults.md
 

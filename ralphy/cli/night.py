@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.look import explain
 from ralphy.cli.run import Came, Terminated, clock_time, heeding, need_walls, open_features, signals
-from ralphy.cli.show import Narrator
+from ralphy.cli.show import Narrator, told
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
-from ralphy.engine.reactor import Patience, run_feature
+from ralphy.engine.reactor import Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.git.run_lock import Lock
-from ralphy.pipeline.decision import Halt, Rest
+from ralphy.pipeline.decision import Halt
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
     from ralphy.documents.feature_folder import Feature
     from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Session, Snapshot
+    from ralphy.pipeline.model import Session
 
 
 def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> int:
@@ -74,23 +74,15 @@ class _Night:
 
     def drive(self, feature: Feature, session: Session) -> Turn:
         """One feature, until it rests; what is wrong with it holds up no other one."""
-        acted = False
         try:
             workspace, narrator = self._opened(feature)
-            workspace.session = session
+            workspace.session, before = session, narrator.acts
             self._call.lay_out(workspace)
-            hear = heeding(self.came, narrator.decided)
-
-            def report(decision: Any, snapshot: Snapshot) -> None:
-                nonlocal acted
-                acted = acted or not isinstance(decision, Rest)
-                hear(decision, snapshot)
-
-            rest = run_feature(workspace, report, Patience(gates=False, limits=self._waits), None)
+            rest = run_feature(workspace, Patience(gates=False, limits=self._waits))
         except RalphyError as error:
-            self._call.output.insist(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+            told(self._call.output, held_up(feature, error))
             return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
-        return Turn(rest, workspace.session, has_acted=acted)
+        return Turn(rest, workspace.session, has_acted=narrator.acts > before)
 
     def _opened(self, feature: Feature) -> tuple[Workspace, Narrator]:
         if feature.name not in self._told:
@@ -98,6 +90,7 @@ class _Night:
             patience = Patience(gates=False, limits=self._waits)
             narrator = Narrator(self._call.output, workspace, named=True, patience=patience)
             narrator.attend(workspace)
+            workspace.listener = heeding(self.came, workspace.listener)
             need_walls(workspace)
             self._told[feature.name] = workspace, narrator
         return self._told[feature.name]

@@ -193,12 +193,13 @@ class Invocation:
 
         Raises Conflict where stories are gone from prd.json, unless it `starts_over`.
         """
+        from ralphy.cli.sentences import in_words
         from ralphy.engine.runs.recover import is_unfinished, recover
         from ralphy.engine.view.observe import observe
         from ralphy.git.run_lock import Lock
 
         with self.workspace(name) as w, Lock(w.repository.checkout_dir / "lock", purpose):
-            w.say = self.output.say
+            w.listener = in_words(self.output.say)
             self.lay_out(w)
             if is_unfinished(w):
                 recover(w)

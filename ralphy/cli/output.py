@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ralphy.cli.colour import painted, wants_colour
 from ralphy.cli.plain import clean
 from ralphy.errors import ExitCode, RalphyError
-from ralphy.text.tone import BAD, FAINT, Toned, tone_of
+from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,21 +71,16 @@ class Output:
         """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
         _write(sys.stdout, _json(value) + "\n")
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, tone: str = "") -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
             stamp = f"[{time.strftime('%H:%M:%S')}] "
-            _tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp))}\n")
+            _tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp), tone)}\n")
 
-    def detail(self, text: str) -> None:
-        """A line that only -v shows."""
-        if self.verbose:
-            self.say(Toned(text, FAINT))
-
-    def _printed(self, text: str, stream: TextIO, indent: int = 0) -> str:
+    def _printed(self, text: str, stream: TextIO, indent: int = 0, tone: str = "") -> str:
         """A text as it goes to a stream: harmless, without secrets, in its colour, broken between words."""
         harmless = _wrapped(_without_secrets(clean(text)), stream, indent)
-        tone = tone_of(text)
+        tone = tone or tone_of(text)
         return painted(harmless, tone) if tone and wants_colour(stream, self.color, os.environ) else harmless
 
     def note(self, text: str) -> None:
@@ -113,7 +108,7 @@ class Output:
         else:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
             said = _wrapped(f"{clean(str(error))}{hint}", sys.stderr, len("ralphy: "))
-            _tell(f"{self._printed(Toned('ralphy:', BAD), sys.stderr)} {said}\n")
+            _tell(f"{self._printed('ralphy:', sys.stderr, tone=BAD)} {said}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:

@@ -241,6 +241,10 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         minutes = max(1, round(ahead["seconds"] / 60))
         stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
         lines.append(f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate")
+    if (ran := v.get("check_runs")) and ran["stories"]:
+        stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
+        old = f", {ran['old_tests']} of old tests" if ran["old_tests"] else ""
+        lines.append(f"  checks:  {ran['full']} full {'run' if ran['full'] == 1 else 'runs'}{old} for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")
     breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
-from ralphy.cli.show import Narrator
+from ralphy.cli.show import Narrator, told
 from ralphy.errors import ExitCode
+from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 
 if TYPE_CHECKING:
     from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.reconcile import Report
     from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
 
 _STEPS = click.Choice(gates())
 
@@ -61,13 +60,13 @@ def signals(came: Came) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def heeding(came: Came, report: Report) -> Report:
-    """The report, which first raises what a signal has raised in vain."""
+def heeding(came: Came, listener: Listener) -> Listener:
+    """The listener, which at a decision first raises what a signal has raised in vain."""
 
-    def heed(decision: Any, snapshot: Snapshot) -> None:
-        if came:
+    def heed(event: Event) -> None:
+        if came and isinstance(event, Decided):
             raise came.pop()
-        report(decision, snapshot)
+        listener(event)
 
     return heed
 
@@ -251,12 +250,13 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
     patience, came = Patience(gates=asks, limits=waits), Came()
     narrator = Narrator(call.output, workspace, patience=patience)
     narrator.attend(workspace)
+    workspace.listener = heeding(came, workspace.listener)
     need_walls(workspace)
     dialogue = narrator.dialogue if asks else None
     try:
         with signals(came), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
             call.lay_out(workspace)
-            rest = run_feature(workspace, heeding(came, narrator.decided), patience, dialogue)
+            rest = run_feature(workspace, patience, dialogue)
     except KeyboardInterrupt:
         narrator.interrupted("interrupted")
         return ExitCode.INTERRUPTED
@@ -285,14 +285,15 @@ def watch(call: Invocation, **limits: Any) -> int:
         workspace = call.open(checkout, feature)
         narrator = Narrator(call.output, workspace, named=True)
         narrator.attend(workspace)
+        workspace.listener = heeding(came, workspace.listener)
         need_walls(workspace)
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
-        return workspace, heeding(came, narrator.decided)
+        return workspace
 
     try:
         with signals(came):
-            watch_all(checkout, features_dir, opened, call.output.say, call.output.insist)
+            watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Terminated:

@@ -1,44 +1,29 @@
-"""The narrator: decisions, sentences and the agent's activity as a stamped log on stderr."""
+"""The narrator: the events of a run, as a stamped log on stderr; with `--json`, as lines on stdout."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
-from ralphy.agents.protocol import Activity
-from ralphy.cli.moments import moment
 from ralphy.cli.output import Output
 from ralphy.cli.plain import clean
+from ralphy.cli.sentences import is_detail, rested, sentences, waited
 from ralphy.engine.reactor import Dialogue, Patience
-from ralphy.engine.view.view import phase_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import replace_file
-from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.forecast import forecast, what_is_left
-from ralphy.pipeline.model import Snapshot
-from ralphy.pipeline.steering import steering_notice, steering_of
+from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, Waiting
 from ralphy.text.durations import span
-from ralphy.text.tone import BAD, GOOD, WAITING, Toned, tone_of
+from ralphy.text.tone import FAINT, WAITING
 
 _EVERY_S = 0.2
 _EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0
-_QUIET = (d.OpenGate, d.SetAside, d.Approve)
 _PATIENT = Patience(gates=True)
 
 
-def _tone(decision: d.Decision) -> str:
-    if isinstance(decision, d.Wait):
-        return WAITING
-    if isinstance(decision, d.Rest):
-        return GOOD if decision.exit_code == ExitCode.DONE else BAD
-    return ""
-
-
 class Narrator:
-    """Says what happens to one feature; as JSON, a line for each decision on stdout.
+    """Tells what happens to one feature: it is the listener of its workspace.
 
     `named` features are some of several, which go on when one of them rests; `patience` is what the driver waits for.
     """
@@ -49,110 +34,84 @@ class Narrator:
         self._output = output
         self._workspace = workspace
         self._patience = patience
+        self._named = named
         self._prefix = f"{workspace.feature.name}: " if named else ""
-        self._last_shown = 0.0
-        self._last_rest = ""
-        self._snapshot: Snapshot | None = None
-        self._counted_at = -math.inf
-        self._is_counting = self._has_begun = False
+        self._last_shown = -math.inf
+        self._last: Decided | None = None
+        self._is_counting = False
         self._asked: d.Wait | None = None
+        self.acts = 0
 
     def attend(self, workspace: Workspace) -> None:
-        """Hear from a workspace whatever is to be said."""
-        workspace.say, workspace.show, workspace.count_down = self.say, self.show, self.count_down
-        workspace.detail = self.detail
+        """Hear from a workspace whatever is to be told; of a wait, as often as it can be shown."""
+        workspace.listener = self.hear
+        live_s = _EVERY_SECOND_S if self._output.is_live else _IN_A_LOG_S
+        workspace.tick_s = _EVERY_MINUTE_S if self._output.as_json else live_s
 
-    def say(self, text: str) -> None:
-        self._erase()
-        self._output.say(Toned(f"{self._prefix}{text}", tone_of(text)))
-
-    def detail(self, text: str) -> None:
-        self._erase()
-        self._output.detail(f"{self._prefix}{text}")
-
-    def decided(self, decision: Any, snapshot: Snapshot) -> None:
-        """A decision was made; a rest that was said already is not said again."""
-        if not self._has_begun:
-            self._has_begun = True
-            self._begin(decision, snapshot)
-        self._snapshot = None if self._prefix else snapshot
-        if isinstance(decision, d.Rest):
-            self._counted_at = time.monotonic()
-            if decision.reason == self._last_rest:
-                return
-            self._last_rest = decision.reason
-        else:
-            self._last_rest = ""
+    def hear(self, event: Event) -> None:
+        """Tell of an event, unless it was told already or comes too soon."""
+        if isinstance(event, Decided) and self._is_known(event):
+            return
+        if isinstance(event, AgentActivity) and event.activity != "warning" and not self._is_time():
+            return
         if self._output.as_json:
-            self._json(decision, snapshot)
-        if isinstance(decision, d.RunAgent):
-            self.say(f"{phase_of(decision, snapshot)}: {decision.reason} ({decision.mode}, {decision.model})")
-        elif isinstance(decision, _QUIET):
-            self.detail(f"{type(decision).__name__}: {decision.reason}")
-        else:
-            self.say(Toned(self._sentence(decision), _tone(decision)))
-        if self._prefix and isinstance(decision, d.Halt):
-            self._insist(decision)
+            self._output.event(event.to_json())
+        self._show(event)
 
-    def _sentence(self, decision: d.Decision) -> str:
-        """The reason; of a wait for a time, until when, or that it is not waited for; of a halt, when it is over."""
-        now = self._workspace.clock()
-        if isinstance(decision, d.Halt) and decision.until is not None:
-            return f"{decision.reason}; that is {moment(decision.until, now)}"
-        if not isinstance(decision, d.Wait) or decision.until is None:
-            return decision.reason
-        at = moment(decision.until, now)
-        if self._patience.limits:
-            return f"waiting until {at}: {decision.reason}"
-        limited = f"limited until {at}; " if decision.exit_code == ExitCode.LIMITED else ""
-        return f"{limited}not waiting (--no-wait): {decision.reason}"
+    def _is_known(self, event: Decided) -> bool:
+        """Is this the rest that was told last?"""
+        last, self._last = self._last, event
+        if last is None and event.ahead and not event.rests:
+            self._say(event.ahead)
+        self.acts += not event.rests
+        return bool(last and last.rests and event.rests and last.reason == event.reason)
 
-    def _begin(self, decision: Any, s: Snapshot) -> None:
-        """What the work will take, if earlier stories tell."""
-        if forecast(s) and not isinstance(decision, d.Rest):
-            self.say(what_is_left(s))
+    def _is_time(self) -> bool:
+        """May a line of the agent's activity be shown? A few a second at the most."""
+        now = time.monotonic()
+        if not self._output.progress or now - self._last_shown < _EVERY_S:
+            return False
+        self._last_shown = now
+        return True
 
-    def _json(self, decision: d.Decision, s: Snapshot) -> None:
-        value = {"schema": "ralphy/event@1", "feature": s.feature, "at": s.now, "phase": phase_of(decision, s),
-                 "decision": type(decision).__name__, "reason": decision.reason}  # fmt: skip
-        until = getattr(decision, "until", None)
-        self._output.event({**value, "until": until} if until else value)
+    def _show(self, event: Event) -> None:
+        """The event as people read it."""
+        match event:
+            case AgentActivity() if event.activity != "warning":
+                text = " ".join(clean(event.text).split())[:100]
+                self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}")
+            case Waiting() if self._output.as_json or self._output.is_live:
+                self._count(event)
+            case Decided(decision="Wait"):
+                self._say(waited(event, waits=self._patience.limits), WAITING)
+            case _:
+                whose = self._whose(event) if isinstance(event, AgentActivity | CheckRan) else ""
+                for text, tone in sentences(event):
+                    self._say(f"{whose}{text}", FAINT if is_detail(event) else tone, is_detail=is_detail(event))
+        if self._named and isinstance(event, Decided) and event.decision == "Halt":
+            self._insist(event)
 
-    def count_down(self, wait: d.Wait, left: float) -> float:
-        """Show what is left of a wait: every second on a terminal, every minute as JSON, every ten in a log."""
-        output = self._output
-        every_s = _EVERY_MINUTE_S if output.as_json else _EVERY_SECOND_S if output.is_live else _IN_A_LOG_S
-        due = self._counted_at + every_s - time.monotonic()
-        if due > 0:
-            return due
-        self._counted_at = time.monotonic()
-        if output.as_json:
-            output.event({"schema": "ralphy/event@1", "feature": self._workspace.feature.name,
-                             "at": self._workspace.clock(), "decision": "Wait", "reason": wait.reason,
-                             "until": wait.until, "seconds_left": round(left)})  # fmt: skip
-        elif output.is_live:
+    def _say(self, text: str, tone: str = "", *, is_detail: bool = False) -> None:
+        self._erase()
+        if not is_detail or self._output.verbose:
+            self._output.say(f"{self._prefix}{text}", tone)
+
+    def _whose(self, event: Event) -> str:
+        """The story, where several agents work side by side."""
+        return f"{event.story} " if event.story and self._workspace.config.lanes.jobs > 1 else ""
+
+    def _count(self, event: Waiting) -> None:
+        """What is left of a wait, written over the last line of a terminal."""
+        if self._output.is_live:
             self._is_counting = True
-            output.overwrite(f"  {self._prefix}{span(left)} left" + ("; s stops: " if self._asked else ""))
-        else:
-            self.say(f"still waiting, {span(left)} left: {wait.reason}")
-        return every_s
+            self._output.overwrite(
+                f"  {self._prefix}{span(event.seconds_left)} left" + ("; s stops: " if self._asked else "")
+            )
 
     def _erase(self) -> None:
         if self._is_counting:
             self._is_counting = False
             self._output.overwrite("")
-
-    def show(self, activity: Activity) -> None:
-        """A line of the agent's activity, a few a second at the most."""
-        now = time.monotonic()
-        if not self._output.progress or not activity.text or activity.kind == "start":
-            return
-        if now - self._last_shown < _EVERY_S:
-            return
-        self._last_shown = now
-        text = as_in_the_checkout(activity.text, self._workspace.repository)
-        text = " ".join(clean(text).split())[:100]
-        self._output.note(f"           {self._prefix}{activity.kind}: {text}")
 
     @property
     def dialogue(self) -> Dialogue:
@@ -192,10 +151,10 @@ class Narrator:
     def finished(self, rest: d.Rest) -> int:
         """The end of a run: where things stand, and what to do next."""
         self._erase()
-        if rest.exit_code != ExitCode.DONE:
-            self._insist(rest)
-        if not self._output.as_json and self._snapshot:
-            self._summary(self._snapshot)
+        if self._last and rest.exit_code != ExitCode.DONE:
+            self._insist(self._last)
+        if self._last and not self._output.as_json and not self._named:
+            self._summary(self._last)
         return rest.exit_code
 
     def interrupted(self, how: str) -> None:
@@ -203,20 +162,26 @@ class Narrator:
         self._erase()
         self._output.insist(f"{how}: nothing is lost; run it again to resume")
 
-    def _insist(self, rest: d.Rest) -> None:
+    def _insist(self, rest: Decided) -> None:
         """An end that is no success is told when all else is quiet; in JSON it stands already."""
         if self._output.quiet and not self._output.as_json:
-            name = self._workspace.feature.name
-            self._output.insist(f"{name}: {self._sentence(rest)}\n  hint: ralphy status {name}")
+            said = rested(rest, waits=self._patience.limits)
+            self._output.insist(f"{rest.feature}: {said}\n  hint: ralphy status {rest.feature}")
 
-    def _summary(self, s: Snapshot) -> None:
-        if notice := steering_notice(steering_of(s.prd)):
-            self._output.note(f"{s.feature}: {notice}")
-        done = sum(1 for story in s.prd.stories if story.is_completed)
-        cost = self._workspace.session.cost_usd
-        log = f"git log --oneline {s.tree.feature_branch}; " if s.tree.is_on_branch else ""
-        runs = "1 agent run" if self._workspace.session.runs == 1 else f"{self._workspace.session.runs} agent runs"
+    def _summary(self, last: Decided) -> None:
+        if last.notice:
+            self._output.note(f"{last.feature}: {last.notice}")
+        log = f"git log --oneline {last.branch}; " if last.branch else ""
+        runs = "1 agent run" if last.runs == 1 else f"{last.runs} agent runs"
         self._output.result(
-            f"{s.feature}: {done} of {len(s.prd.stories)} stories completed, {runs}, ${cost:.2f}. "
-            f"Look: {log}ralphy status {s.feature}"
+            f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, ${last.cost_usd:.2f}. "
+            f"Look: {log}ralphy status {last.feature}"
         )
+
+
+def told(output: Output, event: Event) -> None:
+    """Tell of an event that is about no workspace: what holds a feature up is told however quiet it is to be."""
+    if output.as_json:
+        output.event(event.to_json())
+    for text, tone in sentences(event):
+        output.insist(text) if isinstance(event, HeldUp) else output.say(text, tone)

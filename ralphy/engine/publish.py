@@ -20,6 +20,7 @@ from ralphy.forge.body import (
 from ralphy.forge.github import GitHub, PullRequest
 from ralphy.forge.push import Remote, push, remote
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.events import PullRequestOpened
 from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
@@ -78,7 +79,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
     for warning in found.warnings:
         w.say(f"warning: {warning}")
     w.record("pull_request", durable=False, url=found.url, adopted=found.adopted)
-    w.say(f"pull request {'adopted' if found.adopted else 'opened'}: {found.url}")
+    w.emit(PullRequestOpened(url=found.url, adopted=found.adopted))
     return found
 
 

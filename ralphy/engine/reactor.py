@@ -21,16 +21,17 @@ from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane.lane_pool import make_lanes
 from ralphy.engine.mend import mend
-from ralphy.engine.reconcile import Report, reconcile
+from ralphy.engine.reconcile import reconcile
 from ralphy.engine.runs.prompt import warm_prompts
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace.checkout import Checkout
-from ralphy.engine.workspace.waiting import seconds_left
+from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files.atomic import signature
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
+from ralphy.pipeline.events import HeldUp, Listener, Said
 
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _PLACES = ("heads", "remotes/origin")  # a merge into the base closes a feature, and may free the checkout for another
@@ -55,10 +56,10 @@ class Dialogue:
     take: Take
 
 
-def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
+def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = None) -> Rest:
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     mend(w)
-    rest = _driven(w, report, patience, dialogue)
+    rest = _driven(w, patience, dialogue)
     close_finished(w)
     said = tidy(w.repository, w.config, w.clock())
     if said:
@@ -66,8 +67,8 @@ def run_feature(w: Workspace, report: Report, patience: Patience, dialogue: Dial
     return rest
 
 
-def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue | None) -> Rest:
-    rest = reconcile(w, report)
+def _driven(w: Workspace, patience: Patience, dialogue: Dialogue | None) -> Rest:
+    rest = reconcile(w)
     if not _is_waited_for(rest, patience):
         return rest
     with Wakeups([w.feature.folder]) as wakeups:
@@ -75,7 +76,7 @@ def _driven(w: Workspace, report: Report, patience: Patience, dialogue: Dialogue
         wakeups.directly(made_folder(w.repository.state_dir, w.feature.name))
         while True:
             before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
-            rest = reconcile(w, report)
+            rest = reconcile(w)
             if not _is_waited_for(rest, patience):
                 return rest
             if signature_of(w.repository, w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
@@ -105,7 +106,7 @@ def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dia
             if left <= 0:
                 w.session = replace(w.session, waited=rest.until)
                 return True
-            seconds = min(left, w.count_down(rest, left))
+            seconds = min(left, tell_waiting(w, rest, left))
         _, line = wakeups.wait(seconds, terminal=asks)
         if line and dialogue and not dialogue.take(line):
             return False
@@ -123,23 +124,22 @@ def get_ready(w: Workspace) -> None:
     _ = w.checkout.identity
 
 
-Opened = Callable[[Feature], tuple[Workspace, Report]]
+Opened = Callable[[Feature], Workspace]
 
 
-def watch_all(
-    checkout: Checkout, features_dir: str, opened: Opened, say: Callable[[str], None], insist: Callable[[str], None]
-) -> None:
+def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: Listener) -> None:
     """Drive all features of a repository until interrupted; one checkout has one owner.
 
-    `insist` takes what stands in the way of a feature, `say` all else.
+    The `listener` hears what is about no feature that could be opened.
     """
     folder = checkout.repository.root / features_dir
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
     requests = made_folder(checkout.repository.state_dir)
-    watching = Watching(checkout, features_dir, opened, insist)
+    watching = Watching(checkout, features_dir, opened, listener)
     with lock, watching, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
-        say(f"watching {features_dir}/ ({len(list(listed(checkout.repository.root, features_dir)))} features)")
+        number = len(list(listed(checkout.repository.root, features_dir)))
+        listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} features)"))
         changed: set[str] | None = None
         while True:
             while watching.is_git_at_work():
@@ -153,16 +153,22 @@ def watch_all(
             changed = watching.features_of(wakeups.wait(watching.seconds_to_next())[0]) or None
 
 
+def held_up(feature: Feature, error: RalphyError) -> HeldUp:
+    """The event of an error that keeps one of several features from being worked on."""
+    return HeldUp(at=time.time(), feature=feature.name, message=str(error), hint=error.hint,
+                  exit_code=int(error.exit_code))  # fmt: skip
+
+
 class Watching:
     """What is known of each feature between two looks: where it rested, and what its folder looked like."""
 
-    def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, insist: Callable[[str], None]) -> None:
+    def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, listener: Listener) -> None:
         self._checkout = checkout
         self._repository = checkout.repository
         self._features_dir = features_dir
         self._opened = opened
-        self._insist = insist
-        self._open: dict[str, tuple[Workspace, Report]] = {}
+        self._listener = listener
+        self._open: dict[str, Workspace] = {}
         self._seen: dict[str, int] = {}
         self._rests: dict[str, Rest | str] = {}
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
@@ -178,7 +184,7 @@ class Watching:
     def held(self) -> Iterator[Path]:
         """The folders of the features that wait at a gate."""
         return (
-            self._open[name][0].feature.folder
+            self._open[name].feature.folder
             for name, rest in self._rests.items()
             if isinstance(rest, Wait) and rest.gate
         )
@@ -213,7 +219,7 @@ class Watching:
                 self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again
 
     def _forget_what_is_gone(self) -> None:
-        for name in [name for name, (w, _) in self._open.items() if not w.feature.folder.is_dir()]:
+        for name in [name for name, w in self._open.items() if not w.feature.folder.is_dir()]:
             self._open.pop(name)
             self._seen.pop(name, None)
             self._rests.pop(name, None)
@@ -226,20 +232,20 @@ class Watching:
 
     def _one(self, root: Path, name: str) -> Feature | None:
         if name in self._open:
-            return self._open[name][0].feature
+            return self._open[name].feature
         return next((f for f in listed(root, self._features_dir) if f.name == name), None)
 
     def _reconcile(self, feature: Feature) -> None:
         try:
             if feature.name not in self._open:
                 opened = self._opened(feature)
-                mend(opened[0])
+                mend(opened)
                 self._open[feature.name] = opened
-            workspace, report = self._open[feature.name]
-            rest = reconcile(workspace, report)
+            workspace = self._open[feature.name]
+            rest = reconcile(workspace)
         except RalphyError as error:
             if self._rests.get(feature.name) != str(error):
-                self._insist(f"{feature.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+                self._listener(held_up(feature, error))
             self._rests[feature.name] = str(error)
             return
         self._rests[feature.name] = rest
@@ -252,14 +258,15 @@ class Watching:
             return True  # it could not be opened, for what stands in another folder perhaps
         if isinstance(rest, Halt) and rest.exit_code == ExitCode.BREAKER_OPEN:
             return True  # its cool-down ends, or somebody resets it; neither shows in the folder
-        if not isinstance(rest, Wait) or rest.until is None or seconds_left(self._open[name][0], rest.until) > 0:
+        if not isinstance(rest, Wait) or rest.until is None or seconds_left(self._open[name], rest.until) > 0:
             return False
-        workspace = self._open[name][0]
+        workspace = self._open[name]
         workspace.session = replace(workspace.session, waited=rest.until)
         return True
 
     def seconds_to_next(self) -> float:
         """How long until a limit's time has come; the resync tick at the most."""
-        waits = [(self._open[n][0], r) for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
-        ticks = (min(seconds_left(w, r.until), w.count_down(r, seconds_left(w, r.until))) for w, r in waits if r.until)
+        waits = [(self._open[n], r) for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
+        left = [(w, r, seconds_left(w, r.until)) for w, r in waits if r.until]
+        ticks = (min(left_s, tell_waiting(w, r, left_s)) for w, r, left_s in left)
         return max(0.0, min([_WATCH_RESYNC_S, *ticks]))

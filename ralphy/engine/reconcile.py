@@ -13,7 +13,7 @@ from ralphy.engine.keep_up import keep_up
 from ralphy.engine.runs.attempt import show_in_work
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.engine.view.observe import observe
-from ralphy.engine.view.view import render_tasks
+from ralphy.engine.view.view import decided, render_tasks
 from ralphy.engine.workspace.room import note_room, wait_instead
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
@@ -24,10 +24,8 @@ from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent
 from ralphy.pipeline.model import Snapshot
 
-Report = Callable[[object, Snapshot], None]
 
-
-def reconcile(workspace: Workspace, report: Report) -> Rest:
+def reconcile(workspace: Workspace) -> Rest:
     """Go on until a rest. Whatever interrupts an act, the control files are back before it is passed on.
 
     A disk that is full meanwhile is a rest, too: what there is is intact, and there may be room later.
@@ -35,7 +33,7 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
     require_programs_outside(workspace.repository)
     with Crew(workspace) as crew:
         try:
-            return _until_rest(workspace, report, crew)
+            return _until_rest(workspace, crew)
         except BaseException:
             if crew:
                 crew.end()
@@ -44,14 +42,14 @@ def reconcile(workspace: Workspace, report: Report) -> Rest:
             raise
 
 
-def _until_rest(w: Workspace, report: Report, crew: Crew) -> Rest:
+def _until_rest(w: Workspace, crew: Crew) -> Rest:
     snapshot: Snapshot | None = None
     while True:
         before = signature_of(w.repository, w.feature)
         snapshot, rest = _look(w, crew, snapshot)
         decision = rest or decide(snapshot, w.config)
         if not (crew and isinstance(decision, Rest)):
-            report(decision, snapshot)
+            w.emit(decided(decision, snapshot))
         if isinstance(decision, (Rest, RunAgent)):
             note_room(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
@@ -63,7 +61,7 @@ def _until_rest(w: Workspace, report: Report, crew: Crew) -> Rest:
             do = partial(crew.wait, decision, before)
         rest = _carry_out(do, decision, snapshot, w, crew)
         if rest:
-            report(rest, snapshot)
+            w.emit(decided(rest, snapshot))
             return rest
 
 

@@ -128,7 +128,11 @@ class History:
 
     def is_open(self, run: object) -> bool:
         """Has the run of this checkout, by its id, begun and not ended?"""
-        return any(known.get("run") == run for known in self.open_runs)
+        return bool(self.begun(run))
+
+    def begun(self, run: object) -> Entry:
+        """The line with which an open run of this checkout began; {} if there is none of that id."""
+        return next((known for known in self.open_runs if known.get("run") == run), {})
 
     def add(self, entry: Entry) -> None:
         """Fold in one line; unknown events change nothing, other features' lines only what the project shares."""

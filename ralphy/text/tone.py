@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-GOOD, BAD, WAITING, FAINT, STRONG = "good", "bad", "waiting", "faint", "strong"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+GOOD: Final = "good"
+BAD: Final = "bad"
+WAITING: Final = "waiting"
+FAINT: Final = "faint"
+STRONG: Final = "strong"
 
 
 class Toned(str):

@@ -74,6 +74,20 @@ _PRD_INTRO = """\
 it reads it, and keeps unknown fields. A duplicate key or id, a wrong type, or a missing or circular dependency is an
 error (exit code 3): the message has the file, the line and the field, and Ralphy changes nothing.
 """
+_EVENTS_INTRO = """\
+# Events
+
+<!-- Generated from schemas/events.schema.json by `make docs`. -->
+
+With `--json`, `ralphy loop`, `start` and `watch` print one event per line on stdout, and an error (`ralphy/error@1`,
+see [cli.md](cli.md)) if they cannot go on. The log on stderr says the same in sentences. Why it is built like this:
+[decision 014](../decisions/014-events.md).
+
+Each line has all fields of its kind; `null`, `""` or `[]` means that there is nothing. Later versions may add kinds and
+fields: read the kinds that you know, and ignore the others.
+
+    ralphy loop login --json | jq -r 'select(.kind == "landed") | "\\(.story) \\(.commit)"'
+"""
 
 
 def render_config_reference(schema: Mapping[str, Any]) -> str:
@@ -176,6 +190,19 @@ def render_prd_reference(described: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def render_events_reference(described: Mapping[str, Any]) -> str:
+    """docs/reference/events.md, from the JSON Schema of a line of `--json`."""
+    kinds = described["oneOf"]
+    shared = set.intersection(*(set(kind["properties"]) for kind in kinds))
+    first = {name: field for name, field in kinds[0]["properties"].items() if name in shared}
+    first["kind"] = {**first["kind"], "enum": [kind["title"] for kind in kinds]}
+    parts = [_EVENTS_INTRO, "## On every line\n", _fields({"properties": first})]
+    for kind in kinds:
+        own = {name: field for name, field in kind["properties"].items() if name not in shared}
+        parts += [f"## {kind['title']}\n", f"{kind['description']}\n", _fields({"properties": own})]
+    return "\n".join(parts)
+
+
 def _fields(node: Mapping[str, Any]) -> str:
     return f"| field | takes | meaning |\n|---|---|---|\n{''.join(_field_rows('', node))}"
 
@@ -229,7 +256,7 @@ def _takes(node: Mapping[str, Any]) -> str:
     if "anyOf" in node:
         return " or ".join(_takes(option) for option in node["anyOf"])
     if "enum" in node:
-        return ", ".join(f"`{choice}`" for choice in node["enum"])
+        return ", ".join(f"`{choice}`" if choice else '`""`' for choice in node["enum"])
     types = [node["type"]] if isinstance(node["type"], str) else list(node["type"])
     return " or ".join([_WORDS[types[0]] + _bounds(node), *(_WORDS[one] for one in types[1:])])
 
@@ -273,6 +300,7 @@ def pages() -> dict[str, str]:
     return {
         "cli.md": render_cli_reference(),
         "config.md": render_config_reference(schema("config")),
+        "events.md": render_events_reference(schema("events")),
         "exit-codes.md": render_exit_codes(),
         "prd.md": render_prd_reference(schema("prd")),
     }

@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from ralphy.cli import run
 from ralphy.errors import ExitCode
-from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
 
@@ -95,9 +94,9 @@ def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> N
     assert last.endswith("Look: git log --oneline ralph/login; ralphy status login")
 
 
-def test_as_json_the_loop_is_a_line_for_each_decision(made: Make) -> None:
+def test_as_json_the_loop_has_a_line_for_each_decision(made: Make) -> None:
     _, call = made(*TWO)
-    rows = call.lines("loop")
+    rows = [row for row in call.lines("loop") if row["kind"] == "decided"]
     runs = [(row["phase"], row["reason"][:6]) for row in rows if row["decision"] == "RunAgent"]
     assert runs[:2] == [("IMPLEMENTATION", "US-001"), ("IMPLEMENTATION", "US-002")]
     assert rows[-1]["decision"] == "Wait"
@@ -323,11 +322,13 @@ class Dying:
 def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: pytest.CaptureFixture[str]) -> None:
     came: list[type[BaseException]] = []
     decided: list[object] = []
-    report = run.heeding(came, lambda decision, _: decided.append(decision))
+    listener = run.heeding(came, decided.append)
+    said, next_decision = Said(text="…"), Decided(decision="RunAgent", phase="QA", reason="…", rests=False)
     with run.signals(came):
         dying = Dying()
         del dying
+        listener(said)  # what stands before a decision is finished first
         with pytest.raises(run.Terminated):
-            report(None, cast(Snapshot, None))
-    assert decided == []
+            listener(next_decision)
+    assert decided == [said]
     assert "Traceback" not in capfd.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from ralphy.cli.moments import moment, seconds_of
 from ralphy.cli.output import Output
 from ralphy.cli.show import Narrator
-from ralphy.engine.workspace.waiting import seconds_left
+from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.pipeline.decision import Wait
 from tests.cli.conftest import Heard, Make
 from tests.cli.test_run import on_a_terminal
@@ -107,27 +107,25 @@ def test_a_moment_is_told_with_the_day_where_it_is_another_one(away_s: float, sa
     assert moment(noon + away_s, noon) == said
 
 
-def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any, monkeypatch: Any) -> None:
+def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any) -> None:
     project, _ = made(story("US-001"))
-    now = [100.0]
-    monkeypatch.setattr("ralphy.cli.show.time.monotonic", lambda: now[0])
     wait = Wait("the usage limit is reached", until=2e9)
     with open_feature(project.repo, project.path, project.env) as w:
         for as_json, every_s in ((True, 60.0), (False, 600.0)):
-            narrator = Narrator(Output(as_json=as_json), w)
+            Narrator(Output(as_json=as_json), w).attend(w)
+            w.told.clear()
             capfd.readouterr()
-            assert narrator.count_down(wait, 7200.0) == every_s
-            now[0] += every_s / 2
-            assert narrator.count_down(wait, 7100.0) == every_s / 2
-            now[0] += every_s / 2
-            narrator.count_down(wait, 3605.0)
+            assert tell_waiting(w, wait, 7200.0) == every_s  # the decision to wait was told just now
+            assert tell_waiting(w, wait, 7200.0 - every_s / 2) == every_s / 2
+            assert tell_waiting(w, wait, 7200.0 - every_s) == every_s
+            tell_waiting(w, wait, 3605.0)
             out, err = capfd.readouterr()
             if as_json:
                 lines = [json.loads(line) for line in out.splitlines()]
-                assert [line["seconds_left"] for line in lines] == [7200, 3605]
-                assert {line["decision"] for line in lines} == {"Wait"} and lines[0]["until"] == 2e9
+                assert [line["seconds_left"] for line in lines] == [7140, 3605]
+                assert {(line["kind"], line["decision"], line["until"]) for line in lines} == {("waiting", "Wait", 2e9)}
             else:
-                assert err.count("still waiting") == 2 and "2 h left" in err and "1 h left" in err
+                assert err.count("still waiting") == 2 and "1 h 50 min left" in err and "1 h left" in err
 
 
 def test_what_is_left_of_a_wait_goes_by_the_clock_that_says_less(made: Make) -> None:

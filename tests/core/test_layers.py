@@ -234,6 +234,20 @@ def test_every_exception_is_still_one() -> None:
         assert allowed.keys() <= found, module
 
 
+# Programs of their own, whose output somebody else reads.
+SPEAKS = ("ralphy/sandbox/forward.py", "ralphy/agents/claude/guard.py")
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in MODULES if package_of(m) not in ("cli", "rehearsal", "demo", "__main__")]
+)
+def test_only_the_command_line_prints(module: str) -> None:
+    if module not in SPEAKS:
+        tree = parsed(module)
+        names = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)}
+        assert names.isdisjoint({"print", "sys.stdout", "sys.stderr"})
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_a_file_is_one_thing(module: str) -> None:
     lines = (ROOT / module).read_text(encoding="utf-8").count("\n")

@@ -20,7 +20,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ralphy.cli.sentences import in_words
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 
 ROOT = Path(__file__).parents[2]
@@ -64,12 +66,12 @@ def reports(verdict: str = "pass", *findings: Mapping[str, str]) -> Act:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a call of the loop ended: the rest, what was said, every decision on the way, and what was waited for in a
+    """How a call of the loop ended: the rest, what was said, every event on the way, and what was waited for in a
     decision, in seconds (nobody waits in a test)."""
 
     rest: d.Rest
     said: Sequence[str]
-    decisions: Sequence[d.Decision]
+    events: Sequence[Event]
     pauses: Sequence[float] = ()
 
     @property
@@ -77,9 +79,13 @@ class Ended:
         return self.rest.exit_code
 
     @property
+    def decisions(self) -> list[Decided]:
+        return [event for event in self.events if isinstance(event, Decided)]
+
+    @property
     def runs(self) -> list[str]:
         """The agent runs, in order: the story's id, or the name of the step."""
-        return [run.story or run.step for run in self.decisions if isinstance(run, d.RunAgent)]
+        return [run.story or run.step for run in self.decisions if run.decision == "RunAgent"]
 
     @property
     def text(self) -> str:
@@ -330,24 +336,34 @@ def run_loop(
     from ralphy.engine.reactor import Patience, run_feature
 
     said: list[str] = []
-    decisions: list[Any] = []
+    events: list[Event] = []
     pauses: list[float] = []
 
     def reach(name: str) -> None:
         at.pop(name, lambda: None)()
 
-    def report(found: Any, _: object) -> None:
-        decisions.append(found)
-        reach(type(found).__name__)
+    tell = heard(said)
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        tell(event)
+        if isinstance(event, Decided):
+            reach(event.decision)
 
     with open_feature(project.repo, project.path, project.env) as workspace:
-        workspace.session, workspace.say = session, said.append
+        workspace.session, workspace.listener = session, hear
         workspace.clock = clock or workspace.clock
         workspace.pause = pauses.append
         workspace.milestone = reach
         patience = Patience(gates=False, limits=waits)
-        rest = run_feature(workspace, report, patience, None)
-    return Ended(rest, said, decisions, pauses)
+        rest = run_feature(workspace, patience)
+    return Ended(rest, said, events, pauses)
+
+
+def heard(said: list[str]) -> Listener:
+    """A listener that gathers what a person is told, decisions aside."""
+    words = in_words(lambda text, _: said.append(text))
+    return lambda event: None if isinstance(event, Decided) else words(event)
 
 
 def assert_clean(project: Project) -> None:

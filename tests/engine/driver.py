@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from ralphy.cli.sentences import in_words
 from ralphy.engine.reactor import Patience, run_feature
 from ralphy.errors import RalphyError
 from ralphy.git.run_lock import Lock
@@ -73,16 +74,16 @@ def met(script: str, branch: str, path: str) -> Callable[[str], None]:
     return milestone
 
 
-def say(text: str) -> None:
+def say(text: str, _: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
 def main(root: str, feature: str, what: str, *more: str) -> int:
     with open_feature(Path(root), feature, dict(os.environ)) as workspace:
-        workspace.say = say
+        workspace.listener = in_words(say)
         workspace.milestone = WHAT[what](*more)
         with Lock(workspace.repository.checkout_dir / "lock", "driver"):
-            rest = run_feature(workspace, lambda *_: None, Patience(gates=False), None)
+            rest = run_feature(workspace, Patience(gates=False))
     say(rest.reason)
     return rest.exit_code
 

@@ -22,7 +22,7 @@ from ralphy.engine.feature.checkout_sync import (
 from ralphy.engine.feature.live_documents import edited, exclude, lay_out, note_adopted
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
-from tests.engine.building import Project
+from tests.engine.building import Project, heard
 
 CODE: dict[str, str | None] = {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n", "check.py": None}
 DONE: dict[str, str | None] = {"prd.json": plan(completed(), pending("US-002")), "progress.txt": "# Progress\nUS-001\n"}
@@ -50,7 +50,7 @@ def land(
     """Documents and code land on the branch as the engine does it: (checkouts that are behind, what was said)."""
     said: list[str] = []
     with opened(project) as w:
-        w.say, w.milestone = said.append, dies_at(die)
+        w.listener, w.milestone = heard(said), dies_at(die)
         old = tip_of(project)
         new = advance(project, more.get("documents", DONE), CODE if code is None else code)
         lay_out(w, new)
@@ -68,7 +68,7 @@ def dies_at(name: str) -> Any:
 def again(project: Project) -> tuple[tuple[Behind, ...], list[str]]:
     said: list[str] = []
     with opened(project) as w:
-        w.say = said.append
+        w.listener = heard(said)
         return catch_up(w), said
 
 

@@ -10,7 +10,7 @@ import pytest
 from ralphy.config import load as settings
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.errors import Conflict
-from tests.engine.building import Project, assert_clean, build, drive, open_feature, reports, story, works
+from tests.engine.building import Project, assert_clean, build, drive, heard, open_feature, reports, story, works
 from tests.engine.driver import KILLED
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) ->
     project = build(tmp_path, story("US-001"))
     said: list[str] = []
     with open_feature(project.repo, project.path, project.env) as w:
-        w.say = said.append
+        w.listener = heard(said)
         w.record("run", step="story", story="US-001", attempt=1, run="r-1", mode="fresh",
                  green=project.git("rev-parse", "HEAD"), branch="main")  # fmt: skip
         with pytest.raises(Conflict):

@@ -208,7 +208,7 @@ def test_room_that_is_just_enough_is_not_worked_in_until_there_is_clearly_more(d
     with open_feature(project.repo, project.path, project.env) as workspace:
         for megabytes in (7, 9, 9.9, 10.5):
             leave(ballast, megabytes)
-            rests.append(reconcile(workspace, lambda *_: None))
+            rests.append(reconcile(workspace))
             runs.append(len(project.journal("run")))
 
     assert runs == [0, 0, 0, 3]

@@ -15,6 +15,7 @@ from ralphy.cli.main import main
 from ralphy.cli.run import clock_time
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.model import Session
 from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
 
@@ -204,15 +205,15 @@ class Clocks:
         return self.steady_at
 
 
-def through(project: Project, clocks: Clocks) -> list[Any]:
+def through(project: Project, clocks: Clocks) -> list[Decided]:
     """The decisions of a loop under these clocks."""
     from ralphy.engine.reactor import Patience, run_feature
 
-    decisions: list[Any] = []
+    events: list[Event] = []
     with open_feature(project.repo, project.path, project.env) as w:
-        w.session, w.clock, w.steady = Session(), clocks.clock, clocks.steady
-        run_feature(w, lambda found, _: decisions.append(found), Patience(gates=False), None)
-    return decisions
+        w.session, w.clock, w.steady, w.listener = Session(), clocks.clock, clocks.steady, events.append
+        run_feature(w, Patience(gates=False))
+    return [event for event in events if isinstance(event, Decided)]
 
 
 @pytest.mark.fault("C1")
@@ -228,7 +229,7 @@ def test_a_clock_that_jumps_while_a_limit_is_waited_for_loses_no_wait(
     assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
     waited = (clocks.steady_at - 50.0) / clocks.step_s
     assert waited <= most_looks
-    assert sum(isinstance(found, d.RunAgent) for found in decisions) == 3  # and the review: no probe too many
+    assert sum(found.decision == "RunAgent" for found in decisions) == 3  # and the review: no probe too many
     assert_clean(project)
 
 

@@ -15,7 +15,7 @@ from ralphy.engine.workspace.set_aside import set_aside, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
-from ralphy.text.tone import WAITING, Toned
+from ralphy.text.tone import WAITING
 
 _NO_FILE = ""  # the id of what is no plain file
 
@@ -42,8 +42,7 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
             replace_if(path, data, lambda found: found is None)
         kept = f"; it is kept: if it was you, cp {shown(w, moved)} {shown(w, path)}" if moved else " and is put back"
         what = "changed" if moved else "removed"
-        w.say(Toned(f"{shown(w, path)} was {what} while an agent ran without a sandbox, so it does not count{kept}",
-                    WAITING))  # fmt: skip
+        w.say(f"{shown(w, path)} was {what} while an agent ran without a sandbox, so it does not count{kept}", WAITING)
     if names and (tip := begun_at(w)):
         lay_out(w, tip)
     return names

@@ -16,13 +16,18 @@ import orjson
 
 from ralphy.engine.feature.checkout_sync import Moved, catch_up, expect, follow, note_tip, why_hold
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
-from ralphy.pipeline.model import Prd, Tree
+from ralphy.pipeline.events import Landed
+from ralphy.pipeline.model import Prd, Story, Tree
+from ralphy.pipeline.stories import warnings_of
+from ralphy.pipeline.verification import is_unverified
+from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
 
 _TRIES, _PAUSE_S = 20, 1.0
@@ -229,8 +234,29 @@ def complete_intent(w: Workspace) -> bool:
     lay_out(w, head)
     note_tip(w, head)
     catch_up(w)
-    finish_intent(w, intent["end"])
+    end = intent["end"]
+    story = w.history.begun(end.get("run")).get("story")
+    finish_intent(w, end)
+    if end.get("landed") and story:
+        w.emit(landed(committed_prd(w, head).story(str(story)), head))
     return True
+
+
+def landed(story: Story, commit: str) -> Landed:
+    """What there is to tell of a story that is committed: its evidence says it all."""
+    evidence = mapping_of(story.raw.get("evidence"))
+    return Landed(
+        story=story.id,
+        title=story.title,
+        commit=commit,
+        run=text_of(evidence.get("run")),
+        attempt=count_of(story.execution.get("attempts")),
+        cost_usd=number_of(evidence.get("cost_usd")) or 0.0,
+        verified=not is_unverified(story),
+        flagged=tuple(warnings_of(story)),
+        check_runs=count_of(evidence.get("check_runs")),
+        old_test_runs=count_of(evidence.get("old_test_runs")),
+    )
 
 
 def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:

@@ -20,13 +20,14 @@ from ralphy.engine.lane.lane_walls import cwd_of, environment_in, sandbox_of
 from ralphy.engine.workspace.environment import SETUP, check_environment
 from ralphy.engine.workspace.reports import Reports, is_refused
 from ralphy.engine.workspace.room import places, require_room
+from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.walls import command_inside
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import Bounds, Room
 from ralphy.processes.supervision import capture
-from ralphy.text.tone import BAD, GOOD, Toned
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -76,27 +77,34 @@ class CheckResult:
         names = ", ".join(self.names[:5])
         return f"{self.sentence()}: {names}" + (f"; first error: {self.error}" if self.error else "")
 
-    def sentence(self) -> str:
+    @property
+    def said(self) -> str:
         killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
         red = self.why or killed or f"exit {self.exit}"
-        said = "passed" if self.is_green else "found no tests" if self.is_empty else red
-        return f"{self.name} {said} ({self.seconds:.1f} s)"
+        return "passed" if self.is_green else "found no tests" if self.is_empty else red
+
+    def sentence(self) -> str:
+        return f"{self.name} {self.said} ({self.seconds:.1f} s)"
+
+    def event(self, purpose: Purpose) -> CheckRan:
+        return CheckRan(check=self.name, purpose=purpose, passed=self.is_green, said=self.said,
+                        seconds=round(self.seconds, 2), failing=self.failing,
+                        error="" if self.is_empty else self.error)  # fmt: skip
 
 
-def run_checks(w: Workspace, run: str, *, until_red: bool) -> list[CheckResult]:
-    """Run them in order; with `until_red`, the first red one is the last.
+def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool) -> list[CheckResult]:
+    """Run them in order; with `until_red`, the first red one is the last. `run` names the run in their environment.
 
     Raises DiskFull when one is red and there is no room on the disk: what it says then is worth nothing.
     """
     results = []
-    env = check_environment(w, run)
+    env = check_environment(w, run or purpose)
+    subject().check_runs[purpose] += 1
     with Reports(repository_token(w.repository)) as reports:
         for check in w.checks:
-            w.detail(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)")
+            w.say(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)", is_detail=True)
             results.append(_reported(w, check, env, reports))
-            w.say(Toned(f"  check {results[-1].sentence()}", GOOD if results[-1].is_green else BAD))
-            if results[-1].error and not results[-1].is_empty:
-                w.say(f"    {results[-1].error}")
+            w.emit(results[-1].event(purpose))
             if not results[-1].is_green:
                 require_room(w)
             if until_red and not results[-1].is_green and not results[-1].is_empty:

@@ -69,7 +69,7 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
             if last.tree != after.tree:
                 result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
             after = last
-    w.say(f"  check {result.sentence()}")
+    w.emit(result.event("hook"))
     return Hooked(after, (result,), warnings)
 
 
@@ -78,7 +78,7 @@ def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
     if hook_of(w) is None:
         return []
     result = _ask(w, w.objects.tree_of(head))
-    w.say(f"  check {result.sentence()}")
+    w.emit(result.event("hook"))
     return [result]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ralphy.engine.lane.candidate import Candidate
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
 from ralphy.testguard.substance import why_unsafe
-from ralphy.text.tone import BAD, WAITING, Toned
+from ralphy.text.tone import BAD, WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -25,7 +25,7 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     """
     taken, why = _taken(w, lane, laid_out)
     if taken is None:
-        w.say(Toned(f"what the run changed in lane {lane.name} is lost: {why}", BAD))
+        w.say(f"what the run changed in lane {lane.name} is lost: {why}", BAD)
         return Candidate(green, w.code_of(green), green, (), refused=f"the lane was damaged during the run: {why}")
     changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
     tree = w.objects.graft(green, changes)
@@ -34,7 +34,7 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     refused = _why_refused(w, taken) or _why_unsafe(w, green, tree)
     modules = tuple(f"{shown(path)}/ (a submodule)" for path in taken.modules)
     if modules:
-        w.say(Toned(f"not taken: {', '.join(modules[:5])}", WAITING))
+        w.say(f"not taken: {', '.join(modules[:5])}", WAITING)
     return Candidate(tree, w.code_of(tree), green, files, (*map(shown, taken.control), *modules), refused)
 
 

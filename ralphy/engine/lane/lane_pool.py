@@ -15,7 +15,7 @@ from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.ignored import dependency_folder
 from ralphy.lanes.pool import Pool
-from ralphy.text.tone import WAITING, Toned
+from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -130,7 +130,7 @@ def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
                     f"git submodule update --init {shown(path)}")  # fmt: skip
         if sentence not in w.checkout.said:
             w.checkout.said.add(sentence)
-            w.say(Toned(sentence, WAITING))
+            w.say(sentence, WAITING)
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:

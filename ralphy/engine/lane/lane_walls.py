@@ -25,7 +25,7 @@ from ralphy.lanes.environment import lane_variables, rewritten
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.processes.process_table import REPO_MARKER
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
-from ralphy.text.tone import WAITING, Toned
+from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -135,11 +135,11 @@ class Outside:
         seen = {**self.before, **{ref: to for ref, to in w.checkout.refs.moved.items() if now.get(ref) == to}}
         changed = sorted(name for name in {*seen, *now} if seen.get(name) != now.get(name))
         if aside:
-            w.say(Toned(f"{', '.join(aside)}: made while an agent ran without a sandbox; set aside", WAITING))
+            w.say(f"{', '.join(aside)}: made while an agent ran without a sandbox; set aside", WAITING)
         aside += set_edits_aside(w, self.edits)
         if changed:
-            w.say(Toned(f"{', '.join(changed[:5])}: changed during the run, by you or, without a sandbox, by the agent",
-                        WAITING))  # fmt: skip
+            names = ", ".join(changed[:5])
+            w.say(f"{names}: changed during the run, by you or, without a sandbox, by the agent", WAITING)
             w.record("stands", durable=False, by="agent", what=changed)
         return tuple(aside), tuple(changed)
 

@@ -9,10 +9,11 @@ from ralphy.checks.listing import Listing
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane.candidate import Candidate
-from ralphy.engine.lane.checks import bounds, command_in
+from ralphy.engine.lane.checks import CheckResult, bounds, command_in
 from ralphy.engine.lane.lane_pool import clean_lane, lay_out_clean
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
+from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.objects import Entry
@@ -54,7 +55,10 @@ def _run(
         env = reports.environment(check_environment(w, f"old-tests-{candidate.tree[:12]}"), check.name)
         seconds = min(check.timeout_s, _MOST_SECONDS)
         command = command_in(w, clean_lane(w), "checks", words, env, seconds, reports.folder)
-        output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))[1].decode("utf-8", "replace")
+        subject().check_runs["old_tests"] += 1
+        end, data = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))
+        output = data.decode("utf-8", "replace")
+        w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event("old_tests"))
         return reports.read(check.name) or read_output(output), output
 
 

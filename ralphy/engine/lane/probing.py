@@ -11,7 +11,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.bring import coming
 from ralphy.lanes.probe import Verdict, cache_key, files_of, probed, remember, remembered
-from ralphy.text.tone import WAITING, Toned
+from ralphy.text.tone import WAITING
 
 _MEMORY = "probe.json"
 
@@ -37,11 +37,11 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     verdict = remembered(store, key) or _asked(w, tree, before, is_mounted=is_mounted)
     remember(store, key, verdict)
     for note in verdict.notes:
-        w.say(Toned(note, WAITING))
+        w.say(note, WAITING)
     if verdict.problem and w.config.lanes.probe == "stop":
         raise EnvironmentProblem(verdict.problem, where="checks", hint=f"{verdict.hint}; or set lanes.probe: warn")
     if verdict.problem:
-        w.say(Toned(f"{verdict.problem} ({verdict.hint})", WAITING))
+        w.say(f"{verdict.problem} ({verdict.hint})", WAITING)
 
 
 def _asked(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:

@@ -16,6 +16,7 @@ from ralphy.engine.workspace.workspace import Workspace, fixed_base
 from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
+from ralphy.pipeline.events import GateAnswered, StoryFailed, Verdict
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.split import pieces_of
 from ralphy.pipeline.steps.qa import QA
@@ -24,7 +25,6 @@ from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import phase_after, step_of
 from ralphy.prompts.budget import clip
 from ralphy.text.strict_json import dump
-from ralphy.text.tone import BAD, Toned
 
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
 
@@ -68,13 +68,13 @@ def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
     w.milestone("approval_written")
     w.feature.file("APPROVED").unlink(missing_ok=True)
     w.milestone("marker_consumed")
-    w.say(f"{step.document} is approved ({decision.by})")
+    w.emit(GateAnswered(gate=decision.gate, document=step.document, verdict="approved", by=decision.by))
 
 
 def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     """Text goes back to the step's agent; without text the feature ends here."""
     artifact = step_of(decision.gate).document
-    verdict = "revise" if decision.text else "rejected"
+    verdict: Verdict = "revise" if decision.text else "rejected"
     entry = _entry(w, s, decision.gate, verdict, "REJECTED")
     if decision.text:
         entry["text"] = decision.text[:8000]
@@ -83,7 +83,7 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict)
     w.milestone("rejection_written")
     set_aside(w, w.feature.file("REJECTED"))
-    w.say(f"{artifact} is rejected" + (" and goes back with the remarks" if decision.text else ""))
+    w.emit(GateAnswered(gate=decision.gate, document=artifact, verdict=verdict, by="REJECTED"))
 
 
 def _entry(w: Workspace, s: Snapshot, gate: str, verdict: str, by: str) -> dict[str, Any]:
@@ -159,8 +159,8 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     what = "is set aside" if decision.error else f"failed after {used} attempts"
     commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
                  {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
-    w.say(Toned(f"{story.id} has failed: {str(execution['last_error'])[:300]}", BAD))
-    w.say(f"see the question in {w.feature.in_repository('QUESTIONS.md')}")
+    w.emit(StoryFailed(story=story.id, reason=str(execution["last_error"])[:300],
+                       asked_in=w.feature.in_repository("QUESTIONS.md")))  # fmt: skip
 
 
 def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) -> str:

@@ -22,7 +22,7 @@ from ralphy.pipeline.requests import Change
 from ralphy.pipeline.stories import canonical
 from ralphy.pipeline.story_changes import Changed, changed
 from ralphy.text.strict_json import dump
-from ralphy.text.tone import WAITING, Toned
+from ralphy.text.tone import WAITING
 
 _MISFITS = (Conflict, InvalidInput, NotFound)
 
@@ -84,7 +84,7 @@ def _set_aside(w: Workspace, s: Snapshot, why: str) -> None:
     assert s.request
     moved = set_aside(w, request_queue.path_of(w.repository.state_dir, w.feature.name, s.request.id))
     kept = f"; it is kept as {moved.name} in set-aside" if moved else ""
-    w.say(Toned(f"a queued change is not made: {why}{kept}", WAITING))
+    w.say(f"a queued change is not made: {why}{kept}", WAITING)
     w.record("request_set_aside", durable=False, request=s.request.id, why=why)
 
 

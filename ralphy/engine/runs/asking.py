@@ -23,7 +23,8 @@ from ralphy.text.strict_json import dump
 def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:
     """Keep the question where a person answers it, and end the run; nothing more is paid until then."""
     line = {**end, "outcome": Outcome.NEEDS_INPUT.value, "failure": f"the agent asks: {question}"[:2000],
-            "detail": "the agent asks a question", "error": "blocked"}  # fmt: skip
+            "detail": f"the {run.step} agent asks a question: answer it in {w.feature.in_repository('QUESTIONS.md')}",
+            "error": "blocked"}  # fmt: skip
     questions, files = documents.text(w, "QUESTIONS.md"), {}
     if run.story:
         story = s.prd.story(run.story)
@@ -35,7 +36,6 @@ def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, 
         text = asked(questions, step_key(run.step), step_of(run.step).document, question)
     files["QUESTIONS.md"] = text.encode()
     _keep(w, run, s, files, line)
-    w.say(f"the {run.step} agent asks a question: answer it in {w.feature.in_repository('QUESTIONS.md')}")
 
 
 def _keep(w: Workspace, run: RunAgent, s: Snapshot, files: dict[str, bytes], end: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
-from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.land import Landing, land, landed
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
 from ralphy.engine.lane.candidate import Candidate
@@ -22,10 +22,11 @@ from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import judged_at_tip
-from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go
+from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
+from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git import commands as git
@@ -40,10 +41,9 @@ from ralphy.prompts.budget import excerpt
 from ralphy.testguard.substance import is_test
 from ralphy.text.plain_text import plain
 from ralphy.text.strict_json import dump
-from ralphy.text.tone import BAD, GOOD, WAITING, Toned
 
 if TYPE_CHECKING:
-    pass
+    from ralphy.lanes.lane import Lane
 
 _ERROR_BYTES = 2000
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -70,6 +70,10 @@ class Attempt:
 def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
     """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
     lane = agent_lane(w)
+    return telling_of(Subject(decision.story, lane.name), _steps(w, decision, snapshot, lane))
+
+
+def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> Flight:
     prd, head = snapshot.prd, snapshot.tree.head
     story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
     past = snapshot.history.of(names.STORY, story.id)
@@ -156,24 +160,21 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     commit = land(w, Landing(
         subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
     ))  # fmt: skip
-    said = f"landed {a.story.id} unverified" if body else f"verified and committed {a.story.id}"
-    w.say(Toned(f"{said}: {commit[:10]} {a.story.title}", WAITING if body else GOOD))
-    for warning in a.verdict.warnings:
-        w.say(Toned(f"  flagged: {warning}", WAITING))
+    w.emit(landed(prd.story(a.story.id), commit))
 
 
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
     kept = a.kept or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
-    where = ""
+    number = None
     if kept and not a.kept:
         number = next_number(w, a.story.id, a.number)
         w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), kept, "")])
         w.milestone("attempt_kept")
-        where = f" (kept: ralphy attempts diff {w.feature.name}/{a.story.id} {number})"
     goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of(names.STORY, a.story.id).last_mode == "fresh")
-    end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "heals": goes_on or None}
+    end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "kept": number,
+           "heals": goes_on or None}  # fmt: skip
     if a.was_cut_off:
         end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
     if kept:
@@ -199,7 +200,6 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     land(w, Landing(
         subject, trailers, w.objects.tree_of(a.head), a.head, a.head, files, (), end, why,
     ))  # fmt: skip
-    w.say(Toned(f"{a.story.id} attempt {a.number} rejected: {_short(v.failure, 300)}{where}", BAD))
 
 
 def _is_green(verdict: Verdict) -> bool:
@@ -254,6 +254,8 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
         "checks": [checked(c) for c in a.verdict.checks],
         "verified": any(not check.is_empty for check in a.verdict.checks),
     }
+    runs = subject().check_runs
+    found |= {"check_runs": runs["candidate"], **({"old_test_runs": old} if (old := runs["old_tests"]) else {})}
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)
     if steering := steering_files(names):

@@ -20,9 +20,10 @@ from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.asking import ask
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more
+from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
+from ralphy.engine.workspace.subject import Subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
@@ -48,6 +49,10 @@ _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
     """Run the step's agent once and move in what it made, or note why not."""
     lane = agent_lane(w)
+    return telling_of(Subject(decision.story, lane.name), _steps(w, decision, snapshot, lane))
+
+
+def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> Flight:
     laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
     lay_out_lane(w, lane, laid_out, snapshot.tree.head)
     ran = yield from agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane)
@@ -70,10 +75,10 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
     except InvalidInput as error:
         made, why, digest = None, f"the document is not valid: {error}", _mistakes(error)
     if made is None:
-        _refuse(w, decision, ran, why, digest, end)
+        _refuse(w, ran, why, digest, end)
     else:
-        _move_in(w, decision, snapshot, made, end)
-        w.say(made.subject or f"{step_of(decision.step).document} is there")
+        said = made.subject or f"{step_of(decision.step).document} is there"
+        _move_in(w, decision, snapshot, made, {**end, "detail": said})
 
 
 def _what_people_said(d: RunAgent, s: Snapshot) -> str:
@@ -104,13 +109,12 @@ def _why_not(ran: Ran) -> tuple[str, str]:
     return (ran.claim.holds_back, ran.claim.holds_back) if ran.claim.holds_back else ("", "")
 
 
-def _refuse(w: Workspace, d: RunAgent, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
+def _refuse(w: Workspace, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
     outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
     if not outcome.costs_an_attempt:
         end |= next_try(w, outcome, ran.result)
-    said = {"failure": digest[:2000], "detail": why[:300], "error": signature(why) or None}
+    said = {"failure": digest[:2000], "detail": why[:2000], "error": signature(why) or None}
     w.record("end", **{**end, "outcome": outcome.value, **said})
-    w.say(f"the {d.step} step did not succeed: {why}")
 
 
 def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:

@@ -30,6 +30,7 @@ from ralphy.engine.runs.spent import with_known_cost
 from ralphy.engine.runs.unfinished_documents import digest_of
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.scan import redact_run
+from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import Conflict
 from ralphy.files.tree_walk import children, remove
@@ -80,7 +81,8 @@ def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
         w.say(WORKED_IN_CHECKOUT)
     result = with_known_cost(w, str(run.get("run")), result)
     lane = lanes_of(w).agent(_slot(run))
-    _close(w, lane, run, result)
+    with working_on(Subject(run.get("story"), lane.name)):
+        _close(w, lane, run, result)
     lane.note(w.feature.name)
 
 

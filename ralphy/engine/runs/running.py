@@ -25,10 +25,13 @@ from ralphy.engine.workspace.room import places
 from ralphy.engine.workspace.run_folders import old_runs
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
+from ralphy.engine.workspace.subject import Subject, subject, working_on
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import remove
+from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.events import AgentActivity
 from ralphy.pipeline.model import InWork, Snapshot
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
@@ -80,6 +83,20 @@ def complete(flight: Flight) -> None:
         flight.send(result)
 
 
+def telling_of(about: Subject, flight: Flight) -> Flight:
+    """The same flight; all that is told in its steps is about this subject. Between them others are at work."""
+    with working_on(about):
+        go = next(flight)
+    try:
+        result = yield go
+    except BaseException as error:
+        with working_on(about):
+            flight.throw(error)
+        raise
+    with working_on(about), suppress(StopIteration):
+        flight.send(result)
+
+
 def agent_run(
     w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
 ) -> Generator[Go, AgentResult, Ran]:  # fmt: skip
@@ -91,13 +108,13 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
-    hears, post = _listener(w, run, decision.story or ""), w.post
+    hears, post = _listener(w, run, subject()), w.post
     with _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(lambda: _warm(w))) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
         lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
         _note(w, decision, snapshot, run, lane, outside)
-        w.detail(f"agent: {' '.join(w.config.agent.command)} --model {decision.model}, run {run} in {request.run_dir}")
+        w.say(f"  {' '.join(w.config.agent.command)}: {request.run_dir}", is_detail=True)
         work = InWork(run, decision.story or decision.step, request.max_cost_usd or 0.0, outside.is_closed)
         w.session = replace(w.session, in_work=(*w.session.in_work, work))
         w.milestone("run_recorded")
@@ -193,19 +210,16 @@ def _warm(w: Workspace) -> None:
     w.checkout.refs.warm()
 
 
-def _listener(w: Workspace, run: str, story: str) -> Callable[[Activity], None]:
-    """Shows what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal. Of several
-    agents, each line says whose it is."""
-    named, post = story if w.config.lanes.jobs > 1 else "", w.post
+def _listener(w: Workspace, run: str, about: Subject) -> Callable[[Activity], None]:
+    """Tells what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
+    post = w.post
 
     def take(activity: Activity) -> None:
-        if activity.kind == "warning":
-            w.say(f"{named}: {activity.text}" if named else activity.text)
-            if warned := activity.raw.get("watchdog"):
-                w.record("watchdog", durable=False, run=run, **warned)
-        else:
-            is_named = named and activity.kind != "start"
-            w.show(replace(activity, kind=f"{named} {activity.kind}") if is_named else activity)
+        if activity.text and activity.kind != "start":
+            text = as_in_the_checkout(activity.text, w.repository)
+            w.emit(AgentActivity(story=about.story, lane=about.lane, run=run, activity=activity.kind, text=text))
+        if activity.kind == "warning" and (warned := activity.raw.get("watchdog")):
+            w.record("watchdog", durable=False, run=run, **warned)
 
     return lambda activity: post(lambda: take(activity))
 

@@ -236,7 +236,7 @@ def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
 
     def ask() -> list[CheckResult]:
         lay_out_clean(w, candidate.tree)
-        return run_checks(w, run, until_red=until_red)
+        return run_checks(w, "candidate", run=run, until_red=until_red)
 
     return unless_killed(w, ask)
 

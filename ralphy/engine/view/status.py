@@ -18,6 +18,7 @@ from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import shown_status, warnings_of
 from ralphy.pipeline.verification import is_unverified, unverified_ids
+from ralphy.text.json_coerce import count_of, mapping_of
 
 SCHEMA = "ralphy/status@1"
 _STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)
@@ -71,6 +72,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "forecast": ahead_of(s),
         "usage_windows": _windows(s),
         "tokens": dict(history.tokens),
+        "check_runs": _check_runs(s),
         "unverified": len(unverified_ids(s.prd)),
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
@@ -97,6 +99,17 @@ def _windows(s: Snapshot) -> list[dict[str, Any]]:
         {"kind": window.kind, "used": window.used, "resets_at": iso(window.resets_at or 0.0)}
         for window in noted_windows(s.history.limit, s.now)
     ]
+
+
+def _check_runs(s: Snapshot) -> dict[str, int]:
+    """How often the checks were run for the stories that landed: on the work, and on old versions of edited tests."""
+    noted = [mapping_of(story.raw.get("evidence")) for story in s.prd.stories if story.is_completed]
+    counted = [evidence for evidence in noted if "check_runs" in evidence]
+    return {
+        "stories": len(counted),
+        "full": sum(count_of(evidence["check_runs"]) for evidence in counted),
+        "old_tests": sum(count_of(evidence.get("old_test_runs")) for evidence in counted),
+    }
 
 
 def ahead_of(s: Snapshot) -> dict[str, Any] | None:

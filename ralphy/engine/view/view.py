@@ -13,8 +13,11 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.events import Decided
+from ralphy.pipeline.forecast import forecast, what_is_left
 from ralphy.pipeline.gates import word_on
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.table import step_of, steps
@@ -89,6 +92,33 @@ def phase_of(decision: d.Decision, s: Snapshot) -> str:
     if isinstance(decision, d.Publish):
         return PR.phase
     return _position(s)
+
+
+def decided(decision: d.Decision, s: Snapshot) -> Decided:
+    """What there is to tell of a decision, and of how far the feature is."""
+    run = decision if isinstance(decision, d.RunAgent) else None
+    return Decided(
+        at=s.now,
+        story=getattr(decision, "story", None) or None,
+        decision=type(decision).__name__,
+        phase=phase_of(decision, s),
+        reason=decision.reason,
+        rests=isinstance(decision, d.Rest),
+        exit_code=int(decision.exit_code) if isinstance(decision, d.Rest) else None,
+        gate=getattr(decision, "gate", ""),
+        until=getattr(decision, "until", None),
+        step=run.step if run else "",
+        attempt=run.attempt if run else None,
+        mode=run.mode if run else "",
+        model=run.model if run else "",
+        completed=sum(1 for story in s.prd.stories if story.is_completed),
+        stories=len(s.prd.stories),
+        runs=s.session.runs,
+        cost_usd=round(s.session.cost_usd, 4),
+        branch=s.tree.feature_branch if s.tree.is_on_branch else "",
+        ahead=what_is_left(s) if forecast(s) else "",
+        notice=steering_notice(steering_of(s.prd)),
+    )
 
 
 def _position(s: Snapshot) -> str:

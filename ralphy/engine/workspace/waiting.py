@@ -7,6 +7,8 @@ from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.decision import Wait
+from ralphy.pipeline.events import Waiting
 from ralphy.pipeline.preconditions import AFTER_RESET_S
 
 _LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
@@ -37,3 +39,14 @@ def seconds_left(w: Workspace, until: float) -> float:
             planned = min(planned, w.history.retry_s)
         w.waits = {until: w.steady() + planned}
     return min(until - w.clock(), w.waits[until] - w.steady())
+
+
+def tell_waiting(w: Workspace, wait: Wait, left_s: float) -> float:
+    """Tell of a wait for a time, every `tick_s` seconds after its decision; gives after how many it is due again."""
+    told_s = w.told.setdefault(wait.until, left_s)
+    due_s = w.tick_s - (told_s - left_s)
+    if due_s > 0:
+        return due_s
+    w.told = {wait.until: left_s}
+    w.emit(Waiting(reason=wait.reason, until=wait.until, seconds_left=round(left_s)))
+    return w.tick_s

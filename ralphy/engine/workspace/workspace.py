@@ -17,17 +17,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ralphy.agents.protocol import Activity, Outcome
+from ralphy.agents.protocol import Outcome
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NOT_COMMITTED, Digests, Feature
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.prd_store import PrdStore
 from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.subject import subject
 from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
 from ralphy.pipeline.breaker import Breaker
-from ralphy.pipeline.decision import Wait
+from ralphy.pipeline.events import Event, Listener, Said, Tone, of_journal
 from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Session
 from ralphy.secrets.known_values import values_of
@@ -37,25 +38,14 @@ from ralphy.system.door import here
 if TYPE_CHECKING:
     from ralphy.processes.supervision import Supervisor
 
-Say = Callable[[str], None]
-CountDown = Callable[[Wait, float], float]
 _LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
 _SETTINGS = re.compile(
     r"\.ralphy/(config\.yaml|secrets-allow|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)"
 )
 
 
-def _silent(_: str) -> None:
+def _unheard(_: object) -> None:
     """Nobody listens."""
-
-
-def _unseen(_: Activity) -> None:
-    """Nobody watches."""
-
-
-def _uncounted(_: Wait, __: float) -> float:
-    """Nobody counts the seconds."""
-    return math.inf
 
 
 def _at_once(do: Callable[[], None]) -> None:
@@ -70,11 +60,8 @@ def _steady() -> float:
 
 @dataclass(slots=True)
 class Workspace:
-    """What an act needs. `say` takes sentences for a person, `detail` those for one who wants to know more, `show` the
-    agent's activity.
-
-    `count_down` is told of a wait and the seconds left of it, and says after how many it wants to be told again;
-    `waits` has the end of the last wait on the `steady` clock.
+    """What an act needs. The `listener` hears every event; of a wait it hears every `tick_s` seconds (`told` has what
+    was left of it when it last did). `waits` has the end of the last wait on the `steady` clock.
 
     One thread uses a workspace. What another one hears of an agent goes by way of `post`; `should_end` raises there if
     the agent is to be ended. `shown` is (blob id of the branch's prd.json, that of what people are shown in its place).
@@ -89,17 +76,16 @@ class Workspace:
     history: History
     store: PrdStore
     checkout: Checkout
-    say: Say = _silent
-    detail: Say = _silent
-    show: Callable[[Activity], None] = _unseen
-    milestone: Callable[[str], None] = _silent
+    listener: Listener = _unheard
+    milestone: Callable[[str], None] = _unheard
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = _steady
     pause: Callable[[float], None] = time.sleep
     post: Callable[[Callable[[], None]], None] = _at_once
     should_end: Callable[[], None] | None = None
     shown: tuple[str, str] = ("", "")
-    count_down: CountDown = _uncounted
+    tick_s: float = math.inf
+    told: dict[float | None, float] = field(default_factory=dict)
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     digests: Digests = field(default_factory=Digests)
@@ -144,14 +130,27 @@ class Workspace:
         """The feature's branch, as prd.json said when it was last read; else the prefix and the name."""
         return self.branch or f"{self.config.git.branch_prefix}{self.feature.name}"
 
+    def emit(self, event: Event) -> None:
+        """Tell the listener, with the moment and what it is about."""
+        about = subject()
+        self.listener(replace(event, at=event.at or self.clock(), feature=self.feature.name,
+                              story=event.story or about.story, lane=event.lane or about.lane))  # fmt: skip
+
+    def say(self, text: str, tone: Tone = "", *, is_detail: bool = False) -> None:
+        """Tell people something that has no event of its own."""
+        self.emit(Said(text=text, tone=tone, is_detail=is_detail))
+
     def record(self, event: str, *, durable: bool = True, **fields: object) -> None:
-        """Append a line to the journal and fold it in."""
-        entry = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
-        self.journal.append({k: v for k, v in entry.items() if v is not None}, durable=durable)
-        waits = self.history.waits_in_a_row
+        """Append a line to the journal, fold it in, and tell of it if it is an event."""
+        given = {"ev": event, "feature": self.feature.name, "at": self.clock(), **fields}
+        entry = {k: v for k, v in given.items() if v is not None}
+        begun, waits = self.history.begun(fields.get("run")), self.history.waits_in_a_row
+        self.journal.append(entry, durable=durable)
         self.journal.catch_up(self.history)
         if event == "end" and self.history.last_end:
             self._note_end(self.history.last_end, is_new_wait=self.history.waits_in_a_row > waits)
+        if found := of_journal(entry, begun):
+            self.emit(found)
 
     def _note_end(self, end: Mapping[str, Any], *, is_new_wait: bool) -> None:
         """What the end of a run means for this invocation alone."""

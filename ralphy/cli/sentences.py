@@ -1,0 +1,172 @@
+"""Events in words: what the log on stderr, and `ralphy logs`, say of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import singledispatch
+
+from ralphy.agents.protocol import Outcome
+from ralphy.cli.moments import moment
+from ralphy.errors import ExitCode
+from ralphy.pipeline import events as e
+from ralphy.pipeline.steps.names import STORY
+from ralphy.text.durations import span
+from ralphy.text.tone import BAD, GOOD, WAITING
+
+Words = Iterator[tuple[str, e.Tone]]
+_QUIET = ("OpenGate", "SetAside", "Approve")
+
+
+@singledispatch
+def sentences(event: e.Event) -> Words:
+    """The lines that the log has of an event, each with its tone; none of what is told otherwise."""
+    del event
+    yield from ()
+
+
+def is_detail(event: e.Event) -> bool:
+    """Does only -v show it?"""
+    if isinstance(event, e.Decided):
+        return event.decision in _QUIET
+    if isinstance(event, e.CheckRan):
+        return event.purpose == "old_tests"
+    return isinstance(event, e.RunBegan) or (isinstance(event, e.Said) and event.is_detail)
+
+
+@sentences.register
+def _(event: e.Said) -> Words:
+    yield event.text, event.tone
+
+
+@sentences.register
+def _(event: e.Decided) -> Words:
+    if event.decision == "RunAgent":
+        yield f"{event.phase}: {event.reason} ({event.mode}, {event.model})", ""
+    elif event.decision in _QUIET:
+        yield f"{event.decision}: {event.reason}", ""
+    elif event.decision == "Wait":
+        yield waited(event), WAITING
+    else:
+        yield rested(event), "" if not event.rests else GOOD if event.exit_code == ExitCode.DONE else BAD
+
+
+def rested(event: e.Decided, *, waits: bool = True) -> str:
+    """The reason of a rest; with when it is over, where that is known."""
+    if event.decision == "Wait":
+        return waited(event, waits=waits)
+    over = f"; that is {moment(event.until, event.at)}" if event.until is not None else ""
+    return f"{event.reason}{over}"
+
+
+def waited(event: e.Decided, *, waits: bool = True) -> str:
+    """The reason of a wait; of one for a time, until when, or that it is not waited for (`waits`)."""
+    if event.until is None:
+        return event.reason
+    at = moment(event.until, event.at)
+    if waits:
+        return f"waiting until {at}: {event.reason}"
+    limited = f"limited until {at}; " if event.exit_code == ExitCode.LIMITED else ""
+    return f"{limited}not waiting (--no-wait): {event.reason}"
+
+
+@sentences.register
+def _(event: e.Waiting) -> Words:
+    yield f"still waiting, {span(event.seconds_left)} left: {event.reason}", ""
+
+
+@sentences.register
+def _(event: e.RunBegan) -> Words:
+    yield f"agent: --model {event.model}, run {event.run} in lane {event.lane} (sandbox: {event.sandbox})", ""
+
+
+@sentences.register
+def _(event: e.AgentActivity) -> Words:
+    """All but warnings is shown as it can be (`ralphy.cli.show`): it comes often, and means little later."""
+    if event.activity == "warning":
+        yield event.text, ""
+
+
+@sentences.register
+def _(event: e.RunEnded) -> Words:
+    """What a story's run came to is told if it did not land; what ended without an agent's fault is told elsewhere."""
+    outcome = Outcome(event.outcome)
+    if event.step != STORY:
+        is_word = outcome in (Outcome.SUCCEEDED, Outcome.NEEDS_INPUT)
+        if is_word or outcome not in (Outcome.DIED, Outcome.STOPPED):
+            yield event.detail if is_word else f"the {event.step} step did not succeed: {event.detail}", ""
+    elif outcome.costs_an_attempt and not event.landed:
+        kept = f" (kept: ralphy attempts diff {event.feature}/{event.story} {event.kept})" if event.kept else ""
+        yield f"{event.story} attempt {event.attempt} rejected: {event.detail}{kept}", BAD
+
+
+@sentences.register
+def _(event: e.CheckRan) -> Words:
+    old = " on the old versions of the tests that were edited" if event.purpose == "old_tests" else ""
+    yield f"  check {event.check}{old} {event.said} ({event.seconds:.1f} s)", GOOD if event.passed else BAD
+    if event.error:
+        yield f"    {event.error}", ""
+
+
+@sentences.register
+def _(event: e.Landed) -> Words:
+    said = f"verified and committed {event.story}" if event.verified else f"landed {event.story} unverified"
+    yield f"{said}: {event.commit[:10]} {event.title}", GOOD if event.verified else WAITING
+    for warning in event.flagged:
+        yield f"  flagged: {warning}", WAITING
+
+
+@sentences.register
+def _(event: e.StoryFailed) -> Words:
+    yield f"{event.story} has failed: {event.reason}", BAD
+    yield f"what to do about it is asked in {event.asked_in}", ""
+
+
+@sentences.register
+def _(event: e.GateAnswered) -> Words:
+    if event.verdict == "approved":
+        yield f"{event.document} is approved ({event.by})", ""
+    else:
+        yield f"{event.document} is rejected{' and goes back with the remarks' * (event.verdict == 'revise')}", ""
+
+
+@sentences.register
+def _(event: e.PullRequestOpened) -> Words:
+    yield f"pull request {'adopted' if event.adopted else 'opened'}: {event.url}", ""
+
+
+@sentences.register
+def _(event: e.HeldUp) -> Words:
+    yield f"{event.feature}: {event.message}" + (f" ({event.hint})" if event.hint else ""), BAD
+
+
+def title(run: e.RunBegan | None, of: str, name: str) -> str:
+    """What stands in `ralphy logs` above the lines of a run; of one that the journal does not know, its name."""
+    said = [of]
+    if run:
+        said += [f"attempt {run.attempt}", _clock(run.at), run.model]
+    return f"==> {', '.join(filter(None, said))}, run {name} <=="
+
+
+def ending(run: e.RunEnded) -> str:
+    """What stands below them."""
+    said = [f"{run.outcome} at {_clock(run.at)} after {span(run.seconds)}", f"${run.cost_usd:.2f}"]
+    for check in run.checks:
+        passed = "passed" if check.get("exit") == 0 else "failed"
+        said.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")
+    why = " ".join(run.detail.split())[:200]
+    return ", ".join(said) + (f": {why}" if why else "")
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else ""
+
+
+def in_words(say: Callable[[str, e.Tone], object]) -> e.Listener:
+    """A listener that says what there is to say of each event, without details."""
+
+    def hear(event: e.Event) -> None:
+        for text, tone in () if is_detail(event) else sentences(event):
+            say(text, tone)
+
+    return hear

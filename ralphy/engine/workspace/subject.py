@@ -1,0 +1,39 @@
+"""What is worked on here and now: whoever works on a story in a lane says so once, and each event knows it.
+
+Each thread has a subject of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A story (None: the feature as a whole), the lane of its agent, and how often checks ran, by purpose."""
+
+    story: str | None = None
+    lane: str | None = None
+    check_runs: Counter[str] = field(default_factory=Counter)
+
+
+_SUBJECT: ContextVar[Subject | None] = ContextVar("subject", default=None)
+
+
+def subject() -> Subject:
+    """What is worked on; a subject without a story or a lane if nobody has said."""
+    return _SUBJECT.get() or Subject()
+
+
+@contextmanager
+def working_on(about: Subject) -> Iterator[None]:
+    """All that is told meanwhile, by this thread, is about this subject."""
+    token = _SUBJECT.set(about)
+    try:
+        yield
+    finally:
+        _SUBJECT.reset(token)
