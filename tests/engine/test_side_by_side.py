@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.conftest import is_gone
-from tests.engine.building import PATIENCE_S, Project, assert_clean, build, person, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, person, story, works
 
 
 def stories(number: int, **fields: Any) -> list[dict[str, Any]]:
@@ -141,6 +143,14 @@ def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str]
     return process, [int(path.read_text(encoding="utf-8")) for path in map(place.joinpath, ids)]
 
 
+def status_of(project: Project) -> dict[str, Any]:
+    words = [sys.executable, "-P", "-m", "ralphy", "status", "login", "--json"]
+    done = subprocess.run(words, cwd=project.repo, env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True,
+                          check=True)  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
 )
@@ -149,6 +159,8 @@ def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path, number: i
     project = build(tmp_path, *stories(2))
     process, agents = hanging(project, ["US-001", "US-002"])
 
+    assert "US-001, US-002 in progress" in status_of(project)["next"]
+    assert sorted(status_of(project)["in_work"]) == ["US-001", "US-002"]
     os.killpg(process.pid, number)
     _, said = process.communicate(timeout=PATIENCE_S)
 
@@ -161,6 +173,23 @@ def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path, number: i
     project.loop()
     assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in project.statuses()} == {"1"}
+
+
+@pytest.mark.fault("P5")
+def test_a_second_ctrl_c_ends_all_agents_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(2))
+    process, agents = hanging(project, ["US-001", "US-002"])
+
+    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+
+    project.configure(gates={"spec": "auto"}, lanes={"jobs": 2})
+    project.loop()
+    assert all(map(is_gone, agents))
+    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in project.statuses()} == {"1"}
+    assert_clean(project)
 
 
 @pytest.mark.fault("P15")

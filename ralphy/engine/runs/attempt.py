@@ -100,8 +100,15 @@ def show_in_work(w: Workspace, prd: Prd) -> None:
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:
-    """Land an attempt that passed; keep and clear away any other."""
+    """Land an attempt that passed; keep and clear away any other. Of a story that a person took out of the plan
+    meanwhile, nothing is left to be done."""
     v = attempt.verdict
+    if attempt.story.id not in {story.id for story in committed_prd(w, tip_of(w)).stories}:
+        why = f"{attempt.story.id} is not in prd.json any more"
+        lay_out(w, tip_of(w))
+        w.record("end", **{**_end(attempt), "outcome": Outcome.STOPPED.value, "detail": why, "failure": why})
+        w.say(why)
+        return
     if v.passed:
         _land_story(w, attempt)
         return
