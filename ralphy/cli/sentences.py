@@ -119,7 +119,7 @@ def _(event: e.Landed) -> Words:
 @sentences.register
 def _(event: e.StoryFailed) -> Words:
     yield f"{event.story} has failed: {event.reason}", BAD
-    yield f"what to do about it is asked in {event.asked_in}", ""
+    yield f"see the question in {event.asked_in}", ""
 
 
 @sentences.register
