@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
@@ -82,6 +82,7 @@ class Crew:
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
                 if until is not None and seconds_left(self._w, until) <= 0:
+                    self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
                     return
                 continue
             if isinstance(came, _Seat):
