@@ -63,7 +63,7 @@ def test_what_a_person_does_at_any_milestone_stays_and_every_story_lands(tmp_pat
 
 
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("point", ["intent_recorded", "refs_moved"])
+@pytest.mark.parametrize("point", ["intent_recorded"])
 def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothing(tmp_path: Path, point: str) -> None:
     project = a_feature(tmp_path, is_pushed=False)
     project.play(stories={"*": [works()]})
