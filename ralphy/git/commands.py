@@ -10,14 +10,14 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem, NotFound
 from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.git import tree_programs
-from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, ref_text
+from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, listed, ref_text
 from ralphy.processes import program_paths
 
 SAFE = (
@@ -194,9 +194,11 @@ def resolve(repository: Repository, ref: str) -> str:
     return followed(repository.common_dir, ref)
 
 
-def refs_of(repository: Repository) -> dict[str, str]:
-    """All refs by their full names, with what they point to."""
-    rows = repository.text("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[str, str]:
+    """The refs in these folders by their full names, with what they point to."""
+    if not (repository.common_dir / "reftable").exists():
+        return listed(repository.common_dir, folders)
+    rows = repository.text("for-each-ref", "--format=%(refname) %(objectname)", *folders).splitlines()
     return {name: oid for name, _, oid in (row.partition(" ") for row in rows)}
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
+from ralphy.files.tree_walk import walk
+
 _OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_BAD_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|/\.|\.\.|@\{|\.lock(?:/|$)|[/.]$")  # as git-check-ref-format has it
 _MOST = 64 * 1024 * 1024
 SYMBOLIC = "ref: "
 DEPTH = 5  # as deep as git itself follows names of other refs
@@ -50,3 +54,14 @@ def packed(common_dir: Path, ref: str) -> str:
     wanted = f" {ref}"
     lines = (ref_text(common_dir / "packed-refs") or "").split("\n")
     return next((line.split(" ", 1)[0] for line in lines if line.endswith(wanted)), "")
+
+
+def listed(common_dir: Path, folders: Sequence[str]) -> dict[str, str]:
+    """Full name -> object id of the refs in these folders, as git lists them: no broken ones, no bad names."""
+    below = tuple(f"{folder}/" for folder in folders)
+    rows = (row.partition(" ") for row in (ref_text(common_dir / "packed-refs") or "").split("\n"))
+    names = [f"{folder}/{found.path}" for folder in folders for found in walk(common_dir / folder)
+             if not stat.S_ISDIR(found.stat.st_mode)]  # fmt: skip
+    loose = ((name, followed(common_dir, name)) for name in names)
+    return {name: oid for name, oid in (*((name, oid) for oid, _, name in rows), *loose)
+            if is_oid(oid) and name.startswith(below) and not _BAD_NAME.search(name)}  # fmt: skip

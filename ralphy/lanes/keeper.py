@@ -1,9 +1,9 @@
 """The keeper of a lane: the one program that runs Git in its working tree.
 
 Not a script, but code that is sent to a bare Python in the sandbox (see `keeper_call`), started in the working tree,
-with GIT_DIR naming the lane's own Git folder, which no agent sees. It does what the request says, and answers with 16
-hexadecimal digits, a line end, that many bytes of JSON, and a pack if there are new objects. It starts often, and
-imports little.
+with GIT_DIR naming the lane's own Git folder, which no agent sees. It waits for requests, and reads nothing before one
+comes. It answers in frames: 16 hexadecimal digits, a line end, that many bytes. The first is JSON; if it names new
+objects, a pack follows in frames, and an empty one. It imports little.
 
 What it laid out it remembers in a record: for each path Git's mode and id, and what `lstat` said, to the nanosecond.
 Whatever differs from the record was touched, whatever its time of change says.
@@ -18,6 +18,7 @@ import sys
 from _json import encode_basestring_ascii as quoted
 
 from ralphy.lanes.keeper_modules import filled, moved, take_away
+from ralphy.lanes.keeper_pack import pack_of
 from ralphy.lanes.keeper_tree import FULL, GITLINK, Refused, files_at, is_folder, is_odd, look, print_of, remove, within
 
 TYPE_CHECKING = False
@@ -33,12 +34,13 @@ NOTHING: dict[str, Any] = {"tree": "", "rows": {}, "modules": {}, "empty": []}
 
 
 class Git:
-    """Git in this tree; `index` names another index than the lane's own."""
+    """Git in this tree; `index` names another index than the lane's own. `record` is None until it was read."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        self.words = (request["program"], *request["options"])
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.words = (settings["program"], *settings["options"])
         self.folder = os.environ["GIT_DIR"]
-        self.is_portable = request["portable"]
+        self.is_portable = settings["portable"]
+        self.record: dict[str, Any] | None = None
 
     def __call__(self, *args: str, data: bytes = b"", index: str = "") -> bytes:
         env = {**os.environ, "GIT_INDEX_FILE": index} if index else os.environ
@@ -70,8 +72,19 @@ class Git:
         return f"{self.folder}/{name}"
 
 
-def main(request: dict[str, Any]) -> None:
-    git, pack = Git(request), list[str]()
+def main(settings: dict[str, Any]) -> None:
+    """Serve until nobody can ask any more."""
+    git = Git(settings)
+    while True:
+        try:
+            request = marshal.load(sys.stdin.buffer)  # noqa: S302 - from Ralphy alone
+        except EOFError:
+            os._exit(0)  # what it knows of thousands of files need not be taken apart
+        serve(git, request)
+
+
+def serve(git: Git, request: dict[str, Any]) -> None:
+    pack = list[str]()
     try:
         for name in ("index.lock", "taken", "taken.lock"):
             drop(git.path(name))
@@ -81,11 +94,11 @@ def main(request: dict[str, Any]) -> None:
             answer, pack = take_over(git, request)
     except (Refused, OSError) as error:
         answer = {"why": str(error) or "it failed", "errno": getattr(error, "errno", 0) or 0}
-    line = as_json(answer).encode()
-    write_all(1, b"%016x\n" % len(line) + line)
+    tell(as_json(answer).encode())
     if pack:
-        send(git, pack)
-    os._exit(0)  # what it knows of thousands of files need not be taken apart
+        for data in pack_of(git.path("objects"), pack):
+            tell(data)
+        tell(b"")
 
 
 def lay_out(git: Git, request: dict[str, Any]) -> dict[str, Any]:
@@ -110,13 +123,15 @@ def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[
         return {"written": 0, "empty": []}
     gone = moved(git, record["modules"], tree)
     drop(git.path("record"))  # from here on, until it is written, nothing is known
+    git.record = NOTHING
     rows = take_away(gone, rows) if gone else rows
     git("read-tree", "--reset", "-u", tree)
+    wanted = told(request, record) or {path: (mode, oid) for path, mode, oid in staged(git)}
     touched = {*found.changed, *found.missing}
     new: Rows = {}
     links: dict[str, str] = {}
     written = 0
-    for path, mode, oid in staged(git):
+    for path, (mode, oid, *_) in wanted.items():
         old = rows.get(path)
         if old and old[:2] == (mode, oid) and path not in touched:
             new[path] = old
@@ -140,6 +155,23 @@ def fill(git: Git, links: dict[str, str], new: Rows, rows: Rows) -> tuple[dict[s
         if any(name.startswith(f"{path}/") for name in found):
             new.pop(path, None)
     return modules, empty
+
+
+def told(request: dict[str, Any], record: dict[str, Any]) -> Rows:
+    """The rows of the tree by what the request says is different in it; none if that does not tell all of it.
+
+    `changes` are (path, mode, id), no mode for what is not there any more.
+    """
+    is_plain = not record["modules"] and not record["empty"] and all(row[1] != GITLINK for row in request["changes"])
+    if not is_plain or not record["tree"] or record["tree"] != request["base"]:
+        return {}
+    new = dict(record["rows"])
+    for path, mode, oid in request["changes"]:
+        if mode:
+            new[path] = (mode, oid)
+        else:
+            new.pop(path, None)
+    return new
 
 
 def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -328,34 +360,32 @@ def new_objects(git: Git) -> list[str]:
     return sorted(folder + name for folder, name in paths if not name.startswith("tmp"))
 
 
-def send(git: Git, pack: list[str]) -> None:
-    """The pack, straight to where the answer goes."""
-    source = git.scratch("objects")
-    write_all(source, as_bytes(f"{oid}\n" for oid in pack))
-    os.lseek(source, 0, os.SEEK_SET)
-    words = (*git.words, "pack-objects", "--stdout", "-q", "--threads=1", "--window=0")
-    os.posix_spawn(words[0], words, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, source, 0)])
-    os.wait()
-
-
 def read_record(git: Git) -> dict[str, Any]:
-    try:
-        with open(git.path("record"), "rb") as file:  # noqa: PTH123
-            record: dict[str, Any] = marshal.load(file)  # noqa: S302 - only the keeper writes there
-            return record
-    except (OSError, ValueError, EOFError, TypeError):
-        return NOTHING
+    if git.record is None:
+        git.record = NOTHING
+        try:
+            with open(git.path("record"), "rb") as file:  # noqa: PTH123
+                git.record = marshal.load(file)  # noqa: S302 - only the keeper writes there
+        except (OSError, ValueError, EOFError, TypeError):
+            pass
+    return git.record
 
 
 def write_record(git: Git, record: dict[str, Any]) -> None:
     with open(git.path("record.new"), "wb") as file:  # noqa: PTH123
         marshal.dump(record, file)
     os.rename(git.path("record.new"), git.path("record"))  # noqa: PTH104
+    git.record = record
 
 
 def drop(path: str) -> None:
     if os.path.lexists(path):
         os.unlink(path)  # noqa: PTH108
+
+
+def tell(data: bytes) -> None:
+    """A frame of the answer."""
+    write_all(1, b"%016x\n" % len(data) + data)
 
 
 def as_bytes(words: Iterable[str]) -> bytes:

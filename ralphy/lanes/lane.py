@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
-from ralphy.git.commands import Repository
+from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import TREE, Objects
+from ralphy.git.ref_files import is_oid
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
@@ -94,28 +96,25 @@ class Lane:
 
         Programs in it see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
         """
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(1) as beside:
-            git_folder = beside.submit(self._write_git, commit, branch)
-            written = self._written(tree)
-            git_folder.result()
+        written = self._written(tree, lambda: self._write_git(commit, branch))
         index = read_safely(self.home / "own" / "index", _MOST_INDEX)
         (self.home / "git" / "index").write_bytes(index)
         self.laid_out = tree
         return written
 
-    def _write_git(self, commit: str, branch: str) -> None:
-        words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
-        rows = os.fsdecode(self._repository.run(*words)).splitlines()
-        refs = [(name, oid) for oid, _, name in (row.partition(" ") for row in rows)]
-        write_git(self.home / "git", self._person, self._seen_git, refs, branch, commit)
+    def close(self) -> None:
+        """End the keeper."""
+        self._keeper.end()
 
-    def _written(self, tree: str) -> int:
-        request = {"do": "lay-out", "tree": tree, "keep": names_in(self.keep)}
+    def _write_git(self, commit: str, branch: str) -> None:
+        refs = refs_of(self._repository, ("refs/heads", "refs/tags"))
+        write_git(self.home / "git", self._person, self._seen_git, tuple(refs.items()), branch, commit)
+
+    def _written(self, tree: str, meanwhile: Callable[[], None]) -> int:
+        request = {"do": "lay-out", "tree": tree, "keep": names_in(self.keep), **self._since_the_last(tree)}
         self._ready()
         try:
-            answer = self._keeper.ask(request)
+            answer = self._keeper.ask(request, meanwhile)
         except DiskFull:
             raise
         except EnvironmentProblem:
@@ -123,9 +122,17 @@ class Lane:
                 raise
             self._replace()
             self._ready()
-            answer = self._keeper.ask(request)
-        self.empty = tuple(answer["empty"])
+            answer = self._keeper.ask(request, meanwhile)
+        self.empty = tuple(map(str, answer["empty"]))
         return int(answer["written"])
+
+    def _since_the_last(self, tree: str) -> Mapping[str, Any]:
+        """The tree that was laid out last, and what is different in this one, so that Git need not say it."""
+        with suppress(EnvironmentProblem):  # nobody keeps an old tree from being pruned
+            moved = self._objects.changes(self.laid_out, tree) if self.laid_out else ()
+            rows = [(path, new.mode if new else "", new.oid if new else "") for path, _, new in moved]
+            return {"base": self.laid_out, "changes": rows}
+        return {"base": "", "changes": ()}
 
     def take_over(self, base: str, limits: TakeLimits) -> Taken:
         """The tree as it stands now, `base` being the one that was laid out. Nothing in the lane changes."""
@@ -167,6 +174,7 @@ class Lane:
 
     def let_go(self) -> None:
         """Remove all of it, whatever is in it. EnvironmentProblem names what cannot be removed."""
+        self.close()
         for name in ("tree", "git", "own", "lane.json"):
             remove(self.home / name, self.home.parent)
         if not remove(self.home, self.home.parent):
@@ -183,7 +191,7 @@ class Lane:
             if place.is_symlink() or not place.is_dir():
                 remove(place, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
-        if not self._has_own:
+        if not self._has_own or not (self.home / "own").is_dir():
             write_own(self.home / "own", self._person, self._seen_git)
             self._has_own = True
         if self._sandbox is None and not _is_gitfile(self.tree / ".git"):
@@ -192,6 +200,7 @@ class Lane:
 
     def _replace(self) -> None:
         """Begin with an empty lane; what cannot be removed is moved out of the way."""
+        self.close()
         self._has_own = False
         for name in ("tree", "own"):
             if not remove(self.home / name, self.home):
@@ -199,7 +208,7 @@ class Lane:
 
     def _require_sound(self, base: str, tree: str, excluded: Sequence[str]) -> None:
         """Is the tree that the keeper named what it may be?"""
-        if not self._objects.is_sound(tree):
+        if not is_oid(tree) or not self._objects.is_sound(tree):
             raise LaneProblem(f"the tree {tree[:12]} did not arrive", where=str(self.home))
         for path, _, after in self._objects.changes(base, tree):
             parts = path.split("/")
@@ -211,9 +220,13 @@ class Lane:
 
 
 def _taken(answer: Mapping[str, Any]) -> Taken:
-    named = {name: tuple(answer[name]) for name in ("special", "nested", "deep", "control", "modules", "crowded")}
-    big = tuple((str(path), int(size)) for path, size in answer["big"])
-    return Taken(answer["tree"], big, many=int(answer["many"]), **named)
+    try:
+        names = ("special", "nested", "deep", "control", "modules", "crowded")
+        named = {name: tuple(map(str, answer[name])) for name in names}
+        big = tuple((str(path), int(size)) for path, size in answer["big"])
+        return Taken(str(answer["tree"]), big, many=int(answer["many"]), **named)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LaneProblem(f"the keeper of the lane gave no answer: {error!r}") from error
 
 
 def _moved(value: str, root: str, tree: str) -> str:

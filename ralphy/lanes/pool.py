@@ -104,6 +104,8 @@ class Pool:
                 continue
             with suppress(Held), ExitStack() as until_gone:
                 held = self._held.pop(name, None)
+                if held:
+                    held[0].close()
                 until_gone.push(held[1] if held else self._locked(name))
                 before = size_of(home)
                 remove(home, self.folder)
@@ -119,8 +121,9 @@ class Pool:
         return self._repository.checkout_dir / "lanes" / name
 
     def close(self) -> None:
-        """Give the locks back. The lanes stay."""
-        for _, lock in self._held.values():
+        """End what was kept warm, and give the locks back. The lanes stay."""
+        for lane, lock in self._held.values():
+            lane.close()
             lock.__exit__(None, None, None)
         self._held.clear()
         if self._own_objects:

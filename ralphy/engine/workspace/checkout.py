@@ -68,10 +68,12 @@ class Checkout:
             self._supervisors.popitem()[1].close()
 
     def has_ancestor(self, commit: str, of: str) -> bool:
-        """Can `commit` be reached from `of`? Asked once."""
-        if (commit, of) not in self._ancestors:
-            self._ancestors[(commit, of)] = is_ancestor(self.repository, commit, of)
-        return self._ancestors[(commit, of)]
+        """Can `commit` be reached from `of`? Asked once; where its parent cannot be, it cannot be either."""
+        known = self._ancestors
+        if (commit, of) not in known:
+            is_beyond = commit != of and any(known.get((at, of)) is False for at in self.objects.parents_of(commit))
+            known[(commit, of)] = not is_beyond and is_ancestor(self.repository, commit, of)
+        return known[(commit, of)]
 
     @property
     def supervisor(self) -> Supervisor:
