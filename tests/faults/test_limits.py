@@ -189,15 +189,22 @@ def test_calls_are_counted_over_all_features_and_beyond_two_thousand(tmp_path: P
 
 
 class Clocks:
-    """A wall clock that jumps by itself when it has been looked at often enough, and a steady one that goes on."""
+    """A wall clock that jumps at the first look in a wait, and a steady one that goes on with each such look."""
 
     def __init__(self, jump_s: float, step_s: float) -> None:
         self.wall, self.steady_at, self.jump_s, self.step_s, self.has_jumped = NOON, 50.0, jump_s, step_s, False
+        self.is_waiting = False
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Decided):
+            self.is_waiting = event.decision == "Wait"
 
     def clock(self) -> float:
         return self.wall
 
     def steady(self) -> float:
+        if not self.is_waiting:
+            return self.steady_at
         if not self.has_jumped:
             self.has_jumped, self.wall = True, self.wall + self.jump_s
         self.steady_at += self.step_s
@@ -210,8 +217,13 @@ def through(project: Project, clocks: Clocks) -> list[Decided]:
     from ralphy.engine.reactor import Patience, run_feature
 
     events: list[Event] = []
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        clocks.hear(event)
+
     with open_feature(project.repo, project.path, project.env) as w:
-        w.session, w.clock, w.steady, w.listener = Session(), clocks.clock, clocks.steady, events.append
+        w.session, w.clock, w.steady, w.listener = Session(), clocks.clock, clocks.steady, hear
         run_feature(w, Patience(gates=False))
     return [event for event in events if isinstance(event, Decided)]
 

@@ -202,9 +202,7 @@ def test_a_disk_that_runs_full_during_a_run_ends_it_and_uses_no_attempt(
     project, _ = troubled(tmp_path, works())
     end = first_end(project)
     assert (end["outcome"], end["trigger"]) == ("transient", "disk")
-    assert (
-        end["detail"] == f"the disk is nearly full: 7 MB are free where {project.repo} lies (limits.min_free_mb: 500)"
-    )
+    assert end["detail"] == f"the disk is nearly full: 7 MB are free at {project.repo} (limits.min_free_mb: 500)"
     monkeypatch.setattr("ralphy.processes.resource_limits.free_bytes", free_bytes)
     assert goes_on(project) == "1"
 

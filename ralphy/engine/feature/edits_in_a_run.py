@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.lane_tree import begun_at
-from ralphy.engine.feature.live_documents import documents_at, edited, lay_out, replace_if
+from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
 from ralphy.engine.workspace.set_aside import set_aside, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular
@@ -32,7 +32,7 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
 
     Gives the names of the documents.
     """
-    names = tuple(name for name in sorted({*_edited(w), *before}) if _id(w, name) != before.get(name))
+    names = tuple(name for name in sorted({*_edited(w), *before}) if _is_new(w, name, before.get(name)))
     for name in names:
         path = w.feature.file(name)
         moved = set_aside(w, path, name.replace("/", "__"))
@@ -51,6 +51,13 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
 def _edited(w: Workspace) -> list[str]:
     edits = edited(w, begun_at(w))
     return [*edits.files, *edits.broken]
+
+
+def _is_new(w: Workspace, name: str, before: str | None) -> bool:
+    """Was a document changed by somebody else than Ralphy, which writes documents before it notes the end of a run?"""
+    now = _id(w, name)
+    is_ours = before is None and bool(now) and is_known_version(w, w.feature.in_repository(name), now)
+    return now != before and not is_ours
 
 
 def _bytes(w: Workspace, name: str) -> bytes | None:

@@ -161,6 +161,14 @@ def put(w: Workspace, name: str, data: bytes) -> None:
     replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
 
 
+def note_ours(w: Workspace, files: Mapping[str, bytes]) -> None:
+    """These versions are about to be written by Ralphy, where there is no commit yet that tells."""
+    record = read_record(_record_path(w))
+    for name, data in files.items():
+        record.accept(name, blob_id(data, w.repository.object_format))
+    record.save()
+
+
 def is_document(w: Workspace, name: str) -> bool:
     """Can a file of the folder, by its name in it, be one that is committed?"""
     parts = name.lower().split("/")

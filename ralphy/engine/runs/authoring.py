@@ -16,6 +16,7 @@ from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.live_documents import note_ours
 from ralphy.engine.lane.lane_candidate import candidate_from
 from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.runs.asking import ask
@@ -189,6 +190,7 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
         land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
         return
     ensure_folder_files(w)
+    note_ours(w, {**made.files, "prd.json": dump(prd.raw)})
     for name, data in made.files.items():
         replace_file(w.feature.file(name), data)
     w.milestone("artifact_written")
@@ -202,10 +204,13 @@ def ensure_folder_files(w: Workspace) -> None:
 
     The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
     """
-    for name, text in (
-        (".gitignore", writer.feature_ignore_text()),
-        (".gitattributes", "progress.txt merge=union\n"),
-        ("progress.txt", _NEW_LOG.format(w.iso_now)),
-    ):
-        if not w.feature.file(name).exists():
-            replace_file(w.feature.file(name), text.encode(), durable=False)
+    texts = {
+        ".gitignore": writer.feature_ignore_text(),
+        ".gitattributes": "progress.txt merge=union\n",
+        "progress.txt": _NEW_LOG.format(w.iso_now),
+    }
+    files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
+    if files:
+        note_ours(w, files)
+    for name, data in files.items():
+        replace_file(w.feature.file(name), data, durable=False)
