@@ -104,8 +104,8 @@ def _(event: e.RunEnded) -> Words:
 def _(event: e.CheckRan) -> Words:
     old = " on the old versions of the tests that were edited" if event.purpose == "old_tests" else ""
     yield f"  check {event.check}{old} {event.said} ({event.seconds:.1f} s)", GOOD if event.passed else BAD
-    if event.error:
-        yield f"    {event.error}", ""
+    if event.first_error:
+        yield f"    {event.first_error}", ""
 
 
 @sentences.register

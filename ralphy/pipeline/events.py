@@ -136,7 +136,7 @@ class CheckRan(Event):
     said: Annotated[str, "passed, exit 1, found no tests, took more than 900 s, …"]
     seconds: Annotated[float, "how long it took"]
     failing: Annotated[tuple[str, ...], "the tests that failed, as far as they are named"] = ()
-    error: Annotated[str, "the first error that it printed"] = ""
+    first_error: Annotated[str, "the first error that it printed"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

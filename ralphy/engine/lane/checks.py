@@ -89,7 +89,7 @@ class CheckResult:
     def event(self, purpose: Purpose) -> CheckRan:
         return CheckRan(check=self.name, purpose=purpose, passed=self.is_green, said=self.said,
                         seconds=round(self.seconds, 2), failing=self.failing,
-                        error="" if self.is_empty else self.error)  # fmt: skip
+                        first_error="" if self.is_empty else self.error)  # fmt: skip
 
 
 def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool) -> list[CheckResult]:
