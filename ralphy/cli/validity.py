@@ -72,10 +72,12 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 def _all(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read, the ignored ones aside."""
+    from ralphy.git.special_files import run_patient
+
     repository = call.repository()
     wanted = (":(top,glob)**/prd.json", ":(top,glob)**/.ralphy/config.yaml")
-    listed = repository.run(
-        "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", *wanted
+    listed = run_patient(
+        repository, "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", *wanted
     )
     for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
         if name and (repository.root / name).exists():
