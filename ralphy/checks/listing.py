@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,16 +119,46 @@ def pack(listings: Mapping[str, Listing]) -> bytes:
     """The listings of checks as bytes that `unpack` reads: small, and the same for the same listings."""
     import zlib
 
-    rows = {check: {"tests": dict(one.tests), "counts": dict(one.counts)} for check, one in listings.items()}
-    return zlib.compress(json.dumps(rows, sort_keys=True).encode(), 6)
+    return zlib.compress("\0".join(_rows(listings)).encode("utf-8", "replace"), 6)
 
 
-def unpack(data: bytes) -> dict[str, Listing]:
+def _rows(listings: Mapping[str, Listing]) -> Iterator[str]:
+    for check, listing in sorted(listings.items()):
+        yield f"check {check}"
+        if listing.tests:
+            yield from (f"{outcome} {name}" for name, outcome in sorted(listing.tests.items()))
+        else:
+            yield from (f"{outcome}={count}" for outcome, count in sorted(listing.counts.items()))
+
+
+def unpack(data: bytes, most: int = 128 * 1024 * 1024) -> dict[str, Listing]:
     """What `pack` made bytes of. Raises ValueError if they are no such."""
     import zlib
 
+    inflater = zlib.decompressobj()
     try:
-        rows = json.loads(zlib.decompress(data))
-        return {check: Listing(row["tests"], row["counts"]) for check, row in rows.items()}
-    except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = inflater.decompress(data, most)
+    except zlib.error as error:
         raise ValueError("these are no listings") from error
+    if not inflater.eof:
+        raise ValueError("these are no whole listings")
+    found: dict[str, Listing] = {}
+    for check, rows in _sections(text.decode("utf-8", "replace").split("\0")):
+        tests = {name: outcome for row in rows for outcome, _, name in [row.partition(" ")] if outcome in OUTCOMES}
+        counts = {k: int(v) for row in rows for k, _, v in [row.partition("=")] if k in OUTCOMES and v.isdigit()}
+        found[check] = Listing.of(tests) if tests else Listing({}, counts)
+    return found
+
+
+def _sections(rows: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    held: list[str] = []
+    check = ""
+    for row in rows:
+        if row.startswith("check "):
+            if check:
+                yield check, held
+            check, held = row.removeprefix("check "), []
+        else:
+            held.append(row)
+    if check:
+        yield check, held
