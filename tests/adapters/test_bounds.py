@@ -94,7 +94,7 @@ def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_
 
     assert over is not None
     assert over[0] == "disk"
-    assert f"the disk is not writable where {tmp_path} lies" in over[1]
+    assert f"the disk is not writable at {tmp_path}" in over[1]
 
 
 def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> N
         return []
 
     monkeypatch.setattr("ralphy.processes.tree_usage.below", count)
-    bounds = Bounds(Room(max_memory_mb=1, max_processes=100_000), os.getpid())
+    bounds = Bounds(Room(max_memory_mb=1_000_000, max_processes=100_000), os.getpid())
     for tenth in range(100):
         bounds.why_over(tenth / 10)
     assert len(looks) == 4

@@ -150,7 +150,7 @@ def test_a_temporary_folder_with_too_long_a_path_is_said(tmp_path: Path, monkeyp
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    with pytest.raises(EnvironmentProblem, match="no socket") as raised:
+    with pytest.raises(EnvironmentProblem, match="cannot create a socket") as raised:
         AllowProxy([("127.0.0.1", 1)], "a test")
     assert "TMPDIR" in raised.value.hint
     assert not list(long.glob("**/proxy"))

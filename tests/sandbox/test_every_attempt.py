@@ -10,8 +10,8 @@ DOCS = TESTS.parent / "docs"
 KNOWN = range(1, 83)
 # What stays possible, and where it is said.
 DOCUMENTED = {
-    51: ("security.md", "in `moderate`, an agent that sets out to find a key in your home"),
-    54: ("verification.md", "in hexadecimal, broken into lines or compressed they are not"),
+    51: ("security.md", "in `moderate`, an agent that looks for a key in your home"),
+    54: ("verification.md", "not in hexadecimal, across lines or compressed"),
 }
 
 

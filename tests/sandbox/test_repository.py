@@ -129,7 +129,7 @@ def test_no_link_is_followed_to_what_is_bound(closed: Box, name: str, tmp_path: 
     with pytest.raises(EnvironmentProblem, match="is a symbolic link") as refused:
         closed.tries(key=f"open('{tmp_path}/home/key').read()")
     assert refused.value.where == str(place)
-    assert "remove it" in refused.value.hint
+    assert "delete it" in refused.value.hint
 
 
 @pytest.mark.attempt(34)
