@@ -77,6 +77,8 @@ class Narrator:
     def _show(self, event: Event) -> None:
         """The event as people read it."""
         match event:
+            case AgentActivity(activity="start"):
+                pass  # the decision has said which agent begins
             case AgentActivity() if event.activity != "warning":
                 text = " ".join(clean(event.text).split())[:100]
                 self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}")
