@@ -15,7 +15,7 @@ import pytest
 from ralphy.agents.claude.guard_settings import SCRIPT
 from tests.doubles.messages_api import Response
 from tests.e2e.claude_cli import expected, real_claude
-from tests.e2e.project import BRANCH, Project, with_claude
+from tests.e2e.project import Project, with_claude
 from tests.e2e.scripted import Scripted, bash, report, write
 
 pytestmark = [*real_claude, pytest.mark.usefixtures("sandbox")]
@@ -132,16 +132,14 @@ def test_without_a_sandbox_what_it_does_outside_is_said_and_lands_nowhere(
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "none")
         ended = project.loop("--max-iterations", "1")
         told = refused(api)
-    assert (feature / "prd.json").read_text() == "forged"
-    assert "docs/features/login/prd.json:1: is not JSON" in ended.said and "brings back" in ended.said
-    project.write("prd.json", project.git("show", f"{BRANCH}:docs/features/login/prd.json"))
+    assert "docs/features/login/prd.json was changed while an agent ran without a sandbox" in ended.said
     assert_story_alone(project, tmp_path, main)
     assert any("is not taken over" in words for words in told)
     assert "WITHOUT a sandbox" in ended.said
     assert "APPROVED: made while an agent ran without a sandbox; set aside" in ended.said
     assert "possibly by the agent: APPROVED (set aside)" in json.dumps(project.story("US-001"))
-    aside = [path.name.split("-", 1)[1] for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")]
-    assert aside == ["APPROVED"]
+    aside = {path.name.split("-", 1)[1]: path.read_text() for path in (feature / ".ralphy" / "set-aside").glob("[!.]*")}
+    assert aside == {"APPROVED": "", "prd.json": "forged"}
     assert not (feature / "APPROVED").exists()
 
 
