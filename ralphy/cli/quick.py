@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # What decide looks at beside the files that a view names: the branches, and an operation that is not finished.
-_BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master", "ralphy/setup.json")
+_BRANCHES = ("packed-refs", "refs/heads/main", "refs/heads/master")
 _ACCEPTED = ("ralphy", "trusted.json")  # settings that a person has accepted (`ralphy.config.trust`)
 _OPERATIONS = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _PATIENCE_MS = 2000

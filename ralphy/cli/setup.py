@@ -37,10 +37,6 @@ def init(call: Invocation, dry_run: bool) -> int:
     mixed = _mixed(repository, changes)
     steps = _steps(call, repository, changes, mixed)
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
-    if not dry_run:
-        ours = [change for change in changes if change.path not in mixed]
-        if writer.written(ours):
-            writer.record(ours, repository.state_dir / "setup.json")
     text = "\n".join([*done, "", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
     value = {"schema": "ralphy/init@1", "ok": True, "root": str(repository.root), "dry_run": dry_run}

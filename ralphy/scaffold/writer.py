@@ -107,29 +107,6 @@ def next_steps(changes: Sequence[Change]) -> list[str]:
     return steps
 
 
-def written(changes: Sequence[Change]) -> dict[str, str]:
-    """Path -> sha256 (hex) of every file that the plan made or added to, as it is on the disk now."""
-    made = [change for change in changes if change.kind is not ChangeKind.KEEP]
-    contents = {change.path: read_regular(change.file) for change in made}
-    return {path: hashlib.sha256(data).hexdigest() for path, data in contents.items() if data is not None}
-
-
-def record(changes: Sequence[Change], state: Path) -> None:
-    """Note in the JSON file `state` what was written, beside what it names already, for the first run.
-
-    A copy of each lies beside it, by its digest: nothing else holds them before the first commit.
-    """
-    try:
-        known = json.loads(read_text(state) or "{}")
-    except ValueError:
-        known = {}
-    made = written(changes)
-    for path, digest in made.items():
-        replace_file(state.with_suffix("") / digest, read_regular(changes[0].root / path) or b"")
-    noted = {**(known if isinstance(known, dict) else {}), **made}
-    replace_file(state, (json.dumps(noted, indent=2, sort_keys=True) + "\n").encode())
-
-
 def make_targets(features_dir: str = "docs/features") -> str:
     """`.ralphy/ralphy.mk` for a repository whose features live in that folder."""
     from ralphy.resources import template_root

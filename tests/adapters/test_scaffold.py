@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import subprocess
@@ -30,9 +29,7 @@ from ralphy.scaffold.writer import (
     new_feature,
     next_steps,
     plan,
-    record,
     slug,
-    written,
 )
 from tests.conftest import RunGit
 
@@ -224,21 +221,6 @@ def test_next_steps_ask_for_a_check_only_where_none_was_found(tmp_path: Path) ->
     with_checks = next_steps(plan(tmp_path, checks=CHECKS))
     assert not any("at least one check" in step for step in with_checks)
     assert any("ralphy doctor" in step for step in with_checks)
-
-
-def test_what_was_written_is_recorded_with_its_digests(tmp_path: Path) -> None:
-    root, state = tmp_path / "repo", tmp_path / "state" / "written.json"
-    root.mkdir()
-    changes = plan(root, checks=CHECKS)
-    apply(changes)
-    record(changes, state)
-    noted = json.loads(state.read_bytes())
-    assert noted == {path: hashlib.sha256(data).hexdigest() for path, data in files(root).items()}
-    again = plan(root, checks=CHECKS)
-    apply(again)
-    record(again, state)
-    assert json.loads(state.read_bytes()) == noted
-    assert written(again) == {}
 
 
 def test_git_keeps_the_settings_and_not_what_runs_leave(git_repo: Path, git: RunGit) -> None:

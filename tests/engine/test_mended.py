@@ -157,18 +157,6 @@ def test_a_folder_that_is_named_like_a_leftover_stops_nothing(tmp_path: Path) ->
     assert [path.name for path in project.folder.glob(".*.tmp-*")] == [".prd.json.tmp-1"]
 
 
-@pytest.mark.parametrize("noted", ["garbage", "[]", '{"calc.py": 7}'])
-def test_a_note_of_what_init_wrote_that_is_none_stops_nothing(tmp_path: Path, noted: str) -> None:
-    project = build(tmp_path, story("US-001"))
-    note = project.repo / ".git" / "ralphy" / "setup.json"
-    note.parent.mkdir()
-    note.write_text(noted, encoding="utf-8")
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-
-
 @pytest.mark.parametrize(
     "name", ["/".join(["d" * 40] * 6) + "/of-a-check.log", "e" * 250 + ".log"], ids=["deep", "long"]
 )
