@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ralphy.agents.claude.cli import Claude, Question
 from ralphy.agents.claude.watchdog import Thresholds
 from ralphy.agents.protocol import Agent
-from ralphy.processes.resource_limits import Room
+from ralphy.processes.resource_limits import Allowance
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 
@@ -27,13 +27,13 @@ class Setting:
     supervisor: Supervisor
     startup_s: float
     thresholds: Thresholds | None
-    room: Room
+    allowed: Allowance
     sandbox: Sandbox | None
     should_stop: Question | None = None
 
 
 def _claude(command: tuple[str, ...], at: Setting) -> Agent:
-    return Claude(command, at.supervisor, startup_s=at.startup_s, thresholds=at.thresholds, room=at.room,
+    return Claude(command, at.supervisor, startup_s=at.startup_s, thresholds=at.thresholds, allowed=at.allowed,
                   sandbox=at.sandbox, should_stop=at.should_stop)  # fmt: skip
 
 

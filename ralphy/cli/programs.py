@@ -175,7 +175,7 @@ def _sandbox(g: Ground) -> Finding:
 
 def _closed_walls(g: Ground) -> Finding:
     """The level strict, tried as a loop would put it up."""
-    from ralphy.engine.lane.strict import require_agent_starts
+    from ralphy.engine.lane_use.strict import require_agent_starts
 
     try:
         with _workspace(g) as (w, _):

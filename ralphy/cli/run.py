@@ -233,11 +233,11 @@ def clock_time(text: str | None, now: float) -> float | None:
 def need_walls(workspace: Workspace) -> None:
     """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
     if workspace.config.safety.level == "strict":
-        from ralphy.engine.lane.strict import require_agent_starts
+        from ralphy.engine.lane_use.strict import require_agent_starts
 
         require_agent_starts(workspace)
     elif workspace.config.safety.sandbox == "bwrap":
-        from ralphy.engine.lane.lane_pool import lanes_of
+        from ralphy.engine.lane_use.lane_layout import lanes_of
 
         lanes_of(workspace)  # opening them puts up the walls
 

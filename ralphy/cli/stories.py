@@ -19,7 +19,7 @@ from ralphy.pipeline.requests import Change, Verb
 if TYPE_CHECKING:
     from ralphy.documents.criteria import Item
     from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.ledger import KeptAttempt, Landed
+    from ralphy.git.ledger import KeptAttempt, StoryCommit
     from ralphy.pipeline.model import Story
     from ralphy.pipeline.story_changes import Changed
 
@@ -91,7 +91,7 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
         s = seen(w, where)
         prd, name = s.prd, s.feature
         found = found_in(prd, story_id, name)
-        commit = ledger.landed(w.repository, name, s.tree.head).get(found.id)
+        commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
     value = {"schema": "ralphy/story@1", "ok": True, "feature": name, "story": found.raw, "status": status,
@@ -100,14 +100,14 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
     return ExitCode.DONE
 
 
-def _commit(commit: Landed | None) -> dict[str, Any] | None:
+def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
     if commit is None:
         return None
     return {"commit": commit.commit, "subject": commit.subject, "at": commit.at, "attempt": commit.attempt,
             "run": commit.run, "cost_usd": commit.cost_usd, "reverted_by": commit.reverted_by or None}  # fmt: skip
 
 
-def _described(found: Story, status: str, commit: Landed | None, attempts: Sequence[KeptAttempt]) -> list[str]:
+def _described(found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]) -> list[str]:
     from ralphy.documents.criteria import titled_lists
     from ralphy.pipeline.stories import warnings_of
     from ralphy.pipeline.verification import is_proved, verified_by
@@ -136,7 +136,7 @@ def _described(found: Story, status: str, commit: Landed | None, attempts: Seque
     return lines + [f"  {name}{text}".replace("\n", "\n    ") for name, text in rows if text]
 
 
-def _is_foreign(found: Story, commit: Landed | None) -> bool:
+def _is_foreign(found: Story, commit: StoryCommit | None) -> bool:
     return found.is_completed and (commit is None or bool(commit.reverted_by))
 
 

@@ -64,7 +64,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class CircuitBreaker:
+class WatchdogLimits:
     """The watchdog inside a run; `max_attempts` is the warning that stops it. Seconds and bytes."""
 
     enabled: bool = True
@@ -76,7 +76,7 @@ class CircuitBreaker:
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker:
+class BreakerRules:
     """The circuit breaker between runs: how many runs in a row open it, and when it lets one through again."""
 
     enabled: bool = True
@@ -199,8 +199,8 @@ class Config:
     agent: Agent = field(default_factory=Agent)
     models: Models = field(default_factory=Models)
     timeouts: Timeouts = field(default_factory=Timeouts)
-    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    breaker: Breaker = field(default_factory=Breaker)
+    circuit_breaker: WatchdogLimits = field(default_factory=WatchdogLimits)
+    breaker: BreakerRules = field(default_factory=BreakerRules)
     limits: Limits = field(default_factory=Limits)
     gates: Gates = field(default_factory=Gates)
     safety: Safety = field(default_factory=Safety)

@@ -74,7 +74,7 @@ def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = 
     """The stories of an agent's draft, without what only Ralphy may say of them (passes, status, done, …).
 
     Dependencies may name stories of the draft and `known_ids`. Raises InvalidInput with up to ten
-    problems, worded so that the agent can mend them.
+    problems, worded so that the agent can fix them.
     """
     draft = _planned(parse(data, where, MAX_DRAFT_BYTES))
     fits = _fits("stories")(draft)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.engine.feature.checkout_sync import catch_up, moved_by_person, note_tip
+from ralphy.engine.feature.checkout_sync import catch_up, moved_by_person, record_branch_tip
 from ralphy.engine.feature.land import bring_back
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import lay_out
@@ -17,7 +17,7 @@ def keep_up(w: Workspace) -> None:
     if moved and moved.undone:
         bring_back(w, moved)
     elif moved:
-        note_tip(w, moved.tip)
+        record_branch_tip(w, moved.tip)
     tip = begun_at(w)
     if not tip or w.left_runs:
         return

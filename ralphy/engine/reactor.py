@@ -19,9 +19,9 @@ from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.closing import close_finished
 from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.housekeeping import tidy
-from ralphy.engine.lane.lane_pool import make_lanes
-from ralphy.engine.mend import mend
+from ralphy.engine.lane_use.lane_layout import make_lanes
 from ralphy.engine.reconcile import reconcile
+from ralphy.engine.repair import repair_torn_files
 from ralphy.engine.runs.prompt import warm_prompts
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.engine.workspace.checkout import Checkout
@@ -58,7 +58,7 @@ class Dialogue:
 
 def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = None) -> Rest:
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
-    mend(w)
+    repair_torn_files(w)
     rest = _driven(w, patience, dialogue)
     close_finished(w)
     said = tidy(w.repository, w.config, w.clock())
@@ -239,7 +239,7 @@ class Watching:
         try:
             if feature.name not in self._open:
                 opened = self._opened(feature)
-                mend(opened)
+                repair_torn_files(opened)
                 self._open[feature.name] = opened
             workspace = self._open[feature.name]
             rest = reconcile(workspace)

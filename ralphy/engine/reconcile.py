@@ -14,7 +14,7 @@ from ralphy.engine.runs.attempt import show_in_work
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.view import decided, render_tasks
-from ralphy.engine.workspace.room import note_room, wait_instead
+from ralphy.engine.workspace.full_disk import record_shortage, wait_instead
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
 from ralphy.files.disk_space import named_trouble
@@ -51,7 +51,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if not (crew and isinstance(decision, Rest)):
             w.emit(decided(decision, snapshot))
         if isinstance(decision, (Rest, RunAgent)):
-            note_room(w, decision)
+            record_shortage(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
                 render_tasks(w, snapshot, {getattr(decision, "story", None), *w.session.stories_in_work})
         do = partial(act, decision, snapshot, w, crew)

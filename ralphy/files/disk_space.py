@@ -75,7 +75,7 @@ def free_mb(places: Iterable[Path]) -> float:
     return free_bytes(places)[0] / _MEGABYTE
 
 
-def has_no_room(places: Iterable[Path]) -> bool:
+def is_disk_full(places: Iterable[Path]) -> bool:
     """Is one of the places so full, of bytes or of inodes, that nothing can be written there?"""
     return free_bytes(places)[0] < _NO_ROOM_BYTES
 

@@ -29,7 +29,7 @@ _REF = "%(objectname)%00%(refname)%00%(parent)%00%(committerdate:unix)%00%(conte
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class StoryCommit:
     """A story's commit; `at` is epoch seconds, `reverted_by` the commit that took it back, or ""."""
 
     story: str
@@ -63,17 +63,17 @@ class KeptAttempt:
     files: tuple[str, ...]
 
 
-def landed(repository: Repository, feature: str, tip: str) -> dict[str, Landed]:
+def story_commits(repository: Repository, feature: str, tip: str) -> dict[str, StoryCommit]:
     """Story id -> the newest commit below `tip` that completed it: one that still counts before a reverted one."""
     undone: dict[str, str] = {}
-    found: dict[str, Landed] = {}
+    found: dict[str, StoryCommit] = {}
     for fields in _log(repository, feature, tip):
         commit, at, subject, story, attempt, run, cost, body = fields
         by = next((by for start, by in undone.items() if commit.startswith(start)), "")
         if not by:  # a revert that was itself reverted undoes nothing
             undone.update(dict.fromkeys(_UNDOES.findall(body), commit))
         if story.startswith(f"{feature}/"):
-            row = Landed(story.removeprefix(f"{feature}/"), commit, int(at), subject, _count(attempt), run,
+            row = StoryCommit(story.removeprefix(f"{feature}/"), commit, int(at), subject, _count(attempt), run,
                          _dollars(cost), by)  # fmt: skip
             known = found.get(row.story)
             if known is None or (known.reverted_by and not by):

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 
 from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
-from ralphy.files.disk_space import has_no_room, problem_said
+from ralphy.files.disk_space import is_disk_full, problem_said
 from ralphy.git.commands import DURABLE, Repository, finish, resolve
 
 # A lock that another git holds for a moment is waited out.
@@ -137,7 +137,7 @@ def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem
     if problem:
         return problem
     if _CUT_SHORT in said:
-        is_full = has_no_room([repository.common_dir])
+        is_full = is_disk_full([repository.common_dir])
         return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
     for part, what, hint in _REFUSALS:
         if part in said:

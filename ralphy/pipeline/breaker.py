@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from ralphy.agents.protocol import Outcome
-from ralphy.config.values import Breaker as Rules
+from ralphy.config.values import BreakerRules
 from ralphy.text.json_coerce import number_of, text_of
 
 _MOST_TREES = 64
@@ -38,7 +38,7 @@ class Breaker:
     to and fro is none.
     """
 
-    rules: Rules = field(default_factory=Rules)
+    rules: BreakerRules = field(default_factory=BreakerRules)
     state: State = State.CLOSED
     trigger: str = ""
     opened_at: float = 0.0

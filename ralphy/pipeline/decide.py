@@ -15,7 +15,7 @@ from ralphy.pipeline.gates import gate_decision
 from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Snapshot
-from ralphy.pipeline.preconditions import baseline, budget, busy, circuit, no_room, pause, too_many_deaths
+from ralphy.pipeline.preconditions import baseline, budget, busy, circuit, full_disk, pause, too_many_deaths
 from ralphy.pipeline.requests import Verb
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import step_of, steps
@@ -51,7 +51,7 @@ def _never_in_a_merge(s: Snapshot, decision: d.Decision) -> d.Decision:
 
 
 def _recovery(s: Snapshot, _: Config) -> d.Decision | None:
-    return (no_room(s) or d.Recover(s.unfinished)) if s.unfinished else None
+    return (full_disk(s) or d.Recover(s.unfinished)) if s.unfinished else None
 
 
 def _stop(s: Snapshot, _: Config) -> d.Decision | None:

@@ -53,7 +53,7 @@ def _why_not_known(unnamed: tuple[str, ...]) -> str:
     """Why --accept-red has no say about these checks, and what to do instead."""
     hook = ", the hook out with git.hooks: skip," if "pre-commit" in unnamed else ""
     return (f"{', '.join(unnamed[:5])} named no failing test, so --accept-red cannot tell what is known from what is "
-            f"new there: mend it, or take it out of `checks`{hook} until it is green")  # fmt: skip
+            f"new there: fix it, or take it out of `checks`{hook} until it is green")  # fmt: skip
 
 
 def is_red(s: Snapshot) -> bool:
@@ -112,11 +112,11 @@ def _is_open(s: Snapshot, subject: str) -> bool:
 
 def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return (_limit_reached(s, config, step) or _too_little(s, config, run) or room(s, config)
+    return (_limit_reached(s, config, step) or _too_little(s, config, run) or disk_space(s, config)
             or _warned(s, config) or _pace(s, config))  # fmt: skip
 
 
-def room(s: Snapshot, config: Config) -> d.Rest | None:
+def disk_space(s: Snapshot, config: Config) -> d.Rest | None:
     """What is left on the disk must be enough for a run: waited for, but not for ever.
 
     Once it was not, there must be clearly more, or the next run would only be cut short again.
@@ -127,17 +127,17 @@ def room(s: Snapshot, config: Config) -> d.Rest | None:
         return None
     rule = f"limits.min_free_mb is {floor}, and a quarter more is waited for" if is_short else "limits.min_free_mb"
     least = enough if is_short and s.free_mb >= floor else floor
-    return wait_for_room(s.session, s.now, f"less than {least:.0f} MB are free on the disk ({rule})")
+    return wait_for_disk_space(s.session, s.now, f"less than {least:.0f} MB are free on the disk ({rule})")
 
 
-def no_room(s: Snapshot) -> d.Rest | None:
+def full_disk(s: Snapshot) -> d.Rest | None:
     """As long as the disk that was full is full, nothing is tried again."""
     if not s.session.short_since or s.free_mb >= _LEAST_MB:
         return None
-    return wait_for_room(s.session, s.now, "the disk is full")
+    return wait_for_disk_space(s.session, s.now, "the disk is full")
 
 
-def wait_for_room(session: Session, now: float, why: str) -> d.Rest:
+def wait_for_disk_space(session: Session, now: float, why: str) -> d.Rest:
     """A look at the disk every few seconds; after a night of it a person should know."""
     if session.short_since and now - session.short_since >= MOST_SHORT_S:
         return d.Halt(f"{why}, for hours: free some space, then run it again", ExitCode.ENVIRONMENT)

@@ -16,7 +16,7 @@ NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Allowance:
     """The limits of one run, in MB and processes; the space is looked for where `folders` lie. 0 is no limit."""
 
     max_memory_mb: int = 0
@@ -26,10 +26,10 @@ class Room:
 
 
 class Bounds:
-    """Looks now and then whether the descendants of a process keep to their room."""
+    """Looks now and then whether the descendants of a process keep to what they are allowed."""
 
-    def __init__(self, room: Room, root: int) -> None:
-        self.room = room
+    def __init__(self, allowed: Allowance, root: int) -> None:
+        self.allowed = allowed
         self.root = root
         self._disk_at = NEVER
         self._tree_at: float | None = None
@@ -39,7 +39,7 @@ class Bounds:
         """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
         if now - self._disk_at >= DISK_EVERY_S:
             self._disk_at = now
-            if found := self.lack_of_room():
+            if found := self.lack_of_disk():
                 return found
         if self._tree_at is None:
             self._tree_at = now  # nothing has been started yet
@@ -50,28 +50,29 @@ class Bounds:
 
     def _is_multiplying(self) -> bool:
         """Are there thousands of threads more than at the start, whosever they are?"""
-        most = self.room.max_processes
+        most = self.allowed.max_processes
         return most > 0 and processes.threads_of_machine() - self._threads > most
 
-    def lack_of_room(self) -> tuple[str, str] | None:
+    def lack_of_disk(self) -> tuple[str, str] | None:
         """Why there is too little room on the disk now; None if there is enough."""
-        if not self.room.min_free_mb:
+        if not self.allowed.min_free_mb:
             return None
-        free, folder = free_bytes(self.room.folders)
-        if free >= self.room.min_free_mb * MEGABYTE:
+        free, folder = free_bytes(self.allowed.folders)
+        if free >= self.allowed.min_free_mb * MEGABYTE:
             return None
         left = f"{free // MEGABYTE:.0f} MB are free" if free else "the disk is not writable"
         said = f"the disk is nearly full: {left} at {folder}"
-        return "disk", f"{said} (limits.min_free_mb: {self.room.min_free_mb})"
+        return "disk", f"{said} (limits.min_free_mb: {self.allowed.min_free_mb})"
 
     def _tree(self) -> tuple[str, str] | None:
-        room, use = self.room, tree_use(self.root)
-        if room.max_processes and use.processes > room.max_processes:
-            return "processes", f"it had {use.processes} processes at once (limits.max_processes: {room.max_processes})"
-        most = room.max_memory_mb * MEGABYTE
+        allowed, use = self.allowed, tree_use(self.root)
+        most = allowed.max_processes
+        if most and use.processes > most:
+            return "processes", f"it had {use.processes} processes at once (limits.max_processes: {most})"
+        most = allowed.max_memory_mb * MEGABYTE
         # No process shows what it holds in memory that is shared: all of the machine's is the most that it can be.
         if not most or use.memory + processes.shared_of_machine() <= most:
             return None
         if (exact := exact_memory(self.root)) <= most:
             return None
-        return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {room.max_memory_mb})"
+        return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {allowed.max_memory_mb})"

@@ -44,7 +44,7 @@ class Journal:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 lock(descriptor, self._path)
-                line = self._mend(descriptor) + self._linked(descriptor, entry) + b"\n"
+                line = self._drop_torn_line(descriptor) + self._linked(descriptor, entry) + b"\n"
                 self._at = -1  # if this fails, the next one asks the file where the chain ends
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
@@ -65,7 +65,7 @@ class Journal:
         line, self._link = linked(clean, self._link)
         return line
 
-    def mend(self) -> int:
+    def drop_torn_line(self) -> int:
         """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
         if last_bytes(self._path, 1) in (b"", b"\n"):
             return 0
@@ -75,7 +75,7 @@ class Journal:
         return torn
 
     @staticmethod
-    def _mend(descriptor: int) -> bytes:
+    def _drop_torn_line(descriptor: int) -> bytes:
         size = os.fstat(descriptor).st_size
         return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 

@@ -10,7 +10,7 @@ import pytest
 from ralphy.agents.presets import AGENTS, Setting, agent
 from ralphy.agents.protocol import Agent
 from ralphy.config.values import PRESETS
-from ralphy.processes.resource_limits import Room
+from ralphy.processes.resource_limits import Allowance
 from ralphy.processes.supervision import Supervisor
 
 ENGINE = Path(__file__).parents[2] / "ralphy" / "engine"
@@ -22,7 +22,7 @@ def test_every_preset_of_the_settings_has_an_agent() -> None:
 
 @pytest.mark.parametrize("preset", AGENTS)
 def test_an_agent_has_what_the_protocol_names(preset: str) -> None:
-    made = agent(preset, ("program",), Setting(Supervisor(), 1.0, None, Room(), None))
+    made = agent(preset, ("program",), Setting(Supervisor(), 1.0, None, Allowance(), None))
     wanted = inspect.signature(Agent.prepared).parameters
     assert list(inspect.signature(type(made).prepared).parameters) == list(wanted)
 

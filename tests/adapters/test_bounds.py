@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.tree_usage import MEGABYTE, below, exact_memory, tree_use
 from ralphy.system.processes import processes
 
@@ -39,7 +39,7 @@ def family(request: pytest.FixtureRequest) -> Iterator[int]:
         parent.communicate()
 
 
-def later(room: Room, root: int) -> tuple[str, str] | None:
+def later(room: Allowance, root: int) -> tuple[str, str] | None:
     """What is found when the first look is due."""
     bounds = Bounds(room, root)
     assert bounds.why_over(0.0) is None
@@ -50,16 +50,16 @@ def later(room: Room, root: int) -> tuple[str, str] | None:
 @pytest.mark.parametrize("family", [(0, 5)], indirect=True)
 def test_too_many_processes_are_counted_and_said(family: int) -> None:
     assert tree_use(family).processes >= 6
-    over = later(Room(max_processes=5), family)
+    over = later(Allowance(max_processes=5), family)
     assert over is not None
     assert over[0] == "processes"
     assert "limits.max_processes: 5" in over[1]
-    assert later(Room(max_processes=500, max_memory_mb=4000), family) is None
+    assert later(Allowance(max_processes=500, max_memory_mb=4000), family) is None
 
 
 @pytest.mark.parametrize("family", [(200, 0)], indirect=True)
 def test_too_much_memory_is_measured_and_said(family: int) -> None:
-    over = later(Room(max_memory_mb=150), family)
+    over = later(Allowance(max_memory_mb=150), family)
     assert over is not None
     assert over[0] == "memory"
     assert "limits.max_memory_mb: 150" in over[1]
@@ -71,26 +71,26 @@ def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""
     assert tree_use(family).memory > 500 * MEGABYTE
     assert 100 * MEGABYTE < exact_memory(family) < 300 * MEGABYTE
-    assert later(Room(max_memory_mb=350), family) is None
+    assert later(Allowance(max_memory_mb=350), family) is None
 
 
 def test_a_disk_with_too_little_room_is_named(tmp_path: Path) -> None:
     free, folder = free_bytes([tmp_path, Path("/no/such/folder")])
     assert (0 < free < 1 << 62, folder) == (True, tmp_path)
-    room = Room(min_free_mb=int(free // MEGABYTE) + 1000, folders=(tmp_path,))
+    room = Allowance(min_free_mb=int(free // MEGABYTE) + 1000, folders=(tmp_path,))
     over = Bounds(room, os.getpid()).why_over(0.0)
     assert over is not None
     assert over[0] == "disk"
     assert over[1].startswith("the disk is nearly full: ")
     assert str(tmp_path) in over[1]
-    assert Bounds(Room(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0) is None
+    assert Bounds(Allowance(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0) is None
 
 
 def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:5], 100, 0, 0, *found[8:])))
 
-    over = Bounds(Room(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0)
+    over = Bounds(Allowance(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0)
 
     assert over is not None
     assert over[0] == "disk"
@@ -105,7 +105,7 @@ def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> N
         return []
 
     monkeypatch.setattr("ralphy.processes.tree_usage.below", count)
-    bounds = Bounds(Room(max_memory_mb=1_000_000, max_processes=100_000), os.getpid())
+    bounds = Bounds(Allowance(max_memory_mb=1_000_000, max_processes=100_000), os.getpid())
     for tenth in range(100):
         bounds.why_over(tenth / 10)
     assert len(looks) == 4

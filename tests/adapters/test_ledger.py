@@ -10,7 +10,7 @@ import pytest
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git.commands import Repository, discover
-from ralphy.git.ledger import difference, kept, landed, one_kept, put_back
+from ralphy.git.ledger import difference, kept, one_kept, put_back, story_commits
 from tests.conftest import RunGit
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ class Landing:
 
 def test_a_storys_commit_is_found_by_its_trailers(repository: Repository, land: Landing) -> None:
     commit = land("US-001")
-    found = landed(repository, "login", "HEAD")["US-001"]
+    found = story_commits(repository, "login", "HEAD")["US-001"]
     assert (found.commit, found.story, found.subject) == (commit, "US-001", "feat(login): US-001 A title")
     assert (found.attempt, found.run, found.cost_usd, found.reverted_by) == (2, "r1", 0.12, "")
     assert found.at > 1_600_000_000
@@ -69,14 +69,14 @@ def test_a_storys_commit_is_found_by_its_trailers(repository: Repository, land: 
 def test_another_features_stories_are_not_ours(repository: Repository, land: Landing) -> None:
     land("US-001", feature="login2")
     land("US-001", feature="logout")
-    assert landed(repository, "login", "HEAD") == {}
+    assert story_commits(repository, "login", "HEAD") == {}
 
 
 def test_a_reverted_commit_says_by_which(repository: Repository, land: Landing, git: RunGit) -> None:
     commit = land("US-001")
     land("US-002")
     git("revert", "--no-edit", commit)
-    found = landed(repository, "login", "HEAD")
+    found = story_commits(repository, "login", "HEAD")
     assert found["US-001"].reverted_by == git("rev-parse", "HEAD")
     assert found["US-002"].reverted_by == ""
 
@@ -85,32 +85,32 @@ def test_a_revert_that_was_reverted_counts_again(repository: Repository, land: L
     commit = land("US-001")
     git("revert", "--no-edit", commit)
     git("revert", "--no-edit", "HEAD")
-    assert landed(repository, "login", "HEAD")["US-001"].reverted_by == ""
+    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == ""
 
 
 def test_a_story_done_again_is_the_newer_commit(repository: Repository, land: Landing, git: RunGit) -> None:
     first = land("US-001")
     git("revert", "--no-edit", first)
     second = land("US-001")
-    assert landed(repository, "login", "HEAD")["US-001"].commit == second
+    assert story_commits(repository, "login", "HEAD")["US-001"].commit == second
     git("revert", "--no-edit", second)
-    assert landed(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
+    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
 
 
 def test_a_trailer_in_the_middle_of_a_message_is_prose(repository: Repository, git: RunGit) -> None:
     git("commit", "--quiet", "--allow-empty", "-m", "chore: talk\n\nRalphy-Story: login/US-001\n\nis how it looks.")
-    assert landed(repository, "login", "HEAD") == {}
+    assert story_commits(repository, "login", "HEAD") == {}
 
 
 def test_numbers_that_are_none_do_no_harm(repository: Repository, land: Landing) -> None:
     land("US-001", **{"Ralphy-Attempt": "many", "Ralphy-Cost-USD": "1e999"})
-    found = landed(repository, "login", "HEAD")["US-001"]
+    found = story_commits(repository, "login", "HEAD")["US-001"]
     assert (found.attempt, found.cost_usd) == (0, 0.0)
 
 
 def test_a_tip_that_is_not_there_is_an_error_with_a_hint(repository: Repository) -> None:
     with pytest.raises(EnvironmentProblem) as caught:
-        landed(repository, "login", "refs/heads/nowhere")
+        story_commits(repository, "login", "refs/heads/nowhere")
     assert caught.value.hint
 
 
@@ -188,7 +188,7 @@ def test_a_git_directory_in_the_environment_does_not_lead_astray(
     git("init", "--quiet", str(other))
     found = discover(git_repo)
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    assert landed(found, "login", commit)["US-001"].commit == commit
+    assert story_commits(found, "login", commit)["US-001"].commit == commit
 
 
 def test_gitpython_is_loaded_only_when_the_ledger_is_asked() -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ralphy.agents.protocol import Outcome
-from ralphy.config.values import Breaker as Rules
-from ralphy.config.values import Config, Limits
+from ralphy.config.values import BreakerRules, Config, Limits
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.breaker import Breaker, State, signature
@@ -25,7 +24,7 @@ def end(outcome: str = "rejected", changed: str = "", error: str = "", at: float
     return {"outcome": outcome, "changed": changed, "error": error, "at": at, **more}
 
 
-def after(*ends: dict[str, Any], rules: Rules = Rules(), subject: str = "US-001") -> Breaker:  # noqa: B008  # frozen
+def after(*ends: dict[str, Any], rules: BreakerRules = BreakerRules(), subject: str = "US-001") -> Breaker:  # noqa: B008  # frozen
     breaker = Breaker(rules)
     for one in ends:
         breaker.count(subject, one)
@@ -111,7 +110,7 @@ def test_progress_after_the_cool_down_leads_towards_closed() -> None:
 
 
 def test_switched_off_it_is_always_closed() -> None:
-    assert after(*IDLE, rules=Rules(enabled=False)).state_at(1.0) is State.CLOSED
+    assert after(*IDLE, rules=BreakerRules(enabled=False)).state_at(1.0) is State.CLOSED
 
 
 @pytest.mark.parametrize(
@@ -194,10 +193,10 @@ def test_a_story_left_alone_and_given_up_ends_with_eleven() -> None:
 
 
 def test_a_step_that_goes_nowhere_opens_it_too() -> None:
-    halt = decide(snapshot(done(), lines=idle("qa", 3)), Config(breaker=Rules(no_progress=2)))
+    halt = decide(snapshot(done(), lines=idle("qa", 3)), Config(breaker=BreakerRules(no_progress=2)))
     assert isinstance(halt, d.RunAgent)  # the fold has the rules it was begun with
     found = history()
-    found.breaker = Breaker(Rules(no_progress=2))
+    found.breaker = Breaker(BreakerRules(no_progress=2))
     for line in idle("qa", 3):
         found.add(line)
     halt = decide(snapshot(done(), history=found), Config())
@@ -228,13 +227,21 @@ ends = st.fixed_dictionaries(
     },
 )
 rules = st.builds(
-    Rules, st.booleans(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), few([1.0, 1800.0]), st.integers(1, 3)
+    BreakerRules,
+    st.booleans(),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    few([1.0, 1800.0]),
+    st.integers(1, 3),
 )
 
 
 @settings(deadline=None)
 @given(rules, st.lists(st.tuples(few(["US-001", "US-002", "qa"]), ends), max_size=40))
-def test_any_lines_give_a_state_that_ends_by_itself(given_rules: Rules, runs: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_lines_give_a_state_that_ends_by_itself(
+    given_rules: BreakerRules, runs: list[tuple[str, dict[str, Any]]]
+) -> None:
     breaker = Breaker(given_rules)
     for subject, one in runs:
         breaker.count(subject, one)
@@ -251,7 +258,7 @@ class Circuit(RuleBasedStateMachine):
     """Runs of any kind, time and a person, in any order."""
 
     @initialize(given_rules=rules)
-    def begin(self, given_rules: Rules) -> None:
+    def begin(self, given_rules: BreakerRules) -> None:
         self.breaker = Breaker(given_rules)
         self.now = 0.0
 

@@ -54,12 +54,12 @@ PACKAGES: dict[str, set[str]] = {
 ENGINE: dict[str, set[str]] = {
     "workspace": set(),
     "feature": {"workspace"},
-    "lane": {"workspace", "feature"},
-    "verify": {"workspace", "lane"},
-    "runs": {"workspace", "feature", "lane", "verify"},
+    "lane_use": {"workspace", "feature"},
+    "verify": {"workspace", "lane_use"},
+    "runs": {"workspace", "feature", "lane_use", "verify"},
     "view": {"workspace", "feature", "verify"},
-    "person": {"workspace", "feature", "lane", "verify", "runs", "view"},
-    "": {"workspace", "feature", "lane", "verify", "runs", "view", "person"},
+    "person": {"workspace", "feature", "lane_use", "verify", "runs", "view"},
+    "": {"workspace", "feature", "lane_use", "verify", "runs", "view", "person"},
 }
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {
@@ -170,7 +170,7 @@ def test_every_import_that_a_package_may_make_is_made() -> None:
 
 
 def room_of(module: str) -> str:
-    """lane of ralphy/engine/lane/checks.py; "" of what lies in the engine beside its packages."""
+    """lane of ralphy/engine/lane_use/checks.py; "" of what lies in the engine beside its packages."""
     parts = module.split("/")
     return parts[2] if len(parts) > 3 else ""
 

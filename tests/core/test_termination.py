@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ralphy.config.values import Breaker as Rules
-from ralphy.config.values import Config, Gates, Limits
+from ralphy.config.values import BreakerRules, Config, Gates, Limits
 from ralphy.errors import EXIT_MEANINGS
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.breaker import Breaker, State
@@ -178,7 +177,7 @@ configs = st.builds(
     Config,
     gates=st.builds(Gates, spec=few(["human", "auto"]), qa=few(["human", "auto"])),
     breaker=st.builds(
-        Rules,
+        BreakerRules,
         enabled=few([True, True, False]),
         no_progress=st.integers(1, 4),
         same_error=st.integers(1, 5),

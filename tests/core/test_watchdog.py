@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from ralphy.agents.claude.loop_detection import error_key, said_key
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Thresholds, Trigger, Warned, Watchdog
-from ralphy.config.values import CircuitBreaker
+from ralphy.config.values import WatchdogLimits
 from ralphy.pipeline.steps.pr import PR
 from tests.core.test_stream import VALUES
 
 TESTS = Path(__file__).parents[1]
 HEALTHY = sorted(f"{path.parent.name}/{path.stem}" for path in TESTS.glob("streams*/*.ndjson"))
-SEED = CircuitBreaker()
+SEED = WatchdogLimits()
 TICK_S = 0.25
 
 
@@ -29,7 +29,7 @@ class Run:
     """A run on a clock of its own: `passes` lets time go by, looked at as often as in earnest."""
 
     patience: float = 1.0
-    breaker: CircuitBreaker = SEED
+    breaker: WatchdogLimits = SEED
     tool_timeout_s: float = 0.0
     starts: bool = True
     now: float = 1000.0
@@ -406,7 +406,7 @@ def test_the_wall_clock_has_no_part_in_it() -> None:
 
 
 def test_one_warning_may_be_enough() -> None:
-    assert Run(breaker=CircuitBreaker(max_attempts=1)).passes(1000) == pytest.approx(60, abs=1)
+    assert Run(breaker=WatchdogLimits(max_attempts=1)).passes(1000) == pytest.approx(60, abs=1)
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -448,7 +448,7 @@ def test_what_is_nested_deep_stops_nobody(depth: int) -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 400), max_size=30))
 def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[float]) -> None:
-    run = Run(breaker=CircuitBreaker(task_stagnation_timeout=1e6))
+    run = Run(breaker=WatchdogLimits(task_stagnation_timeout=1e6))
     for pause in pauses:
         run.passes(min(pause, 170))
         run.says({"type": "stream_event"})

@@ -16,7 +16,7 @@ from ralphy.engine.feature.checkout_sync import (
     expect,
     follow,
     moved_by_person,
-    note_tip,
+    record_branch_tip,
     why_hold,
 )
 from ralphy.engine.feature.live_documents import edited, exclude, lay_out, note_adopted
@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Project:
     made = begun(tmp_path)
     with opened(made) as w:
         exclude(w)
-        note_tip(w, tip_of(made))
+        record_branch_tip(w, tip_of(made))
         made.git("switch", "--quiet", made.branch)
         lay_out(w, tip_of(made))
     return made
@@ -108,7 +108,7 @@ def test_everything_else_that_a_person_has_there_survives(project: Project) -> N
     project.git("add", "src/kept.py", "src/odd.py")
     project.git("commit", "--quiet", "-m", "mine")
     with opened(project) as w:
-        note_tip(w, tip_of(project))
+        record_branch_tip(w, tip_of(project))
     put(project, "src/kept.py", "changed")
     put(project, "src/staged.py", "staged")
     project.git("add", "src/staged.py")
@@ -296,7 +296,7 @@ def test_a_commit_by_hand_is_seen_and_gone_on_from(project: Project) -> None:
     found = moved(project)
     assert found == Moved(tip_of(project), before, How.COMMITTED)
     with opened(project) as w:
-        note_tip(w, found.tip)
+        record_branch_tip(w, found.tip)
     assert moved(project) is None
     land(project)
     assert status(project) == ""
@@ -323,7 +323,7 @@ def test_what_a_person_did_to_the_branch_has_a_name(project: Project, words: lis
     assert (found.tip, found.before, found.how, found.undone) == (tip_of(project), before, how, {})
     with opened(project) as w:
         assert catch_up(w) == ()  # nothing is touched before it is known
-        note_tip(w, found.tip)
+        record_branch_tip(w, found.tip)
         lay_out(w, found.tip)
     assert land(project, {"src/fourth.py": "1"}, documents={}) == ((), [])
     assert status(project) == ""

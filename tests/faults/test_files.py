@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.documents.prd_reader import check_prd
-from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.land import NewCommit, land
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
@@ -234,7 +234,7 @@ def test_a_landing_that_is_refused_leaves_no_half_written_file(tmp_path: Path) -
         files: dict[str, bytes | None] = {"prd.json": b"{}", "progress.txt": b"-\n", "stories/US-009.md": b"new\n"}
         tree = w.objects.tree_of(head)
         with pytest.raises(Conflict):
-            land(w, Landing("feat: too late", [], tree, head, "1" * 40, files))
+            land(w, NewCommit("feat: too late", [], tree, head, "1" * 40, files))
     assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
     assert project.tip == head
     assert project.loop().code == ExitCode.WAITING

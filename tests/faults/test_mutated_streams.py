@@ -21,7 +21,7 @@ from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.cli.moments import moment
-from ralphy.config.values import CircuitBreaker
+from ralphy.config.values import WatchdogLimits
 from ralphy.engine.runs.ending import end_line
 from ralphy.pipeline.history import History
 from ralphy.state.journal import Journal
@@ -128,7 +128,7 @@ def mutated(chance: random.Random) -> bytes:
 def heard(data: bytes, size: int) -> tuple[Transcript, list[dict[str, Any]]]:
     """The transcript of a stream that comes in pieces, looked at by a watchdog, and its events."""
     lines, transcript, events = Lines(), Transcript(), []
-    dog = Watchdog(Thresholds.of(CircuitBreaker()), 0.0, 0.0)
+    dog = Watchdog(Thresholds.of(WatchdogLimits()), 0.0, 0.0)
     for line in [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close():
         event = parse(line)
         if event is not None:

@@ -13,7 +13,7 @@ import pytest
 from ralphy.errors import ExitCode
 from ralphy.files.disk_space import free_bytes
 from ralphy.files.memory_file import sealed
-from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.tree_usage import MEGABYTE, exact_memory
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.engine.building import build, story
@@ -44,7 +44,7 @@ def holding(box: Box, code: str) -> Iterator[None]:
 @pytest.mark.parametrize("how", HOLDS)
 def test_memory_that_no_process_shows_is_counted(either: Box, how: str) -> None:
     before = exact_memory(os.getpid())
-    looks = Bounds(Room(max_memory_mb=int(before / MEGABYTE) + 90), os.getpid())
+    looks = Bounds(Allowance(max_memory_mb=int(before / MEGABYTE) + 90), os.getpid())
     assert looks.why_over(0.0) is None
     with holding(either, HOLDS[how]):
         over = looks.why_over(10.0)

@@ -27,7 +27,7 @@ from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
 from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.program_run import Run
-from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.system.door import here
@@ -53,7 +53,7 @@ class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
     `exit_grace_s` is how long it may live on after its result, `startup_s` how long until it begins to work.
-    Without `thresholds` no watchdog looks on, without `room` it may take what it likes. `should_stop` may end a run
+    Without `thresholds` no watchdog looks on, without `allowed` it may take what it likes. `should_stop` may end a run
     early; of the reasons it gives, those in `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a
     plain stop.
     """
@@ -64,7 +64,7 @@ class Claude:
     exit_grace_s: float = EXIT_GRACE_S
     startup_s: float = STARTUP_S
     thresholds: Thresholds | None = None
-    room: Room = field(default_factory=Room)
+    allowed: Allowance = field(default_factory=Allowance)
     should_stop: Question | None = None
     sandbox: Sandbox | None = None
 
@@ -130,7 +130,7 @@ class Claude:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
         conversation.begin(data)
-        conversation.watch(self.thresholds, Bounds(self.room, self.supervisor.pid))
+        conversation.watch(self.thresholds, Bounds(self.allowed, self.supervisor.pid))
         try:
             run.start()
             if meanwhile:

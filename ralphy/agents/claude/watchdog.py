@@ -17,7 +17,7 @@ from typing import Any
 from ralphy.agents.claude.loop_detection import Call, call_of, error_key, last_line, result_text, said_key
 from ralphy.agents.claude.open_work import OpenTool
 from ralphy.agents.claude.stream import Transcript
-from ralphy.config.values import CircuitBreaker
+from ralphy.config.values import WatchdogLimits
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
 
 TOOL_PATIENCE = 5.0  # the same while a tool works: 60 s become 300 s
@@ -51,15 +51,15 @@ class Thresholds:
     tool_timeout_s: float = 0.0
 
     @classmethod
-    def of(cls, breaker: CircuitBreaker, patience: float = 1.0, tool_timeout_s: float = 0.0) -> Thresholds:
+    def of(cls, limits: WatchdogLimits, patience: float = 1.0, tool_timeout_s: float = 0.0) -> Thresholds:
         """`patience` is how much longer than `inactivity_timeout` the step may be silent."""
         return cls(
-            silence_s=breaker.inactivity_timeout * patience,
-            tool_silence_s=breaker.inactivity_timeout * TOOL_PATIENCE,
-            repeated_errors=breaker.max_repeated_errors,
-            stagnation_s=breaker.task_stagnation_timeout,
-            output_bytes=breaker.max_output_size,
-            warnings=breaker.max_attempts,
+            silence_s=limits.inactivity_timeout * patience,
+            tool_silence_s=limits.inactivity_timeout * TOOL_PATIENCE,
+            repeated_errors=limits.max_repeated_errors,
+            stagnation_s=limits.task_stagnation_timeout,
+            output_bytes=limits.max_output_size,
+            warnings=limits.max_attempts,
             tool_timeout_s=tool_timeout_s,
         )
 

@@ -90,7 +90,7 @@ def expect(w: Workspace, old: str, new: str) -> None:
 def follow(w: Workspace, old: str, new: str) -> tuple[Behind, ...]:
     """Bring up every checkout on the branch, which has moved; those that are still behind are said, once."""
     expect(w, old, new)
-    note_tip(w, new)
+    record_branch_tip(w, new)
     return catch_up(w)
 
 
@@ -113,12 +113,12 @@ def catch_up(w: Workspace) -> tuple[Behind, ...]:
     return tuple(behind)
 
 
-def note_tip(w: Workspace, tip: str) -> None:
+def record_branch_tip(w: Workspace, tip: str) -> None:
     """This is where the branch stands, by Ralphy's hand or by a person's that it goes on from."""
     _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""})
 
 
-def noted_branch(w: Workspace) -> str:
+def recorded_branch(w: Workspace) -> str:
     """The branch of the feature as Ralphy left it; "" if it has none yet."""
     return str(_read(_tip_file(w)).get("branch") or "")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ralphy.engine.feature.checkout_sync import Moved, catch_up, expect, follow, note_tip, why_hold
+from ralphy.engine.feature.checkout_sync import Moved, catch_up, expect, follow, record_branch_tip, why_hold
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
@@ -35,7 +35,7 @@ Refs = Sequence[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class NewCommit:
     """A commit to be made on the feature's branch.
 
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
@@ -54,32 +54,32 @@ class Landing:
     body: str = ""
 
 
-def land(w: Workspace, landing: Landing) -> str:
+def land(w: Workspace, new: NewCommit) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
 
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     """
     _wait_for_git(w)
-    lay_out(w, landing.parent)  # what a person committed and has checked out is no edit
-    edits = edited(w, landing.parent) if not w.is_anyone_outside(landing.end.get("run")) else Edits()
-    taken = take_in(w, landing.parent, edits, landing.files)
+    lay_out(w, new.parent)  # what a person committed and has checked out is no edit
+    edits = edited(w, new.parent) if not w.is_anyone_outside(new.end.get("run")) else Edits()
+    taken = take_in(w, new.parent, edits, new.files)
     try:
         with w.objects.together():
-            parent, tree = _adoption(w, landing, taken)
-            commit = _write_commit(w, replace(landing, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
+            parent, tree = _adoption(w, new, taken)
+            commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
         w.milestone("objects_written")
-        _move(w, landing, commit)
+        _move(w, new, commit)
     except BaseException as error:
         _give_up(w, error)
         raise
     note_adopted(w, edits, taken.waits)
     lay_out(w, commit)
     w.milestone("files_replaced")
-    follow(w, landing.tip, commit)
+    follow(w, new.tip, commit)
     keep_aside(w, taken)
     for sentence in taken.said:
         w.say(sentence)
-    finish_intent(w, landing.end)
+    finish_intent(w, new.end)
     return commit
 
 
@@ -93,21 +93,19 @@ def _wait_for_git(w: Workspace) -> None:
     raise Conflict(why, hint="then run it again; nothing is lost")
 
 
-def _adoption(w: Workspace, landing: Landing, taken: TakenIn) -> tuple[str, str]:
+def _adoption(w: Workspace, new: NewCommit, taken: TakenIn) -> tuple[str, str]:
     """(the parent, the tree) to land on, with a commit of what a person changed meanwhile, if there is any."""
     if not taken.adoption:
-        return landing.parent, landing.tree
-    tree = w.objects.graft(w.objects.tree_of(landing.parent), _entries(w, taken.adoption))
-    return _write_commit(w, by_hand(w, landing.parent), tree), w.objects.graft(
-        landing.tree, _entries(w, taken.adoption)
-    )
+        return new.parent, new.tree
+    tree = w.objects.graft(w.objects.tree_of(new.parent), _entries(w, taken.adoption))
+    return _write_commit(w, by_hand(w, new.parent), tree), w.objects.graft(new.tree, _entries(w, taken.adoption))
 
 
-def by_hand(w: Workspace, parent: str, body: str = "") -> Landing:
+def by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
     """The commit of what a person changed in the documents."""
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     tree = w.objects.tree_of(parent)
-    return Landing(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, parent, {}, body=body)
+    return NewCommit(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, parent, {}, body=body)
 
 
 def adopt_edits(w: Workspace, tip: str, body: str) -> str:
@@ -137,7 +135,7 @@ def bring_back(w: Workspace, moved: Moved) -> None:
     trailers = [("Ralphy-Event", f"brought back {w.feature.name}")]
     body = f"The commit {moved.tip[:10]} was made in a checkout that was behind, and undid: {names}"
     subject = f"chore({w.feature.name}): bring back what a stale checkout undid"
-    land(w, Landing(subject, trailers, tree, moved.tip, moved.tip, {}, body=body))
+    land(w, NewCommit(subject, trailers, tree, moved.tip, moved.tip, {}, body=body))
     w.say(f"{body}; it is back")
 
 
@@ -145,12 +143,12 @@ def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry
     return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
 
 
-def _move(w: Workspace, landing: Landing, commit: str) -> None:
+def _move(w: Workspace, new: NewCommit, commit: str) -> None:
     """Record the intent, and move the refs."""
-    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(landing.end)})
+    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end)})
     w.milestone("intent_recorded")
-    expect(w, landing.tip, commit)
-    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, landing.tip), *landing.refs))
+    expect(w, new.tip, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, new.tip), *new.refs))
     w.milestone("refs_moved")
 
 
@@ -166,12 +164,12 @@ def _blob(w: Workspace, data: bytes | None) -> Entry | None:
     return None if data is None else Entry("100644", w.objects.write("blob", data))
 
 
-def _write_commit(w: Workspace, landing: Landing, tree: str) -> str:
+def _write_commit(w: Workspace, new: NewCommit, tree: str) -> str:
     w.objects.persist(tree)
     who = f"{w.checkout.identity} {int(w.clock())} +0000"
-    trailers = "\n".join(f"{name}: {value}" for name, value in landing.trailers)
-    message = "\n\n".join(part for part in (landing.subject, landing.body, trailers) if part)
-    header = [f"tree {tree}", f"parent {landing.parent}", f"author {who}", f"committer {who}"]
+    trailers = "\n".join(f"{name}: {value}" for name, value in new.trailers)
+    message = "\n\n".join(part for part in (new.subject, new.body, trailers) if part)
+    header = [f"tree {tree}", f"parent {new.parent}", f"author {who}", f"committer {who}"]
     return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
 
 
@@ -232,17 +230,17 @@ def complete_intent(w: Workspace) -> bool:
         clear_intent(w)
         return False
     lay_out(w, head)
-    note_tip(w, head)
+    record_branch_tip(w, head)
     catch_up(w)
     end = intent["end"]
     story = w.history.begun(end.get("run")).get("story")
     finish_intent(w, end)
     if end.get("landed") and story:
-        w.emit(landed(committed_prd(w, head).story(str(story)), head))
+        w.emit(landed_event(committed_prd(w, head).story(str(story)), head))
     return True
 
 
-def landed(story: Story, commit: str) -> Landed:
+def landed_event(story: Story, commit: str) -> Landed:
     """What there is to tell of a story that is committed: its evidence says it all."""
     evidence = mapping_of(story.raw.get("evidence"))
     return Landed(
@@ -278,10 +276,10 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     files: dict[str, bytes | None] = {**edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)
-    landing = Landing(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, before.behind, {})
+    new = NewCommit(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, before.behind, {})
     with w.objects.together():
         tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
-        commit = _write_commit(w, landing, tree)
+        commit = _write_commit(w, new, tree)
     w.milestone("objects_written")
     exclude(w)
     expect(w, before.behind, commit)
@@ -289,5 +287,5 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     w.milestone("branch_made")
     note_adopted(w, edits)
     lay_out(w, commit)
-    note_tip(w, commit)
+    record_branch_tip(w, commit)
     return commit

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from ralphy.documents.questions import without
 from ralphy.engine.feature import documents
-from ralphy.engine.lane.checks import CheckResult, checked, failed, run_checks
-from ralphy.engine.lane.lane_pool import lay_out_clean
+from ralphy.engine.lane_use.checks import CheckResult, checked, failed, run_checks
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.person.gate import keep_prd
 from ralphy.engine.verify.baseline import record_baseline
 from ralphy.engine.view.observe import observe

@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.documents.questions import asked, without
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_numbers
-from ralphy.engine.feature.land import Landing, adopt_edits, begin_branch, land
+from ralphy.engine.feature.land import NewCommit, adopt_edits, begin_branch, land
 from ralphy.engine.runs.authoring import ensure_folder_files
 from ralphy.engine.verify.verify import SATISFIED
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
@@ -34,7 +34,7 @@ def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dic
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
     tree = w.objects.tree_of(s.tree.head)
     subject = f"chore({w.feature.name}): {subject}"
-    return land(w, Landing(subject, trailers, tree, s.tree.head, s.tree.head, files))
+    return land(w, NewCommit(subject, trailers, tree, s.tree.head, s.tree.head, files))
 
 
 def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:

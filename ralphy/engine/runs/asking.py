@@ -11,7 +11,7 @@ from typing import Any
 from ralphy.agents.protocol import Outcome
 from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.land import NewCommit, land
 from ralphy.engine.feature.live_documents import note_ours
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import replace_file
@@ -51,4 +51,5 @@ def _keep(w: Workspace, run: RunAgent, s: Snapshot, files: dict[str, bytes], end
     of = f"{w.feature.name}/{run.story}" if run.story else w.feature.name
     trailers = [("Ralphy-Event", f"question {of}"), ("Ralphy-Run", str(end["run"]))]
     subject = f"chore({w.feature.name}): the {run.step} step asks" + (f" about {run.story}" if run.story else "")
-    land(w, Landing(subject, trailers, w.objects.tree_of(s.tree.head), s.tree.head, s.tree.head, dict(files), end=end))
+    head = s.tree.head
+    land(w, NewCommit(subject, trailers, w.objects.tree_of(head), head, head, dict(files), end=end))

@@ -13,13 +13,13 @@ from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
-from ralphy.engine.feature.land import Landing, land, landed
+from ralphy.engine.feature.land import NewCommit, land, landed_event
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
-from ralphy.engine.lane.candidate import Candidate
-from ralphy.engine.lane.checks import CheckResult, checked
-from ralphy.engine.lane.lane_candidate import candidate_from
-from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.checks import CheckResult, checked
+from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import judged_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
@@ -164,10 +164,10 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")
-    commit = land(w, Landing(
+    commit = land(w, NewCommit(
         subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
     ))  # fmt: skip
-    w.emit(landed(prd.story(a.story.id), commit))
+    w.emit(landed_event(prd.story(a.story.id), commit))
 
 
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
@@ -204,7 +204,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'rejected'}"
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
-    land(w, Landing(
+    land(w, NewCommit(
         subject, trailers, w.objects.tree_of(a.head), a.head, a.head, files, (), end, why,
     ))  # fmt: skip
 

@@ -15,10 +15,10 @@ from ralphy.documents.feature_folder import Digests
 from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.feature.kept_attempts import kept_commit
-from ralphy.engine.feature.land import Landing, land
+from ralphy.engine.feature.land import NewCommit, land
 from ralphy.engine.feature.live_documents import note_ours
-from ralphy.engine.lane.lane_candidate import candidate_from
-from ralphy.engine.lane.lane_pool import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.asking import ask
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
@@ -187,7 +187,7 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
         of = f"{w.feature.name}/{d.story}" if d.story else w.feature.name
         event = [("Ralphy-Event", f"{d.step} {of}"), ("Ralphy-Run", end["run"])]
         tree = w.objects.tree_of(s.tree.head)
-        land(w, Landing(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
+        land(w, NewCommit(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
         return
     ensure_folder_files(w)
     note_ours(w, {**made.files, "prd.json": dump(prd.raw)})

@@ -17,11 +17,11 @@ from ralphy.agents.presets import Setting, agent
 from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.engine.lane.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
+from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
 from ralphy.engine.workspace.environment import agent_command, agent_environment
-from ralphy.engine.workspace.room import places
+from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.run_folders import old_runs
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
@@ -36,7 +36,7 @@ from ralphy.pipeline.model import InWork, Snapshot
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
-from ralphy.processes.resource_limits import Room
+from ralphy.processes.resource_limits import Allowance
 from ralphy.text.durations import span
 
 if TYPE_CHECKING:
@@ -199,8 +199,8 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    setting = Setting(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request), _room(w), sandbox,
-                      w.should_end or _stop_notice(w))  # fmt: skip
+    setting = Setting(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request), _allowed(w),
+                      sandbox, w.should_end or _stop_notice(w))  # fmt: skip
     return agent(w.config.agent.preset, agent_command(w), setting)
 
 
@@ -245,10 +245,10 @@ def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
     return Thresholds.of(w.config.circuit_breaker, step_of(request.env["RALPHY_STEP"]).patience, tool_timeout_s)
 
 
-def _room(w: Workspace) -> Room:
+def _allowed(w: Workspace) -> Allowance:
     """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
     limits = w.config.limits
-    return Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+    return Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
 def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane) -> AgentRequest:

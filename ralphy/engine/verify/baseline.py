@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from ralphy.checks.listing import Listing
 from ralphy.checks.listings_store import Listings
 from ralphy.config.values import Check
-from ralphy.engine.lane.checks import CheckResult, run_checks
-from ralphy.engine.lane.hooks import ask_before_work, hook_digest
-from ralphy.engine.lane.lane_pool import lay_out_clean
-from ralphy.engine.lane.probing import require_real_checks
+from ralphy.engine.lane_use.checks import CheckResult, run_checks
+from ralphy.engine.lane_use.hooks import ask_before_work, hook_digest
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.probing import require_real_checks
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.model import Baseline, Snapshot

@@ -18,10 +18,10 @@ from pathlib import Path
 from ralphy.checks.failing_tests import failing_tests
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
 from ralphy.config.values import Check
-from ralphy.engine.lane.candidate import Candidate
-from ralphy.engine.lane.checks import argv
-from ralphy.engine.lane.lane_pool import clean_lane
-from ralphy.engine.lane.old_copy import run_with_old
+from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.checks import argv
+from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.old_copy import run_with_old
 from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown

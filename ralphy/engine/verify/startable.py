@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import Feature
-from ralphy.engine.lane.checks import argv
+from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.workspace import Workspace, open_workspace

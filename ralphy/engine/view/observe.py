@@ -13,13 +13,13 @@ from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.request_queue import queued
 from ralphy.engine.feature import documents, lane_tree
-from ralphy.engine.feature.checkout_sync import noted_branch
+from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.features import base_of, places_of, prd_at
 from ralphy.engine.feature.kept_refs import note_kept
 from ralphy.engine.feature.land import read_intent
 from ralphy.engine.feature.lost_stories import lost_stories, with_way_back
 from ralphy.engine.verify.baseline import known_baseline
-from ralphy.engine.workspace.room import places
+from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular
@@ -94,7 +94,7 @@ def branch_of(w: Workspace) -> str:
         found = orjson.loads(data)
         if isinstance(found, dict) and isinstance(found.get("branchName"), str):
             return str(found["branchName"])
-    return noted_branch(w)
+    return recorded_branch(w)
 
 
 def _plan(w: Workspace, docs: documents.Documents) -> Prd:

@@ -1,4 +1,4 @@
-"""Room on the disk: when there is none, Ralphy waits with everything intact, and goes on by itself."""
+"""A full disk: Ralphy waits with everything intact, and resumes when there is space."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode
-from ralphy.files.disk_space import has_no_room
+from ralphy.files.disk_space import is_disk_full
 from ralphy.git.commands import GitError
 from ralphy.pipeline.decision import Decision, Rest, RunAgent, Wait
-from ralphy.pipeline.preconditions import wait_for_room
+from ralphy.pipeline.preconditions import wait_for_disk_space
 
 # A run that fills the disk each time is not started for ever.
 _MOST_CUTS = 5
@@ -22,13 +22,13 @@ def places(w: Workspace) -> tuple[Path, ...]:
     return w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])
 
 
-def require_room(w: Workspace) -> None:
+def require_disk_space(w: Workspace) -> None:
     """DiskFull if nothing can be written any more."""
-    if has_no_room(places(w)):
+    if is_disk_full(places(w)):
         raise DiskFull("there is no room on the disk", where=str(w.repository.root), hint="free some space")
 
 
-def note_room(w: Workspace, decision: Decision) -> None:
+def record_shortage(w: Workspace, decision: Decision) -> None:
     """Remember since when there is no room: a wait for it says so, any other rest and the start of an agent end it."""
     is_short = isinstance(decision, Wait) and decision.exit_code == ExitCode.ENVIRONMENT
     w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
@@ -41,14 +41,14 @@ def wait_instead(w: Workspace, decision: Decision | None, error: BaseException) 
     """
     if not isinstance(error, (OSError, EnvironmentProblem, GitError)):
         return None
-    if not isinstance(error, DiskFull) and not has_no_room(places(w)):
+    if not isinstance(error, DiskFull) and not is_disk_full(places(w)):
         return None
     cuts = w.session.times_cut + isinstance(decision, RunAgent | Rest)
-    rest = wait_for_room(w.session, w.clock(), "the disk is full")
+    rest = wait_for_disk_space(w.session, w.clock(), "the disk is full")
     if cuts > _MOST_CUTS or not isinstance(rest, Wait):
         return None
     is_known = bool(w.session.short_since)
-    note_room(w, rest)
+    record_shortage(w, rest)
     if decision:
         w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
     if not is_known:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ralphy.engine.lane.checks import CheckResult, run_checks
-from ralphy.engine.lane.lane_pool import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.checks import CheckResult, run_checks
+from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.bring import coming

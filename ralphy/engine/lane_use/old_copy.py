@@ -8,9 +8,9 @@ from dataclasses import replace
 from ralphy.checks.listing import Listing
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
-from ralphy.engine.lane.candidate import Candidate
-from ralphy.engine.lane.checks import CheckResult, bounds, command_in
-from ralphy.engine.lane.lane_pool import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.checks import CheckResult, bounds, command_in
+from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
 from ralphy.engine.workspace.subject import subject

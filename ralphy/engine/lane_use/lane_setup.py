@@ -28,7 +28,7 @@ _DONE = "setup-done"
 
 def set_up(w: Workspace, lane: Lane, tree: str) -> None:
     """Run `setup` in a lane where `tree` is laid out, if it has to; EnvironmentProblem if it fails."""
-    from ralphy.engine.lane.checks import run_setup
+    from ralphy.engine.lane_use.checks import run_setup
 
     if not w.config.setup:
         return

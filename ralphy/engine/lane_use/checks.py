@@ -15,18 +15,18 @@ from ralphy.checks.listing import Listing
 from ralphy.checks.no_tests import ran_none
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
-from ralphy.engine.lane.lane_pool import clean_lane
-from ralphy.engine.lane.lane_walls import cwd_of, environment_in, sandbox_of
+from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.lane_walls import cwd_of, environment_in, sandbox_of
 from ralphy.engine.workspace.environment import SETUP, check_environment
+from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused
-from ralphy.engine.workspace.room import places, require_room
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.walls import command_inside
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.command import NotStarted
-from ralphy.processes.resource_limits import Bounds, Room
+from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.supervision import capture
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool
             results.append(_reported(w, check, env, reports))
             w.emit(results[-1].event(purpose))
             if not results[-1].is_green:
-                require_room(w)
+                require_disk_space(w)
             if until_red and not results[-1].is_green and not results[-1].is_empty:
                 break
     return results
@@ -190,10 +190,10 @@ def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
     w.supervisor.warm()
     limits = w.config.limits
-    room = Room(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
-    looks = Bounds(room, w.supervisor.pid)
-    if looks.lack_of_room():  # before it began: that is not the check's doing
-        looks = Bounds(replace(room, min_free_mb=0), w.supervisor.pid)
+    allowed = Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+    looks = Bounds(allowed, w.supervisor.pid)
+    if looks.lack_of_disk():  # before it began: that is not the check's doing
+        looks = Bounds(replace(allowed, min_free_mb=0), w.supervisor.pid)
 
     def why_stop() -> str | None:
         found = looks.why_over(time.monotonic())

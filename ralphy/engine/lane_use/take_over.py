@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ralphy.engine.lane.candidate import Candidate
+from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
 from ralphy.testguard.substance import why_unsafe
 from ralphy.text.tone import BAD, WAITING

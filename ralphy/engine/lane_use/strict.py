@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from ralphy.agents.claude.guard_settings import SCRIPT
 from ralphy.config.values import KEYS
-from ralphy.engine.lane.checks import argv
-from ralphy.engine.lane.lane_pool import lanes_of
+from ralphy.engine.lane_use.checks import argv
+from ralphy.engine.lane_use.lane_layout import lanes_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem

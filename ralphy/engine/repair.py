@@ -1,4 +1,4 @@
-"""Mending at the start: what a crash or a lost disk has torn is made whole before anybody reads it."""
+"""At the start: files that a crash or a lost disk has torn are repaired before anything reads them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file
 
 
-def mend(w: Workspace) -> None:
-    """Leftovers of writing go, torn ends are closed or put back; a line is said for each."""
+def repair_torn_files(w: Workspace) -> None:
+    """Remove leftovers of writing, and restore torn ends; a line is said for each."""
     drop_leftovers(w)
     temporary.sweep(repository_token(w.repository))
-    torn = w.journal.mend()
+    torn = w.journal.drop_torn_line()
     if torn:
         w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")
-    _mend_log(w)
+    _restore_log(w)
 
 
-def _mend_log(w: Workspace) -> None:
+def _restore_log(w: Workspace) -> None:
     """progress.txt that ends in the middle of a line is put back from the last commit, which has all of it."""
     path = w.feature.file("progress.txt")
     there = read_regular(path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ralphy.agents.claude.guard_settings import write_settings
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
-from ralphy.engine.lane.lane_pool import bound_dependencies, clean_lane, lanes_of
+from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.walls import MINIMAL, STRICT, control_names, open_program, own_place
 from ralphy.files.atomic import signature
@@ -39,7 +39,7 @@ def bubblewrap_for(w: Workspace) -> str | None:
         _say_once(w, "safety: minimal: no guard and no sandbox, the agent can do whatever you can")
         return None
     if level == STRICT:
-        from ralphy.engine.lane.strict import require_closed
+        from ralphy.engine.lane_use.strict import require_closed
 
         closed = require_closed(w)
         _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
@@ -59,7 +59,7 @@ def _say_once(w: Workspace, sentence: str) -> None:
 def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None) -> Sandbox | None:
     """What stands around `checks` or an `agent`, which may write its `outbox`, in a lane; None without bubblewrap."""
     if w.config.safety.level == STRICT:
-        from ralphy.engine.lane.strict import view_of
+        from ralphy.engine.lane_use.strict import view_of
 
         networked = whose == "agent" or w.config.safety.checks_network
         box = lanes_of(w).sandbox(view_of(w, guard_settings(w, lane), networked=networked))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
-from ralphy.engine.lane.lane_setup import forget_set_up, made_by_setup, set_up
+from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.workspace.changes import shown
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular, replace_file
@@ -37,7 +37,7 @@ def clean_lane(w: Workspace) -> Lane:
 
 
 def _opened(w: Workspace) -> Pool:
-    from ralphy.engine.lane.lane_walls import bubblewrap_for
+    from ralphy.engine.lane_use.lane_walls import bubblewrap_for
     from ralphy.lanes.lanes_folder import lanes_folder
 
     program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)

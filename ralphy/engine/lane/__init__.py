@@ -1,1 +1,0 @@
-"""Lanes put to use: laid out and furnished, commands run in them, and the candidate taken out of them."""
