@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.checks.failing_tests import failing_tests
-from ralphy.testguard.edited_tests import is_edited, only_offers, theirs
+from ralphy.testguard.edited_tests import is_edited, only_adds, theirs
 from ralphy.testguard.text_test_parser import text_cases
 
 JS = """\
@@ -64,18 +64,87 @@ def test_what_is_only_added_is_no_edit(new: str, expected: bool) -> None:
 
 
 FIXTURE = "@pytest.fixture\ndef one():\n    return 1\n"
+OLD = """\
+import pytest
+
+from calc import add
+
+CASES = ["small"]
+
+
+def test_add(db):
+    assert add(1, 2) == 3
+
+
+class TestCalc:
+    def test_type(self):
+        assert self.kind
+"""
+NEW_TEST = "@pytest.mark.parametrize('n', [1])\ndef test_more(n):\n    assert n\n"
 
 
 @pytest.mark.parametrize(
-    ("added", "expected"),
+    "added",
     [
-        (FIXTURE, True),
-        ("import os\n\n\ndef made():\n    return os\n", True),
-        (FIXTURE.replace("fixture", "fixture(autouse=True)"), False),
-        ("def pytest_configure(config):\n    pass\n", False),
-        ("calc.add = len\n", False),
+        FIXTURE,
+        "import os\n\n\ndef made():\n    return os\n",
+        NEW_TEST,
+        "LARGE = [10, 20]\n",
+        "class TestMore:\n    size = 1\n\n    def setup_method(self):\n        pass\n\n    def test_it(self): ...\n",
     ],
 )
-def test_what_a_conftest_offers_changes_no_test_that_is_there(added: str, expected: bool) -> None:
-    assert only_offers(b"import pytest\n", f"import pytest\n\n\n{added}".encode()) is expected
-    assert not only_offers(b"import pytest\nX = 1\n", f"import pytest\n\n\n{added}".encode())
+def test_what_is_offered_changes_no_test_that_is_there(added: str) -> None:
+    for old in (OLD, "import pytest\n"):
+        assert only_adds(old.encode(), f"{old}\n\n{added}".encode())
+        assert not only_adds(f"{old}X = 1\n".encode(), f"{old}\n\n{added}".encode())
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        FIXTURE.replace("fixture", "fixture(autouse=True)"),
+        FIXTURE.replace("fixture", "fixture(**options)"),
+        FIXTURE.replace("one", "db"),
+        FIXTURE.replace("@pytest.fixture", "@everywhere"),
+        "def pytest_configure(config):\n    pass\n",
+        "def setup_module():\n    pass\n",
+        "pytestmark = pytest.mark.slow\n",
+        "from mocks import add\n",
+        "from mocks import *\n",
+        "import mocks as add\n",
+        "CASES = []\n",
+        "calc.add = len\n",
+        "X = setattr(calc, 'add', len)\n",
+        "def test_add():\n    pass\n",
+        "class TestCalc:\n    pass\n",
+        "class Made:\n    calc.add = len\n    mocks.put()\n",
+        "if True:\n    add = len\n",
+    ],
+)
+def test_an_addition_that_may_reach_the_tests_that_are_there_is_an_edit(added: str) -> None:
+    assert not only_adds(OLD.encode(), f"{OLD}\n\n{added}".encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("import add\n", "import add, mul\n", True),
+        ("from calc import add\n", "from calc import mul\n", False),
+        ("assert self.kind\n", "assert self.kind\n\n    def test_size(self):\n        assert 1\n", True),
+        ("assert self.kind\n", "assert self.kind\n\n    def kind(self):\n        return 1\n", False),
+        ("assert self.kind\n", "assert self.kind\n\n    def setUp(self):\n        pass\n", False),
+        ("assert self.kind\n", "assert self\n", False),
+        ("class TestCalc:", "@pytest.mark.skip\nclass TestCalc:", False),
+        ("class TestCalc:", "class TestCalc(Base):", False),
+        ("def test_add(db):", "async def test_add(db):", False),
+    ],
+)
+def test_a_module_of_tests_may_gain_imports_and_members(old: str, new: str, expected: bool) -> None:
+    assert old in OLD
+    assert only_adds(OLD.encode(), OLD.replace(old, new).encode()) is expected
+
+
+def test_statements_in_another_order_are_an_edit() -> None:
+    assert not only_adds(b"X = 1\nX = 2\n", b"X = 2\nX = 1\n")
+    assert not only_adds(b"class T(Base):\n    a = 1\n", b"class T(Base):\n    a = 1\n\n    def test_b(self): pass\n")
+    assert not only_adds(b"X = (\n", b"X = (\n")

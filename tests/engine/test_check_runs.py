@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from ralphy.pipeline.events import CheckRan, Landed
 from tests.engine.building import Ended, Project, build, story
-from tests.engine.pytested import edited, feature, pytested
+from tests.engine.pytested import TEST_FILE, TESTS, edited, feature, pytested
 
 
 def landed(ended: Ended) -> dict[str, tuple[int, int]]:
@@ -37,6 +39,32 @@ def test_a_new_file_of_tests_costs_no_further_run(tmp_path: Path) -> None:
     added = {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}
     ended = played(pytested(tmp_path, limits={"max_attempts": 1}), feature(write=added))
     assert landed(ended) == {"US-001": (1, 0)}
+
+
+@pytest.mark.parametrize("command", ["-m pytest", "-c 'import pytest; raise SystemExit(pytest.main())' tests"])
+def test_tests_that_are_added_to_a_file_cost_no_further_run(tmp_path: Path, command: str) -> None:
+    text = TESTS.replace("import add, sub", "import add, mul, sub")
+    method = "        assert sub(3, 2) == 1\n"
+    text = text.replace(method, f"{method}\n    def test_less(self):\n        assert sub(2, 3) == -1\n")
+    text += "\n\n@pytest.fixture\ndef six():\n    return 6\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n"
+    project = pytested(tmp_path, run=f"{sys.executable} {command}", limits={"max_attempts": 1})
+    ended = played(project, feature(write={TEST_FILE: text}))
+    assert landed(ended) == {"US-001": (1, 0)}
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    monkeypatch.setattr('calc.add', lambda a, b: 3)\n",
+        "def sub(a, b):\n    return a - b\n",
+        "def setup_function():\n    pass\n",
+    ],
+    ids=["a fixture for all", "a name in the place of another", "a set-up"],
+)
+def test_an_addition_that_reaches_the_old_tests_costs_one_run_of_the_old_version(tmp_path: Path, added: str) -> None:
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    ended = played(project, feature(append={TEST_FILE: f"\n\n{added}", "calc.py": "\n\nBASE = 10\n"}))
+    assert landed(ended) == {"US-001": (1, 1)}
 
 
 def test_an_edited_test_costs_one_run_of_its_old_version(tmp_path: Path) -> None:

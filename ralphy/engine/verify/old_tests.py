@@ -27,7 +27,7 @@ from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.edited_tests import is_edited, is_same, only_offers, theirs
+from ralphy.testguard.edited_tests import is_edited, is_same, only_adds, theirs
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_keys import Key
@@ -112,7 +112,7 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Source
     places = {Key.of(test).path for test in before.tests} - {""}
     below = tuple(f"/{place}" for place in places)
     both = [(path, was) for path, was, now in w.objects.changes(candidate.green, candidate.tree)
-            if was and (now is None or was.oid != now.oid)]  # fmt: skip
+            if was and (now is None or was.oid != now.oid) and not (now and _is_added_to(w, path, was, now))]  # fmt: skip
     found = {path: was for path, was in both if (path in places or path.endswith(below))
              and (is_test(path) or _cases_in(written.old, path))}  # fmt: skip
     return found if len(found) <= _MOST_EDITED else {}
@@ -125,8 +125,7 @@ def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str
         is_counted = was or path.rpartition("/")[2] == "conftest.py"
         if not (is_counted and is_test(path)) or _cases_in([*written.old, *written.new], path) or was == now:
             continue
-        old, new = (w.objects.read(entry.oid) if entry else None for entry in (was, now))
-        if not (path.endswith(".py") and new is not None and only_offers(old or b"", new)):
+        if not (now and _is_added_to(w, path, was, now)):
             found[path] = was
     return found if len(found) <= _MOST_EDITED else {}
 
@@ -184,10 +183,21 @@ def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mappi
         if not (was and old and is_test(path)):
             continue
         new = _cases_in(written.new, path)
-        is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
+        if now and path.endswith(".py"):
+            is_other = not _is_added_to(w, path, was, now)
+        else:
+            is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
         if is_other:
             found[path] = was
     return found if len(found) <= _MOST_EDITED else {}
+
+
+def _is_added_to(w: Workspace, path: str, was: Entry | None, now: Entry) -> bool:
+    """Was a file of Python only added to, or made, in a way that does not reach tests that are there?"""
+    if not path.endswith(".py"):
+        return False
+    old, new = (w.objects.read(entry.oid) if entry else b"" for entry in (was, now))
+    return old is not None and new is not None and only_adds(old, new)
 
 
 def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
