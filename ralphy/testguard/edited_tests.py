@@ -19,8 +19,10 @@ _IMPORT = (ast.Import, ast.ImportFrom)
 
 
 def is_edited(old: str, new: str, before: Sequence[Case], after: Iterable[Case]) -> bool:
-    """Was anything in a file changed or taken out, by its lines? What was only added behind, between or before the tests
-    is no edit. For Python, see `only_adds`."""
+    """Was anything changed or taken out? What was only added behind, between or before the tests is no edit.
+
+    This compares lines; `only_adds` reads Python.
+    """
     if not is_same(before, after):
         return True
     left = iter([line.strip() for line in new.splitlines()])
