@@ -111,10 +111,11 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Source
     """The changed files that tests of the listing stand in, as they were; code that holds doctests is no such."""
     places = {Key.of(test).path for test in before.tests} - {""}
     below = tuple(f"/{place}" for place in places)
-    both = [(path, was) for path, was, now in w.objects.changes(candidate.green, candidate.tree)
-            if was and (now is None or was.oid != now.oid) and not (now and _is_added_to(w, path, was, now))]  # fmt: skip
-    found = {path: was for path, was in both if (path in places or path.endswith(below))
-             and (is_test(path) or _cases_in(written.old, path))}  # fmt: skip
+    found: dict[str, Entry] = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        is_changed = was and (now is None or was.oid != now.oid) and not _is_added_to(w, path, was, now)
+        if was and is_changed and (path in places or path.endswith(below)):
+            found |= {path: was} if is_test(path) or _cases_in(written.old, path) else {}
     return found if len(found) <= _MOST_EDITED else {}
 
 
@@ -125,7 +126,7 @@ def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str
         is_counted = was or path.rpartition("/")[2] == "conftest.py"
         if not (is_counted and is_test(path)) or _cases_in([*written.old, *written.new], path) or was == now:
             continue
-        if not (now and _is_added_to(w, path, was, now)):
+        if not _is_added_to(w, path, was, now):
             found[path] = was
     return found if len(found) <= _MOST_EDITED else {}
 
@@ -192,9 +193,9 @@ def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mappi
     return found if len(found) <= _MOST_EDITED else {}
 
 
-def _is_added_to(w: Workspace, path: str, was: Entry | None, now: Entry) -> bool:
+def _is_added_to(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> bool:
     """Was a file of Python only added to, or made, in a way that does not reach tests that are there?"""
-    if not path.endswith(".py"):
+    if now is None or not path.endswith(".py"):
         return False
     old, new = (w.objects.read(entry.oid) if entry else b"" for entry in (was, now))
     return old is not None and new is not None and only_adds(old, new)
