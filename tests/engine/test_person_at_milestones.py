@@ -63,17 +63,23 @@ def test_what_a_person_does_at_any_milestone_stays_and_every_story_lands(tmp_pat
 
 
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("point", ["intent_recorded"])
-def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothing(tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["", "commits again"])
+@pytest.mark.parametrize("point", ["intent_recorded", "refs_moved"])
+def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothing(
+    tmp_path: Path, point: str, again: bool
+) -> None:
     project = a_feature(tmp_path, is_pushed=False)
     project.play(stories={"*": [works()]})
     script = tmp_path / "person.sh"
     script.write_text(f"""
-        if [ -e mine ] && [ $MILESTONE = {point} ]; then kill -9 $PPID; fi
+        if [ -e mine ] && [ $MILESTONE = {point} ]; then kill -9 $PPID; exit; fi
         if [ $MILESTONE = refs_moved ]; then echo 1 > mine; git add mine; git commit --quiet -m mine; fi
     """)
     assert drive(project, "meet", str(script), project.branch, str(tmp_path / "acts.jsonl")) == -signal.SIGKILL
     assert ("src/us_001.py" in project.code_files()) is (point == "refs_moved")
+    if again:
+        project.git("commit", "--quiet", "--allow-empty", "-m", "mine, again")
+        assert "src/us_001.py" not in project.code_files()
 
     assert drive(project, "note", str(tmp_path / "again")) == ExitCode.DONE
 
