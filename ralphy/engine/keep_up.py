@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ralphy.engine.feature.checkout_sync import catch_up, moved_by_person, record_branch_tip
-from ralphy.engine.feature.land import bring_back
+from ralphy.engine.feature.checkout_sync import catch_up
+from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import branch_of
@@ -13,11 +13,7 @@ from ralphy.engine.workspace.workspace import Workspace
 def keep_up(w: Workspace) -> None:
     """Go on from where a person has put the branch, and lay out the documents; nothing before there is a branch."""
     w.branch = branch_of(w)
-    moved = moved_by_person(w)
-    if moved and moved.undone:
-        bring_back(w, moved)
-    elif moved:
-        record_branch_tip(w, moved.tip)
+    tip_taken_up(w)
     tip = begun_at(w)
     if not tip or w.left_runs:
         return

@@ -82,28 +82,16 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
 
 
 def _kept_up(w: Workspace) -> Rest | None:
-    """Keep up with the branch; a rest if the disk has no room for that. A person may move it meanwhile, once more."""
+    """Keep up with the branch; a rest if the disk has no room for that."""
     try:
         with named_trouble():
-            while not _is_up(w):
-                pass
+            keep_up(w)
     except (EnvironmentProblem, git.GitError) as error:
         rest = wait_instead(w, None, error)
         if rest is None:
             raise
         return rest
     return None
-
-
-def _is_up(w: Workspace) -> bool:
-    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-    try:
-        keep_up(w)
-    except BranchMoved:
-        if git.resolve(w.repository, f"refs/heads/{w.feature_branch}") == tip:
-            raise
-        return False
-    return True
 
 
 def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew) -> Rest | None:
@@ -113,6 +101,9 @@ def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w
         with named_trouble():
             do()
     except BaseException as error:
+        is_moved = isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)
+        if is_moved and not isinstance(decision, (Rest, RunAgent)):
+            return None  # nothing was done, and whoever works goes on
         crew.end()
         rest = wait_instead(w, decision, error)
         with suppress(Exception):
@@ -125,7 +116,7 @@ def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w
                 raise
             if rest is None:
                 w.say(f"the run could not be cleared up now: {trouble}; the next start retries it")
-        if rest is None and not (isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)):
+        if rest is None and not is_moved:
             raise
         return rest
     return None

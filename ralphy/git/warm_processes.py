@@ -141,5 +141,5 @@ def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem
         return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
     for part, what, hint in _REFUSALS:
         if part in said:
-            return (BranchMoved if what == _MOVED else Conflict)(f"{what}: {said}", hint=hint)
+            return BranchMoved(what, hint=hint) if what == _MOVED else Conflict(f"{what}: {said}", hint=hint)
     return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a message'}", hint="git fsck")

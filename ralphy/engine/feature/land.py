@@ -14,12 +14,21 @@ from typing import Any
 
 import orjson
 
-from ralphy.engine.feature.checkout_sync import Moved, catch_up, expect, follow, record_branch_tip, why_hold
+from ralphy.engine.feature.checkout_sync import (
+    How,
+    Moved,
+    catch_up,
+    expect,
+    follow,
+    moved_by_person,
+    record_branch_tip,
+    why_hold,
+)
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import Conflict
+from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
@@ -128,7 +137,24 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> str:
     return commit
 
 
-def bring_back(w: Workspace, moved: Moved) -> None:
+def tip_taken_up(w: Workspace) -> str:
+    """The branch's tip, to go on from wherever a person has put it: a branch that was rewritten is said, and what a
+    commit from a stale checkout undid is landed again."""
+    while moved := moved_by_person(w):
+        if moved.undone:
+            try:
+                _bring_back(w, moved)
+            except BranchMoved:
+                if git.resolve(w.repository, f"refs/heads/{w.feature_branch}") == moved.tip:
+                    raise
+            continue
+        if moved.how in (How.REWOUND, How.REWRITTEN):
+            w.say(f"{w.feature_branch} was {moved.how.value}; continuing from {moved.tip[:10]}")
+        record_branch_tip(w, moved.tip)
+    return git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+
+
+def _bring_back(w: Workspace, moved: Moved) -> None:
     """A person committed from a checkout that was behind: what that undid of Ralphy's work is landed again."""
     tree = w.objects.graft(w.objects.tree_of(moved.tip), moved.undone)
     names = ", ".join(list(moved.undone)[:5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
-from ralphy.engine.feature.land import NewCommit, land, landed_event
+from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
 from ralphy.engine.lane_use.candidate import Candidate
@@ -21,7 +22,7 @@ from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.onto_tip import judged_at_tip
+from ralphy.engine.runs.onto_tip import settle_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
@@ -29,7 +30,7 @@ from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git import commands as git
+from ralphy.errors import BranchMoved
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 _ERROR_BYTES = 2000
+_MOST_MOVES = 4  # of a person, each in the moment of a landing
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
 
 
@@ -85,9 +87,12 @@ def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> 
     stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
     candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
     w.milestone("candidate_written")
-    head, verdict = judged_at_tip(w, story, ran, head, candidate)
-    judged = verdict.candidate or candidate
-    settle(w, Attempt(story, decision.attempt, committed_prd(w, head), head, ran, judged, verdict))
+
+    def settled(at: str, verdict: Verdict) -> None:
+        judged = verdict.candidate or candidate
+        settle(w, Attempt(story, decision.attempt, committed_prd(w, at), at, ran, judged, verdict))
+
+    settle_at_tip(w, story, ran, head, candidate, settled)
     let_go(w, lane, ran)
 
 
@@ -118,7 +123,7 @@ def settle(w: Workspace, attempt: Attempt) -> None:
 
 def _at_tip(w: Workspace, a: Attempt) -> Attempt:
     """The attempt, noted on the branch as it stands now: somebody may have committed meanwhile."""
-    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    tip = tip_taken_up(w)
     return a if tip in ("", a.head) else replace(a, head=tip, prd=committed_prd(w, tip))
 
 
@@ -193,7 +198,16 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     if not v.outcome.costs_an_attempt:
         _wait_instead(w, a, end)
         return
-    a = _at_tip(w, a)
+    for _ in range(_MOST_MOVES):
+        with suppress(BranchMoved):
+            _note_failed(w, _at_tip(w, a), end)
+            return
+    _note_failed(w, _at_tip(w, a), end)
+
+
+def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
+    """The commit that says in the documents what has failed, or was asked."""
+    v = a.verdict
     status = Status.BLOCKED if v.question else Status.PENDING
     prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
     files = _files(w, a, prd, "blocked" if v.question else "failed")

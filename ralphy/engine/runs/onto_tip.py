@@ -7,19 +7,19 @@ checked: the merged tree. Work that conflicts is done again on top of the other'
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 from ralphy.agents.protocol import Outcome
-from ralphy.engine.feature.checkout_sync import moved_by_person
 from ralphy.engine.feature.kept_attempts import kept_commit
-from ralphy.engine.feature.land import bring_back
+from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.runs.conflict import conflict_told, landed_between
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.verify import Verdict, judge
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git import commands as git
+from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
 from ralphy.pipeline.model import Story
 
@@ -27,37 +27,41 @@ _MOST_TRIES = 5
 _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the same
 
 
-def judged_at_tip(w: Workspace, story: Story, ran: Ran, base: str, candidate: Candidate) -> tuple[str, Verdict]:
-    """(the commit that the work stands on now, what is to be said of it); the verdict has the candidate.
+def settle_at_tip(
+    w: Workspace, story: Story, ran: Ran, base: str, candidate: Candidate, settle: Callable[[str, Verdict], None],
+) -> None:  # fmt: skip
+    """Judge the work where the branch is, and settle it there: `settle` is given the commit that the work stands on now
+    and what is to be said of it; the verdict has the candidate. A branch that moves in the moment of the landing is
+    merged onto like one that moved before.
 
     `base` is the commit that the agent began at.
     """
     may_land = ran.result.outcome.costs_an_attempt and not candidate.refused and not ran.claim.asks
     head = base
     for _ in range(_MOST_TRIES):
-        tip = _tip(w) if may_land else head
+        tip = tip_taken_up(w) if may_land else head
         if tip not in ("", head):
             w.say(f"{w.feature_branch} has moved to {tip[:10]}; merging {story.id} onto it")
             merged, conflicts = merge_trees(w, head, candidate.tree, tip)
             if conflicts:
-                return head, _conflict(w, story, candidate, (base, head, tip), conflicts)
+                settle(head, _conflict(w, story, candidate, (base, head, tip), conflicts))
+                return
             candidate, head = _on_top(w, candidate, merged, tip), tip
             w.milestone("merged_onto_tip")
         verdict = _judged(w, story, ran, candidate, base, head)
         candidate = verdict.candidate or candidate
         w.milestone("judged")
-        if not verdict.passed or _tip(w) in ("", head):
-            return head, replace(verdict, candidate=candidate)
+        if verdict.passed and tip_taken_up(w) not in ("", head):
+            continue
+        try:
+            settle(head, replace(verdict, candidate=candidate))
+            return
+        except BranchMoved:
+            if not verdict.passed or tip_taken_up(w) in ("", head):
+                raise
     why = f"{w.feature_branch} moved {_MOST_TRIES} times while the work was checked"
-    return head, replace(verdict, outcome=Outcome.REJECTED, failure=why, digest=why, goes_on=True, candidate=candidate)
-
-
-def _tip(w: Workspace) -> str:
-    """Where the branch is, once what a stale checkout undid is back."""
-    moved = moved_by_person(w)
-    if moved and moved.undone:
-        bring_back(w, moved)
-    return git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
+    failed = replace(verdict, outcome=Outcome.REJECTED, failure=why, digest=why, goes_on=True, candidate=candidate)
+    settle(head, failed)
 
 
 def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: str, head: str) -> Verdict:
@@ -100,10 +104,11 @@ def _conflict(
 def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tuple[str, ...]]:
     """(the tree of `tip` with what `tree` changes against the commit `base`, the paths in which both changed the same).
 
-    The merge is Git's own (`git merge-tree`); nothing is checked out for it.
+    The merge is Git's own (`git merge-tree`); nothing is checked out for it. Both sides are put on top of `base`: what
+    a person took out of the branch, by a reset say, is no part of the work.
     """
-    work = kept_commit(w, tree, base, "to be merged")
-    words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, work)
+    theirs, work = (kept_commit(w, side, base, "to be merged") for side in (w.objects.tree_of(tip), tree))
+    words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", theirs, work)
     try:
         out = w.repository.run(*words)
     except GitError as error:
