@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ralphy.rehearsal import tools
 from ralphy.rehearsal.scenario import Act
 from ralphy.rehearsal.scene import Scene
 from ralphy.rehearsal.stage import Stage
@@ -96,30 +95,30 @@ def _warn(stage: Stage, warning: Act) -> None:
 
 def _read(stage: Stage, names: list[str]) -> None:
     for name in names:
-        tools.read(stage, stage.path(name))
+        stage.read(stage.path(name))
 
 
 def _write(stage: Stage, files: dict[str, str]) -> None:
     for name, text in files.items():
-        tools.write(stage, stage.path(name), stage.scene.fill(text))
+        stage.write(stage.path(name), stage.scene.fill(text))
 
 
 def _append(stage: Stage, files: dict[str, str]) -> None:
     for name, text in files.items():
-        tools.append(stage, stage.path(name), stage.scene.fill(text))
+        stage.append(stage.path(name), stage.scene.fill(text))
 
 
 def _delete(stage: Stage, names: list[str]) -> None:
     paths = [stage.path(name) for name in names]
     stage.touched.update(paths)
-    tools.bash(stage, f"rm -rf {' '.join(names)}", [["rm", "-rf", "--", *paths]])
+    stage.bash(f"rm -rf {' '.join(names)}", [["rm", "-rf", "--", *paths]])
 
 
 def _hand_in(stage: Stage, artifacts: dict[str, Any]) -> None:
     for name, content in artifacts.items():
         is_text = isinstance(content, str)
         text = content if is_text else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        tools.write(stage, stage.scene.delivery(name), stage.scene.fill(text))
+        stage.write(stage.scene.delivery(name), stage.scene.fill(text))
 
 
 def _run(stage: Stage, command: str | list[Any]) -> None:
@@ -129,7 +128,7 @@ def _run(stage: Stage, command: str | list[Any]) -> None:
     for one in command if several else [command]:
         words = shlex.split(one) if isinstance(one, str) else one
         argv = [stage.scene.fill(word) for word in words]
-        tools.bash(stage, shlex.join(argv), [argv])
+        stage.bash(shlex.join(argv), [argv])
 
 
 def _cheat(stage: Stage, wanted: Act) -> None:
@@ -141,7 +140,7 @@ def _cheat(stage: Stage, wanted: Act) -> None:
 def _commit(stage: Stage, message: str) -> None:
     text = stage.scene.fill(message)
     commands = [["git", "add", "-A"], ["git", "commit", "--quiet", "-m", text]]
-    tools.bash(stage, f"git add -A && git commit -q -m '{text}'", commands)
+    stage.bash(f"git add -A && git commit -q -m '{text}'", commands)
 
 
 WORK: dict[str, Callable[[Stage, Any], None]] = {

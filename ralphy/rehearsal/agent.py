@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal import files, shapes, signals
+from ralphy.rehearsal import files, signals
 from ralphy.rehearsal.flags import Flags, check_flags, read_flags
-from ralphy.rehearsal.scenario import Act, choose_act, load_scenario
+from ralphy.rehearsal.scenario import choose_act, load_scenario
 from ralphy.rehearsal.scene import Scene, read_scene
 from ralphy.rehearsal.signals import Vigil
+from ralphy.rehearsal.stream import VERSION, Stream, new_uuid
 
 USAGE = """\
 Usage: ralphy-rehearsal -p [the flags of claude] < PROMPT
@@ -42,7 +43,7 @@ def play(argv: list[str]) -> int:
     try:
         flags = read_flags(argv)
         if "version" in flags or "help" in flags:
-            text = f"{shapes.VERSION} (Claude Code rehearsal)\n" if "version" in flags else USAGE
+            text = f"{VERSION} (Claude Code rehearsal)\n" if "version" in flags else USAGE
             sys.stdout.write(text)
             return 0
         check_flags(flags)
@@ -56,18 +57,11 @@ def _run(flags: Flags, environ: Mapping[str, str], cwd: str, vigil: Vigil) -> in
     scene = read_scene(environ, read_prompt(flags), cwd)
     scenario = load_scenario(environ, cwd)
     act = choose_act(scenario, scene, _count(flags, scene, environ))
-    from ralphy.rehearsal.acts import check_act
-
-    check_act(act, scene)
-    return _play(act, scene, flags, vigil)
-
-
-def _play(act: Act, scene: Scene, flags: Flags, vigil: Vigil) -> int:
     from ralphy.rehearsal import acts, endings
     from ralphy.rehearsal.stage import Stage
-    from ralphy.rehearsal.stream import Stream
 
-    session = flags.last("session-id") or flags.last("resume") or shapes.new_uuid()
+    acts.check_act(act, scene)
+    session = flags.last("session-id") or flags.last("resume") or new_uuid()
     stream = Stream(session, flags.model, flags.last("output-format", "text"), "verbose" in flags)
     stage = Stage(scene, stream)
     vigil.ignored = {number for key, number in IGNORABLE if act.get(key)}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+import time
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any
 
 from ralphy.rehearsal import signals
 from ralphy.rehearsal.acts import closing_text
 from ralphy.rehearsal.flags import Flags
 from ralphy.rehearsal.scenario import Act
-from ralphy.rehearsal.stage import Stage
+from ralphy.rehearsal.stage import OF_A_COMMAND, Stage
+from ralphy.rehearsal.stream import new_id
 
 FAILED = 1
 LOCK_PATIENCE_S = 1.0
@@ -20,17 +21,22 @@ LOCK_PATIENCE_S = 1.0
 
 def end(act: Act, stage: Stage, flags: Flags) -> int:
     """Play the first ending that the act names, else the ordinary one. Returns the exit code."""
-    for key, play in ENDINGS.items():
-        if key in act and act[key] is not False:
-            return play(act, stage, flags)
+    if act.get("hang"):
+        signals.stay()
+    if act.get("freeze"):
+        os.kill(os.getpid(), signal.SIGSTOP)
+        signals.stay()
+    if "crash" in act:
+        return int(act["crash"])
+    if "kill" in act:
+        signals.die(act["kill"])
+    if "limit" in act or "error" in act:
+        return _fail(act, stage, flags)
     if exceeded := _exceeded(stage, flags):
-        return _cut_off({"error": exceeded}, stage, flags)
+        return _cut_off(exceeded, stage, flags)
     if "background" in act:
-        from ralphy.rehearsal.background import go_on
-
-        go_on(act["background"], stage, flags, lambda: _close(act, stage))
-    else:
-        _close(act, stage)
+        _go_on(act, act["background"], stage, flags)
+    _close(act, stage)
     if act.get("no_exit"):
         signals.stay()
     return 0
@@ -63,44 +69,24 @@ def interrupt(act: Act, stage: Stage) -> int | None:
     return FAILED
 
 
-def _hang(_act: Act, _stage: Stage, _flags: Flags) -> NoReturn:
-    signals.stay()
-
-
-def _freeze(_act: Act, _stage: Stage, _flags: Flags) -> NoReturn:
-    os.kill(os.getpid(), signal.SIGSTOP)
-    signals.stay()
-
-
-def _crash(act: Act, _stage: Stage, _flags: Flags) -> int:
-    return int(act["crash"])
-
-
-def _die(act: Act, _stage: Stage, _flags: Flags) -> NoReturn:
-    signals.die(act["kill"])
-
-
-def _limit(act: Act, stage: Stage, _flags: Flags) -> int:
-    from ralphy.rehearsal.failures import hit_limit
-
-    _settle(stage)
-    hit_limit(stage, act["limit"])
-    return FAILED
-
-
 def _fail(act: Act, stage: Stage, flags: Flags) -> int:
-    if act["error"] in ("max_turns", "max_budget"):
-        return _cut_off(act, stage, flags)
-    from ralphy.rehearsal.failures import fail
+    from ralphy.rehearsal.failures import fail, hit_limit
 
-    _settle(stage)
-    fail(stage, act["error"])
+    error = act.get("error", "")
+    if "limit" not in act and error in ("max_turns", "max_budget"):
+        return _cut_off(error, stage, flags)
+    if not stage.stream.calls:  # a run that failed before any work cost nothing
+        stage.stream.tokens, stage.stream.cost_usd = {}, 0
+    if "limit" in act:
+        hit_limit(stage, act["limit"])
+    else:
+        fail(stage, error)
     return FAILED
 
 
-def _cut_off(act: Act, stage: Stage, flags: Flags) -> int:
+def _cut_off(error: str, stage: Stage, flags: Flags) -> int:
     stream = stage.stream
-    if act["error"] == "max_turns":
+    if error == "max_turns":
         turns = flags.last("max-turns", str(stream.calls))
         stream.abort("error_max_turns", [f"Reached maximum number of turns ({turns})"], "max_turns")
     else:
@@ -118,17 +104,18 @@ def _exceeded(stage: Stage, flags: Flags) -> str:
     return "max_budget" if stage.stream.cost_usd > budget else ""
 
 
-def _settle(stage: Stage) -> None:
-    """A run that failed before any work cost nothing."""
-    if not stage.stream.calls:
-        stage.stream.tokens, stage.stream.cost_usd = {}, 0
-
-
-ENDINGS: dict[str, Callable[[Act, Stage, Flags], int]] = {
-    "hang": _hang,
-    "freeze": _freeze,
-    "crash": _crash,
-    "kill": _die,
-    "limit": _limit,
-    "error": _fail,
-}
+def _go_on(act: Act, wanted: dict[str, Any], stage: Stage, flags: Flags) -> None:
+    """A command that goes on after the turn, as with newer CLIs: its end, and what it wrote, are a second turn's."""
+    stream, row = stage.stream, {"task_id": new_id("b"), "task_type": "local_bash", "description": OF_A_COMMAND}
+    arguments = {"command": "make bench", "description": OF_A_COMMAND, "run_in_background": True}
+    call, task = stream.call("Bash", arguments), row["task_id"]
+    stream.event("system/background_tasks_changed", tasks=[row])
+    stream.event("system/task_started", **row, tool_use_id=call, is_backgrounded=True)
+    stream.reply(call, f"Command running in background with ID: {task}.", {"stdout": "", "stderr": ""})
+    _close(act, stage)
+    time.sleep(wanted.get("seconds", 1))
+    stream.event("system/task_notification", task_id=task, tool_use_id=call, status="completed", summary=OF_A_COMMAND)
+    stream.event("system/background_tasks_changed", tasks=[])
+    stream.init(stage.scene.cwd, flags.permission_mode, flags.tools)
+    for name, text in wanted.get("write", {}).items():
+        stage.write(stage.path(name), stage.scene.fill(text))

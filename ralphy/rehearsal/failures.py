@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ralphy.rehearsal import shapes
 from ralphy.rehearsal.stage import Stage
+from ralphy.rehearsal.stream import new_id
 
 TEMPORARY = "This is a server-side issue, usually temporary — try again in a moment."
 NO_CONNECTION = "API Error: Unable to connect to API (ConnectionRefused)"
@@ -59,18 +58,18 @@ FAILURES = {
 }
 
 
-def fail(stage: Stage, name: str, environ: Mapping[str, str] = os.environ) -> None:
+def fail(stage: Stage, name: str) -> None:
     """Print the end of a run that this error ended, its retries included (announced, not waited out)."""
     failure, stream = FAILURES[name], stage.stream
     text = failure.text.replace("{model}", stream.model)
     if failure.retried:
-        _retry(stage, failure, _retries(environ))
+        _retry(stage, failure)
     if name == "prompt_too_long" and stream.calls:
         # In the middle of a run the CLI first tries to shrink the conversation, in vain.
         text = "Prompt is too long"
         stream.event("system/status", status="compacting")
         stream.event("system/status", status=None, compact_result="failed", compact_error="too_few_groups")
-    stream.fail(text, failure.error, shapes.new_id("req_") if failure.has_request else "")
+    stream.fail(text, failure.error, new_id("req_") if failure.has_request else "")
     stream.give_up(text, failure.status, failure.reason)
 
 
@@ -80,7 +79,7 @@ def hit_limit(stage: Stage, limit: dict[str, Any]) -> None:
     overage = {"overageStatus": "rejected", "overageDisabledReason": "org_level_disabled"}
     _tell_limit(stage, "rejected", resets_at, kind, {**overage, "isUsingOverage": False})
     text = f"You've hit your {LIMIT_NAMES.get(kind, 'usage limit')} · resets {_clock(resets_at, kind)} (UTC)"
-    stage.stream.fail(text, "rate_limit", shapes.new_id("req_"))
+    stage.stream.fail(text, "rate_limit", new_id("req_"))
     stage.stream.give_up(text, 429, "completed")
 
 
@@ -111,12 +110,9 @@ def _clock(epoch: int, kind: str) -> str:
     return f"{time.strftime('%b', when)} {when.tm_mday}, {hour}" if kind.startswith("seven_day") else hour
 
 
-def _retries(environ: Mapping[str, str]) -> int:
-    wanted = environ.get("CLAUDE_CODE_MAX_RETRIES", "")
-    return min(int(wanted), RETRIES_MOST) if wanted.isdecimal() else RETRIES
-
-
-def _retry(stage: Stage, failure: Failure, retries: int) -> None:
+def _retry(stage: Stage, failure: Failure) -> None:
+    wanted = os.environ.get("CLAUDE_CODE_MAX_RETRIES", "")
+    retries = min(int(wanted), RETRIES_MOST) if wanted.isdecimal() else RETRIES
     for attempt in range(1, retries + 1):
         delay = min(500.0 * 2 ** (attempt - 1), 36_000.0) * 1.0625
         counts = {"attempt": attempt, "max_retries": retries, "retry_delay_ms": delay}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from ralphy.rehearsal import tools
-from ralphy.rehearsal.stage import Stage
+from ralphy.rehearsal.stage import OF_A_COMMAND, Stage
 
 MEGABYTE = 1_000_000
 BLOCK = 4_000
@@ -36,8 +35,9 @@ IGNORING = 'trap "" TERM; '
 
 def flood(stage: Stage, megabytes: float) -> None:
     """Print so many megabytes in lines of about 4 kB."""
-    for size in _sizes(megabytes, BLOCK):
-        stage.stream.say("x" * size)
+    size = int(megabytes * MEGABYTE)
+    for start in range(0, size, BLOCK):
+        stage.stream.say("x" * min(BLOCK, size - start))
 
 
 def long_line(stage: Stage, megabytes: float) -> None:
@@ -65,24 +65,24 @@ def orphan(stage: Stage, wanted: bool | dict[str, Any]) -> None:
     script = (IGNORING if how.get("ignore_sigterm") else "") + LEAVE_BEHIND
     seconds = str(how.get("seconds", ORPHAN_S))
     held = (os.dup(1),) if how.get("hold_stdout") else ()
-    tools.bash(stage, f"setsid sleep {seconds} &", [["sh", "-c", script, "sh", seconds]], held)
+    stage.bash(f"setsid sleep {seconds} &", [["sh", "-c", script, "sh", seconds]], held)
 
 
 def fork_bomb(stage: Stage, number: int) -> None:
     """Start so many processes, and wait for them."""
-    tools.bash(stage, "make -j", [["sh", "-c", MULTIPLY, "sh", str(number), HUNGER_S]])
+    stage.bash("make -j", [["sh", "-c", MULTIPLY, "sh", str(number), HUNGER_S]])
 
 
 def eat(stage: Stage, megabytes: float) -> None:
     """Take so much memory, and hold it."""
     argv = [sys.executable, "-I", "-S", "-c", EAT, str(int(megabytes)), HUNGER_S]
-    tools.bash(stage, "python train.py", [argv])
+    stage.bash("python train.py", [argv])
 
 
 def same_error(stage: Stage, times: int) -> None:
     """Run what fails, so often; it says the same each time but for the hour and a process number."""
     for number in range(times):
-        call = stage.stream.call("Bash", {"command": "make test", "description": "Rehearsed command"})
+        call = stage.stream.call("Bash", {"command": "make test", "description": OF_A_COMMAND})
         said = f"{time.strftime('%H:%M:%S')} pid {4000 + number}\nE   assert 3 == 4\n1 failed in 0.{number}s"
         stage.stream.refuse(call, f"Exit code 1\n{said}")
 
@@ -97,10 +97,3 @@ TROUBLES: dict[str, Callable[[Stage, Any], None]] = {
     "garbage": garbage,
     "raw": raw,
 }
-
-
-def _sizes(megabytes: float, block: int) -> Iterator[int]:
-    left = int(megabytes * MEGABYTE)
-    while left > 0:
-        yield min(block, left)
-        left -= block

@@ -12,7 +12,7 @@ import yaml
 
 from ralphy.errors import InvalidInput
 from ralphy.rehearsal.counters import count_run, state_path
-from ralphy.rehearsal.keys import check_scenario
+from ralphy.rehearsal.scenario import check_scenario
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import ROOT, SESSION, Rehearse
 
