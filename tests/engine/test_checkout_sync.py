@@ -19,7 +19,7 @@ from ralphy.engine.feature.checkout_sync import (
     record_branch_tip,
     why_hold,
 )
-from ralphy.engine.feature.live_documents import edited, exclude, lay_out, note_adopted
+from ralphy.engine.feature.live_documents import edited, exclude, ids_of, lay_out, note_ours
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard
@@ -268,7 +268,7 @@ def test_a_document_that_is_staged_is_adopted_before_it_follows(project: Project
     assert "docs/features/login/progress.txt" in behind[0].why
     assert project.git("show", ":docs/features/login/progress.txt") == "# Progress\nmine"
     with opened(project) as w:
-        note_adopted(w, edited(w, tip_of(project)))
+        note_ours(w, ids_of(w, edited(w, tip_of(project)).files))
     assert land(project, {}, documents={"progress.txt": "# Progress\nmine\nUS-001\n"}) == ((), [])
     assert status(project) == ""
 

@@ -16,8 +16,9 @@ from ralphy.engine.feature.live_documents import (
     Laid,
     edited,
     exclude,
+    ids_of,
     lay_out,
-    note_adopted,
+    note_ours,
     replace_if,
     unexclude,
 )
@@ -53,7 +54,7 @@ def adopted(project: Project) -> TakenIn:
         taken = take_in(w, tip_of(project), found, {})
         if taken.adoption:
             advance(project, {name: data.decode() for name, data in taken.adoption.items()})
-        note_adopted(w, found, taken.waits)
+        note_ours(w, ids_of(w, found.but(taken.waits)))
         lay_out(w, tip_of(project))
     return taken
 

@@ -88,6 +88,31 @@ def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothi
     assert_clean(project)
 
 
+@pytest.mark.fault("M6", "P1")
+@pytest.mark.parametrize("point", ["refs_moved", "edits_adopted"])
+@pytest.mark.parametrize("name", ["progress.txt", "prd.json", "stories/US-001.md"])
+def test_a_kill_while_an_edit_is_adopted_adopts_it_once(tmp_path: Path, name: str, point: str) -> None:
+    project = a_feature(tmp_path, is_pushed=False)
+    project.play(stories={"*": [works()]})
+    edits = ACTS["edits prd.json"] if name == "prd.json" else f"echo mine$N >> docs/features/login/{name}"
+    script = tmp_path / "person.sh"
+    at = "judged" if point != "edits_adopted" else "end_recorded"
+    script.write_text(f"""
+        if [ -e ../edited ] && [ $MILESTONE = {point} ]; then kill -9 $PPID; fi
+        if [ $MILESTONE = {at} ] && [ ! -e ../edited ] && [ -e docs/features/login/{name} ]; then
+            touch ../edited; {edits}
+        fi
+    """)
+    assert drive(project, "meet", str(script), "main", str(tmp_path / "acts.jsonl")) == -signal.SIGKILL
+
+    assert drive(project, "note", str(tmp_path / "again")) == ExitCode.DONE
+
+    require_landed(project)
+    assert project.code(f"{project.path}/{name}").count("mine") == 1
+    assert len([one for one in project.subjects() if "changes by hand" in one]) == 1
+    assert_clean(project)
+
+
 def a_feature(tmp_path: Path, *, is_pushed: bool) -> Project:
     """Two stories, the first one healed. What is rewritten after it was pushed is a person's to push."""
     project = build(

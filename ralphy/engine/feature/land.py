@@ -26,7 +26,7 @@ from ralphy.engine.feature.checkout_sync import (
 )
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.feature.live_documents import Edits, edited, exclude, lay_out, note_adopted, wait_for_git
+from ralphy.engine.feature.live_documents import Edits, edited, exclude, ids_of, lay_out, note_ours, wait_for_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.atomic import read_regular
@@ -77,11 +77,12 @@ def land(w: Workspace, new: NewCommit) -> str:
             parent, tree = _adoption(w, new, taken)
             commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
         w.milestone("objects_written")
-        _move(w, new, commit)
+        adopted = ids_of(w, edits.but(taken.waits))
+        _move(w, new, commit, adopted)
     except BaseException as error:
         _give_up(w, error)
         raise
-    note_adopted(w, edits, taken.waits)
+    note_ours(w, adopted)
     lay_out(w, commit)
     w.milestone("files_replaced")
     follow(w, new.tip, commit)
@@ -129,7 +130,7 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> str:
     expect(w, tip, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, tip),))
     w.milestone("edits_adopted")
-    note_adopted(w, edits, taken.waits)
+    note_ours(w, ids_of(w, edits.but(taken.waits)))
     lay_out(w, commit)
     follow(w, tip, commit)
     for sentence in taken.said:
@@ -169,9 +170,9 @@ def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry
     return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
 
 
-def _move(w: Workspace, new: NewCommit, commit: str) -> None:
+def _move(w: Workspace, new: NewCommit, commit: str, adopted: Mapping[str, str]) -> None:
     """Record the intent, and move the refs."""
-    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end)})
+    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end), "adopted": adopted})
     w.milestone("intent_recorded")
     expect(w, new.tip, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, new.tip), *new.refs))
@@ -255,6 +256,7 @@ def complete_intent(w: Workspace) -> bool:
     if not intent or intent.get("commit") != head:
         clear_intent(w)
         return False
+    note_ours(w, intent.get("adopted", {}))
     lay_out(w, head)
     record_branch_tip(w, head)
     catch_up(w)
@@ -311,7 +313,7 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     expect(w, before.behind, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
     w.milestone("branch_made")
-    note_adopted(w, edits)
+    note_ours(w, ids_of(w, edits.files))
     lay_out(w, commit)
     record_branch_tip(w, commit)
     return commit

@@ -74,6 +74,10 @@ class Edits:
     def __bool__(self) -> bool:
         return bool(self.files or self.broken)
 
+    def but(self, waits: Collection[str]) -> dict[str, bytes]:
+        """The files that do not wait."""
+        return {name: data for name, data in self.files.items() if name not in waits}
+
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
@@ -137,14 +141,6 @@ def edited(w: Workspace, tip: str) -> Edits:
     )
 
 
-def note_adopted(w: Workspace, edits: Edits, waits: Collection[str] = ()) -> None:
-    """The edits are in a commit, but for those that wait: `lay_out` may replace them now."""
-    record = read_record(_record_path(w))
-    for name in edits.files.keys() - set(waits):
-        record.accept(name, blob_id(edits.files[name], w.repository.object_format))
-    record.save()
-
-
 def put(w: Workspace, name: str, data: bytes) -> None:
     """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
 
@@ -161,11 +157,16 @@ def put(w: Workspace, name: str, data: bytes) -> None:
     replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
 
 
-def note_ours(w: Workspace, files: Mapping[str, bytes]) -> None:
-    """These versions are about to be written by Ralphy, where there is no commit yet that tells."""
+def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
+    """The versions that these are, as `note_ours` takes them."""
+    return {name: blob_id(data, w.repository.object_format) for name, data in files.items()}
+
+
+def note_ours(w: Workspace, versions: Mapping[str, str]) -> None:
+    """These versions are no edits (any more): a person's in a commit, or what Ralphy is about to write without one."""
     record = read_record(_record_path(w))
-    for name, data in files.items():
-        record.accept(name, blob_id(data, w.repository.object_format))
+    for name, oid in versions.items():
+        record.accept(name, oid)
     record.save()
 
 

@@ -12,7 +12,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import NewCommit, land
-from ralphy.engine.feature.live_documents import note_ours
+from ralphy.engine.feature.live_documents import ids_of, note_ours
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import replace_file
 from ralphy.pipeline.decision import RunAgent
@@ -42,7 +42,7 @@ def ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, 
 def _keep(w: Workspace, run: RunAgent, s: Snapshot, files: dict[str, bytes], end: dict[str, Any]) -> None:
     """On the feature's branch as a commit, before there is one as files."""
     if not s.tree.is_on_branch:
-        note_ours(w, files)
+        note_ours(w, ids_of(w, files))
         for name, data in files.items():
             replace_file(w.feature.file(name), data)
         w.milestone("question_written")

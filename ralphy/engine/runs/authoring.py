@@ -16,7 +16,7 @@ from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import NewCommit, land
-from ralphy.engine.feature.live_documents import note_ours
+from ralphy.engine.feature.live_documents import ids_of, note_ours
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.asking import ask
@@ -190,7 +190,7 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
         land(w, NewCommit(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
         return
     ensure_folder_files(w)
-    note_ours(w, {**made.files, "prd.json": dump(prd.raw)})
+    note_ours(w, ids_of(w, {**made.files, "prd.json": dump(prd.raw)}))
     for name, data in made.files.items():
         replace_file(w.feature.file(name), data)
     w.milestone("artifact_written")
@@ -211,6 +211,6 @@ def ensure_folder_files(w: Workspace) -> None:
     }
     files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
     if files:
-        note_ours(w, files)
+        note_ours(w, ids_of(w, files))
     for name, data in files.items():
         replace_file(w.feature.file(name), data, durable=False)
