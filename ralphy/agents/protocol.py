@@ -132,6 +132,41 @@ class Activity:
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What a run may do before a watchdog warns (`circuit_breaker` of the settings); warning number `warnings` ends it.
+
+    `silence_s` is without any output, `tool_silence_s` the same while a tool works, or `tool_timeout_s` if that is
+    known and longer; `stagnation_s` is without progress.
+    """
+
+    silence_s: float
+    tool_silence_s: float
+    repeated_errors: int
+    stagnation_s: float
+    output_bytes: int
+    warnings: int
+    tool_timeout_s: float = 0.0
+
+
+class Log(Protocol):
+    """Reads what a run printed (`stream.ndjson`), while it works or long after: for `ralphy logs`, and for the cost of
+    a run whose end nobody saw. No input of any kind raises."""
+
+    @property
+    def cost_usd(self) -> float: ...
+
+    @property
+    def knows_its_cost(self) -> bool: ...
+
+    @property
+    def tokens(self) -> Tokens: ...
+
+    def read(self, line: bytes) -> Activity | None:
+        """Add a line; what to show of it."""
+        ...
+
+
 class Agent(Protocol):
     """A program that does one piece of work in a folder; `ralphy.agents.presets` makes the one of a preset."""
 

@@ -104,6 +104,8 @@ def _identity(g: Ground) -> Finding:
 
 def _agent(g: Ground) -> Finding:
     from ralphy.agents.claude.versions import INSTALL, NAMES, why_untested
+    from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
+    from ralphy.agents.presets import preset_of
     from ralphy.sandbox.bubblewrap import program_at
 
     if g.config is None:
@@ -111,11 +113,8 @@ def _agent(g: Ground) -> Finding:
     program = g.config.agent.command[0]
     path = program_at(program, g.repository.root, g.env)
     if path is None:
-        fix = (
-            "npm install -g @anthropic-ai/claude-code"
-            if program == "claude"
-            else "put it on PATH, or set agent.command"
-        )
+        chosen = preset_of(g.config.agent.preset)
+        fix = chosen.install if program == chosen.command[0] else INSTALL_PROGRAM
         return fail("agent", f"{program} is not on PATH", fix)
     if own := _in_the_checkout(g, path):
         return ok("agent", f"{path}: not started, because {own} is in the repository")
@@ -140,12 +139,13 @@ def _in_the_checkout(g: Ground, program: Path) -> str:
 
 
 def _variables(g: Ground) -> Finding:
-    """Variables that steer Claude Code by hand, and that no unattended run gets."""
-    from ralphy.agents.variables import held_back
+    """Variables that steer the agent's program by hand, and that no unattended run gets."""
+    from ralphy.agents.presets import preset_of
 
-    names = held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
+    own = preset_of(g.config.agent.preset if g.config else "").variables
+    names = own.held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
     if not names:
-        return ok("variables", "agents get every variable set for Claude Code")
+        return ok("variables", "agents get every variable set for them")
     said = f"set, but not passed on to agents: {', '.join(names)}"
     return warn("variables", said, f"if agents need it, add it to agent.env: [{names[0]}]")
 

@@ -56,7 +56,7 @@ def logs(
 def _whole(run: Run, told: RunLines) -> Iterator[Line]:
     """A run from its title to its end."""
     yield told.title(run)
-    yield from Reader(run).rest()
+    yield from told.reader(run).rest()
     if ending := told.ending(run):
         yield ending
 
@@ -124,13 +124,13 @@ def _follow(
         found = runs(feature)
         seen = {run.folder for run in found}
         told.read_on()
-        readers = [_Followed(Reader(run), told) for run in _chosen(found, story)]
+        readers = [_Followed(told.reader(run), told) for run in _chosen(found, story)]
         show(_last((line for reader in readers for line in reader.new()), tail))
         while True:
             new = [run for run in runs(feature) if run.folder not in seen]
             seen.update(run.folder for run in new)
             told.read_on()
-            readers = [*readers[-1:], *(_Followed(Reader(run), told) for run in new if story in ("", run.story))]
+            readers = [*readers[-1:], *(_Followed(told.reader(run), told) for run in new if story in ("", run.story))]
             show(line for reader in readers for line in reader.new())
             wakeups.wait(RESYNC_S)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ralphy.agents.presets import preset_of
 from ralphy.cli.sentences import ending, title
 from ralphy.pipeline.events import RunBegan, RunEnded, of_journal
+from ralphy.state.kept_streams import Reader
 from ralphy.text.json_coerce import text_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ class RunLines:
                 self._begun[run], self._lines[run] = found, entry
             elif isinstance(found, RunEnded):
                 self._ended[run] = found
+
+    def reader(self, run: Run) -> Reader:
+        """What reads the run's own lines, as its kind of agent prints them."""
+        return Reader(run, preset_of(self._lines.get(run.run, {}).get("agent")).log())
 
     def title(self, run: Run) -> Line:
         """The line above a run's own."""

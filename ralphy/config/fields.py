@@ -6,18 +6,17 @@ Names, types and defaults are those of `ralphy.config.values`; schemas/config.sc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ralphy.agents.presets import PRESETS
 from ralphy.config.values import Config
 
 if TYPE_CHECKING:
     from ralphy.text.schema_compiler import Fits
 
-MODEL = re.compile(r"(sonnet|opus|haiku|claude-[a-z0-9.\-]{1,60}(\[1m\])?)")
 CHECK_KINDS = {"name": "str", "run": "str", "timeout_s": "float"}
 _COMMANDS = ("setup", "stack.test_command", "checks[].run")  # what `shlex.split` must be able to take apart
 # What the settings of a kind take whose node in the schema says nothing of it.
@@ -75,6 +74,7 @@ def nodes() -> Mapping[str, Mapping[str, Any]]:
         inner = node.get("properties")
         found |= {f"{name}.{key}": one for key, one in inner.items()} if inner else {name: node}
     parts = found["checks"]["items"]["properties"]
+    found["agent.preset"] = {**found["agent.preset"], "enum": list(PRESETS)}
     return found | {f"checks[].{key}": one for key, one in parts.items()}
 
 

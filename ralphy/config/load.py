@@ -14,9 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ralphy.config.fields import MODEL, Field, UnfitError, accept, all_fields, parse_words
+from ralphy.agents.preset import Preset
+from ralphy.agents.presets import preset_of
+from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
-from ralphy.config.values import PRESETS, Check, Config
+from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.files.safe_read import read_bounded
 
@@ -82,10 +84,11 @@ def load(
     warnings += _merge_feature(merged, feature)
     for layer in layers[3:]:
         merged.update(layer.values)
-    warnings += _replace_unknown_models(merged, known)
-    if merged["agent.command"].source == "default":
-        preset = merged["agent.preset"]
-        merged["agent.command"] = _Value(PRESETS[str(preset.value)], preset.source)
+    preset = preset_of(merged["agent.preset"].value)
+    warnings += _replace_unknown_models(merged, known, preset)
+    for name, own in (("agent.command", preset.command), ("safety.network", preset.hosts)):
+        if merged[name].source == "default":
+            merged[name] = _Value(own, merged["agent.preset"].source)
     config = _build(merged)
     warnings += _doubts(config)
     sources = {name: found.source for name, found in merged.items()}
@@ -239,18 +242,21 @@ def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> Invali
     return InvalidInput(f"{name} is {short(value)}, must be {error}", where=where)
 
 
-def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field]) -> list[str]:
+def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field], preset: Preset) -> list[str]:
     """Put the default in the place of what is no model's name: a name becomes an argument of a program."""
     warnings: list[str] = []
     for name in (name for name in known if name.startswith("models.")):
         found, default = merged[name], known[name].default
         names = found.value if isinstance(found.value, tuple) else (found.value,)
-        wrong = [model for model in names if not MODEL.fullmatch(str(model))]
+        wrong = [model for model in names if not preset.models.fullmatch(str(model))]
         if not wrong:
             continue
-        first = default[0] if isinstance(default, tuple) else default
+        first = str(default[0] if isinstance(default, tuple) else default)
+        first = first if preset.models.fullmatch(first) else preset.model
         kept = tuple(first if model in wrong else model for model in names)
         merged[name] = _Value(kept if isinstance(found.value, tuple) else first, found.source)
+        if found.source == "default":
+            continue
         listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
         warnings.append(f"{found.source}: {name}: {listed} is not a model's name; using {first}")
     return warnings

@@ -30,10 +30,6 @@ class Stack:
     test_command: str = ""
 
 
-# The program of each preset, where `agent.command` names none.
-PRESETS = {"claude": ("claude",), "rehearsal": ("ralphy-rehearsal",)}
-
-
 @dataclass(frozen=True, slots=True)
 class Agent:
     command: tuple[str, ...] = ("claude",)
@@ -120,9 +116,6 @@ class Gates:
 
     spec: str = "human"
     qa: str = "human"
-
-
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # a login of the agent's own
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,12 +132,13 @@ def run_inside(
 @dataclass(frozen=True, slots=True)
 class View:
     """What a closed sandbox shows beside the system and the project. `links` are names for programs in it;
-    `proxy` is the folder of its socket, None for no network; `settings`, if any, becomes the agent's own."""
+    `proxy` is the folder of its socket, None for no network; `settings`, if any, is a file and where it is shown below
+    the home: the agent's own settings."""
 
     readable: tuple[Path, ...]
     writable: tuple[Path, ...]
     links: tuple[tuple[Path, Path], ...]
-    settings: Path | None = None
+    settings: tuple[Path, str] | None = None
     proxy: Path | None = None
 
 
@@ -233,7 +234,8 @@ def _surroundings(view: View) -> Iterator[str]:
     for name, target in view.links:
         yield from ("--symlink", str(target), str(name))
     if view.settings:
-        yield from ("--ro-bind", str(view.settings), f"{HOME}/.claude/settings.json")
+        file, shown_at = view.settings
+        yield from ("--ro-bind", str(file), f"{HOME}/{shown_at}")
     for variable in _UNSET:
         yield from ("--unsetenv", variable)
     for variable, value in {**_SET, **(_PROXY if view.proxy else {})}.items():

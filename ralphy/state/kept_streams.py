@@ -1,6 +1,6 @@
 """The streams that agent runs left in `.ralphy/runs/`: which there are, and their lines as they grow.
 
-A run's folder is named <run>-<step>[-<story>]; what is in it is written by `ralphy.agents.claude.cli`.
+A run's folder is named <run>-<step>[-<story>]; what is in it is written by `ralphy.agents.program`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ralphy.agents.claude.stream import Lines, Transcript, parse
-from ralphy.agents.protocol import Activity
+from ralphy.agents.protocol import Log
 from ralphy.documents.feature_folder import Feature
 from ralphy.files.safe_open import open_regular
+from ralphy.text.lines import Lines
 
 _READ_BYTES = 1 << 20
 
@@ -63,10 +63,10 @@ def runs(feature: Feature) -> list[Run]:
 
 @dataclass(slots=True)
 class Reader:
-    """One run's stream and its stderr, read on from where they were left."""
+    """One run's stream and its stderr, read on from where they were left; `log` knows what the stream says."""
 
     run: Run
-    transcript: Transcript = field(default_factory=Transcript)
+    log: Log
     events: Lines = field(default_factory=Lines)
     errors: Lines = field(default_factory=Lines)
     _offsets: dict[str, int] = field(default_factory=dict)
@@ -100,8 +100,7 @@ class Reader:
             return  # not there yet, or cleared away
 
     def _line(self, raw: bytes) -> Line:
-        event = parse(raw)
-        shown: Activity | None = self.transcript.feed(event, 0.0) if event else None
+        shown = self.log.read(raw)
         if shown is None or not shown.text:
             return Line("", {}, raw)
         return self.run.line(shown.kind, shown.text, raw)

@@ -7,28 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.agents.presets import AGENTS, Setting, agent
+from ralphy.agents.preset import Setting
+from ralphy.agents.presets import PRESETS
 from ralphy.agents.protocol import Agent
-from ralphy.config.values import PRESETS
 from ralphy.processes.resource_limits import Allowance
 from ralphy.processes.supervision import Supervisor
 
-ENGINE = Path(__file__).parents[2] / "ralphy" / "engine"
+SOURCES = Path(__file__).parents[2] / "ralphy"
 
 
-def test_every_preset_of_the_settings_has_an_agent() -> None:
-    assert set(AGENTS) == set(PRESETS)
-
-
-@pytest.mark.parametrize("preset", AGENTS)
+@pytest.mark.parametrize("preset", PRESETS)
 def test_an_agent_has_what_the_protocol_names(preset: str) -> None:
-    made = agent(preset, ("program",), Setting(Supervisor(), 1.0, None, Allowance(), None))
+    made = PRESETS[preset].make(("program",), Setting(Supervisor(), 1.0, None, Allowance(), None))
     wanted = inspect.signature(Agent.prepared).parameters
     assert list(inspect.signature(type(made).prepared).parameters) == list(wanted)
 
 
-def test_the_engine_names_no_agent() -> None:
-    named = [
-        path.name for path in ENGINE.glob("*.py") if "agents.claude.cli import" in path.read_text(encoding="utf-8")
-    ]
+@pytest.mark.parametrize("package", ["config", "pipeline", "state", "engine"])
+def test_nothing_but_the_table_of_presets_names_an_agent(package: str) -> None:
+    named = [path.name for path in (SOURCES / package).rglob("*.py") if "agents.claude" in path.read_text("utf-8")]
     assert named == []

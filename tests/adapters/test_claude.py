@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.agents.claude import cli as adapter
+from ralphy.agents import program as adapter
 from ralphy.agents.claude.cli import Claude
-from ralphy.agents.claude.watchdog import Thresholds
-from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
+from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.capped_file import CappedFile
 from ralphy.processes.supervision import Supervisor

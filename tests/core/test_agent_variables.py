@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.agents.variables import CLAUDE, FIXED, held_back, is_passed
+from ralphy.agents.claude.variables import CLAUDE, FIXED, VARIABLES
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 
@@ -18,7 +18,7 @@ SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
      "CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_DEFAULT_SONNET_MODEL", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"],
 )  # fmt: skip
 def test_what_a_run_needs_is_passed_on(name: str) -> None:
-    assert is_passed(name, ())
+    assert VARIABLES.is_passed(name, ())
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ def test_what_a_run_needs_is_passed_on(name: str) -> None:
      "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "ANTHROPIC_WORK_SECRET", "API_TIMEOUT_MS"],
 )  # fmt: skip
 def test_what_changes_a_run_is_held_back_unless_it_is_named(name: str) -> None:
-    assert not is_passed(name, ())
-    assert held_back([name, "PATH"], ()) == [name]
-    assert is_passed(name, (name,))
-    assert held_back([name], (name,)) == []
+    assert not VARIABLES.is_passed(name, ())
+    assert VARIABLES.held_back([name, "PATH"], ()) == [name]
+    assert VARIABLES.is_passed(name, (name,))
+    assert VARIABLES.held_back([name], (name,)) == []
 
 
 def test_what_a_session_gives_its_children_and_what_ralphy_sets_is_not_worth_a_word() -> None:
-    assert held_back([*FIXED, "CLAUDE_CODE_SESSION_ID", "CLAUDE_EFFORT", "EDITOR", "GH_TOKEN"], ()) == []
+    assert VARIABLES.held_back([*FIXED, "CLAUDE_CODE_SESSION_ID", "CLAUDE_EFFORT", "EDITOR", "GH_TOKEN"], ()) == []
 
 
 def test_the_page_on_security_has_every_name() -> None:

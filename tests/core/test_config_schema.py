@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.config.fields import CHECK_KINDS, MODEL, accept, all_fields
+from ralphy.agents.presets import PRESETS
+from ralphy.config.fields import CHECK_KINDS, accept, all_fields
 from ralphy.config.values import Check
 
 SCHEMA: dict[str, Any] = json.loads(
@@ -65,6 +66,10 @@ def test_a_setting_has_the_default_of_its_dataclass(name: str) -> None:
     assert LEAVES[name]["default"] == as_json(all_fields()[name].default)
 
 
+def test_editors_are_offered_the_presets_that_there_are() -> None:
+    assert LEAVES["agent.preset"]["enum"] == list(PRESETS)
+
+
 def test_a_checks_default_timeout_is_that_of_its_dataclass() -> None:
     for one in fields(Check):
         assert (one.default is MISSING) == (one.name in SCHEMA["properties"]["checks"]["items"]["required"])
@@ -115,12 +120,12 @@ def test_the_description_of_models_says_what_happens_to_a_wrong_name() -> None:
 
 @pytest.mark.parametrize("name", ["sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"])
 def test_a_model_has_one_of_the_known_names_or_a_full_one(name: str) -> None:
-    assert MODEL.fullmatch(name)
+    assert PRESETS["claude"].models.fullmatch(name)
 
 
 @pytest.mark.parametrize("name", ["", "gpt", "sonnet ", "sonnet\n", "--model", "claude-", "claude-A", "opus; rm -rf ."])
 def test_what_could_be_anything_else_is_no_model(name: str) -> None:
-    assert not MODEL.fullmatch(name)
+    assert not PRESETS["claude"].models.fullmatch(name)
 
 
 def type_of(node: dict[str, Any]) -> str:

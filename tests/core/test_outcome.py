@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from ralphy.agents.claude.outcome import ExitFacts, classify, reports_success
-from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.protocol import Outcome
+from ralphy.text.lines import Lines
 
 STREAMS = Path(__file__).parents[1] / "streams"
 NEWER = Path(__file__).parents[1] / "streams-2.1.330"

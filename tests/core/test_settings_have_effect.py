@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
+from ralphy.agents.presets import PRESETS
 from ralphy.config.fields import all_fields, nodes
 from ralphy.config.load import load
-from ralphy.config.values import PRESETS, Config
+from ralphy.config.values import Config
 from tests.core.test_layers import MODULES, parsed
 
 # What defines, reads in, checks, writes out or documents settings. `tightening` compares them by name.
@@ -90,7 +91,9 @@ def test_a_preset_is_the_program_that_is_started_unless_one_is_named(tmp_path: P
     def command(**env: str) -> tuple[str, ...]:
         return load(tmp_path, None, env=env, home=tmp_path).config.agent.command
 
-    assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in nodes()["agent.preset"]["enum"]} == dict(PRESETS)
+    assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in nodes()["agent.preset"]["enum"]} == {
+        name: preset.command for name, preset in PRESETS.items()
+    }
     assert command(RALPHY_AGENT_PRESET="rehearsal", RALPHY_AGENT_COMMAND="my-agent -x") == ("my-agent", "-x")
 
 

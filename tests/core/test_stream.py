@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from ralphy.agents.claude.open_work import OpenTool
 from ralphy.agents.claude.outcome import ExitFacts, classify
-from ralphy.agents.claude.stream import Lines, Transcript, parse
+from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.protocol import Activity, RateLimit, Tokens
+from ralphy.text.lines import Lines
 
 STREAMS = Path(__file__).parents[1] / "streams"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from ralphy.agents.claude.loop_detection import error_key, said_key
 from ralphy.agents.claude.stream import Transcript, parse
-from ralphy.agents.claude.watchdog import Thresholds, Trigger, Warned, Watchdog
+from ralphy.agents.claude.watchdog import Trigger, Warned, Watchdog
 from ralphy.config.values import WatchdogLimits
+from ralphy.engine.runs.running import thresholds_of
 from ralphy.pipeline.steps.pr import PR
 from tests.core.test_stream import VALUES
 
@@ -39,7 +40,7 @@ class Run:
     warned: list[Warned] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        limits = Thresholds.of(self.breaker, self.patience, self.tool_timeout_s)
+        limits = replace(thresholds_of(self.breaker, self.patience), tool_timeout_s=self.tool_timeout_s)
         self.dog = Watchdog(limits, self.now, self.now + self.slept)
         if self.starts:
             self.says({"type": "system", "subtype": "init"})

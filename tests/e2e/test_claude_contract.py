@@ -18,7 +18,7 @@ import pytest
 from ralphy.agents.claude.cli import SETTINGS
 from ralphy.agents.claude.guard_settings import write_settings
 from ralphy.agents.claude.stream import Transcript, parse
-from ralphy.agents.variables import FIXED
+from ralphy.agents.claude.variables import FIXED
 from tests.conftest import is_gone
 from tests.doubles.messages_api import Asked, MessagesApi, Response
 from tests.e2e.claude_cli import (

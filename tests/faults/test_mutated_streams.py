@@ -15,16 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.agents.claude.outcome import ExitFacts, classify
-from ralphy.agents.claude.stream import Lines, Transcript, parse
-from ralphy.agents.claude.watchdog import Thresholds, Watchdog
+from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.claude.watchdog import Watchdog
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.cli.moments import moment
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.running import thresholds_of
 from ralphy.pipeline.history import History
 from ralphy.state.journal import Journal
+from ralphy.text.lines import Lines
 
 TESTS = Path(__file__).parents[1]
 STREAMS = {f"{path.parent.name}/{path.stem}": path.read_bytes().splitlines() for path in TESTS.glob("streams*/*")}
@@ -128,7 +130,7 @@ def mutated(chance: random.Random) -> bytes:
 def heard(data: bytes, size: int) -> tuple[Transcript, list[dict[str, Any]]]:
     """The transcript of a stream that comes in pieces, looked at by a watchdog, and its events."""
     lines, transcript, events = Lines(), Transcript(), []
-    dog = Watchdog(Thresholds.of(WatchdogLimits()), 0.0, 0.0)
+    dog = Watchdog(thresholds_of(WatchdogLimits()), 0.0, 0.0)
     for line in [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close():
         event = parse(line)
         if event is not None:

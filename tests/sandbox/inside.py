@@ -106,7 +106,7 @@ class Boxes:
         settings = self._folder / "settings.json"
         settings.write_text("{}")
         own = (Path(sys.base_prefix), FORWARD.parent, *readable)
-        view = View(own, tuple(writable), (), settings, proxy) if kind == "closed" else None
+        view = View(own, tuple(writable), (), (settings, ".claude/settings.json"), proxy) if kind == "closed" else None
         walls = pool.sandbox(view)
         assert walls
         outbox = [Bind(self.outbox, self.outbox, is_writable=True)] if repo == self.repo else []

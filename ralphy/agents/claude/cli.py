@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from ralphy.agents.claude.guard_settings import ALONE
@@ -20,23 +18,21 @@ from ralphy.agents.claude.outcome import (
     ran_out_of_budget,
     reports_success,
 )
-from ralphy.agents.claude.stream import Lines, Transcript, parse
-from ralphy.agents.claude.watchdog import Thresholds, Watchdog
-from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome
-from ralphy.files.capped_file import CappedFile
-from ralphy.files.disk_space import refusal
-from ralphy.processes.command import Command, Exit, NotStarted
+from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.claude.watchdog import Watchdog
+from ralphy.agents.program import RunFiles, command_of
+from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
+from ralphy.processes.command import Exit, NotStarted
 from ralphy.processes.program_run import Run
 from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.system.door import here
+from ralphy.text.lines import Lines
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
 MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
-MAX_STREAM = 64 << 20
-MAX_STDERR = 1 << 20
 REFUSALS = 2  # it would repeat a refused key for three minutes
 EXIT_GRACE_S = 10.0
 STARTUP_S = 120.0
@@ -84,14 +80,11 @@ class Claude:
 
         `meanwhile` is called when the agent has been started.
         """
-        try:
-            conversation = _Conversation(request, on_activity)
-        except OSError as error:
-            raise refusal(error, "cannot be written", request.run_dir) from error
+        conversation = _Conversation(request, on_activity)
         with self.supervisor.prepared(
-            self._command(request, conversation),
+            command_of(self.frame(request), request, conversation.files, self.sandbox),
             conversation.hear,
-            conversation.errors.add,
+            conversation.files.errors.add,
             should_stop=lambda: self._why_stop(conversation),
             on_stop=lambda _: conversation.transcript.close(),
         ) as run:
@@ -109,19 +102,6 @@ class Claude:
             argv += ["--append-system-prompt-file", request.system_prompt_file]
         return (*argv, "--settings", request.settings or SETTINGS)
 
-    def _command(self, request: AgentRequest, conversation: _Conversation) -> Command:
-        held = self.sandbox.held if self.sandbox else None
-        argv = held.around(self.frame(request), request.env, request.outbox) if held else self.frame(request)
-        return Command(
-            argv=argv,
-            cwd=request.cwd,
-            env=request.env,
-            deadline_s=request.deadline_s,
-            stdin_path=conversation.input.path,
-            is_held=held is not None and held.is_around(argv),
-            filter=held.filter if held is not None and held.is_around(argv) else b"",
-        )
-
     def _converse(
         self, conversation: _Conversation, run: Run, prompt: str, meanwhile: Callable[[], None] | None
     ) -> AgentResult:
@@ -129,7 +109,7 @@ class Claude:
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
-        conversation.begin(data)
+        conversation.files.begin(data)
         conversation.watch(self.thresholds, Bounds(self.allowed, self.supervisor.pid))
         try:
             run.start()
@@ -158,18 +138,12 @@ class Claude:
 
 
 class _Conversation:
-    """One run's files and transcript: `prompt.md`, `stream.ndjson` (raw) and `stderr.log` in its folder."""
+    """One run: its files, its transcript, and who looks on."""
 
     def __init__(self, request: AgentRequest, on_activity: Listener) -> None:
-        folder = Path(request.run_dir)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
         self.request = request
         self.on_activity = on_activity
-        self.prompt_file = folder / "prompt.md"
-        self.input = here.input_file("prompt")
-        self.stream = CappedFile(folder / "stream.ndjson", MAX_STREAM)
-        self.errors = CappedFile(folder / "stderr.log", MAX_STDERR)
+        self.files = RunFiles(request)
         self.lines = Lines()
         self.transcript = Transcript()
         self.watchdog: Watchdog | None = None
@@ -180,21 +154,11 @@ class _Conversation:
         self.why = ""
         self.last_result = b""
 
-    def begin(self, prompt: bytes) -> None:
-        """Give the prompt to the agent, whose input is open already, and keep a copy for people.
-
-        The agent's input is no file of the run's folder: by way of its own descriptor it could write to that.
-        """
-        try:
-            _write_private(self.prompt_file, prompt)
-            self.input.seal(prompt)
-        except OSError as error:
-            raise refusal(error, "cannot be written", str(self.prompt_file)) from error
-
     def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
         """From now on the run is looked after."""
         self.bounds = bounds
         if thresholds:
+            thresholds = replace(thresholds, tool_timeout_s=_tool_timeout_s(self.request.env))
             self.watchdog = Watchdog(thresholds, time.monotonic(), here.steady())
 
     def starts_late(self, now: float, most_s: float) -> bool:
@@ -230,19 +194,15 @@ class _Conversation:
         self._feed(self.lines.close())
 
     def close(self) -> None:
-        self.input.close()
-        self.stream.left_out += self.lines.lost
-        note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
-        self.stream.close(note + self.last_result)
-        self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
+        self.files.close(self.last_result, self.lines.lost)
 
     def judge(self, ended: Exit) -> AgentResult:
         transcript = self.transcript
-        stderr = self.errors.tail.decode(errors="replace")
+        stderr = self.files.errors.tail.decode(errors="replace")
         why = self.why if ended.stopped != "deadline" else ""
         outcome, detail, retry_at = classify(transcript, ExitFacts(ended.returncode, ended.stopped, stderr, why))
-        if self.stream.trouble:
-            detail = f"{detail}; its stream could not be kept: {self.stream.trouble}".removeprefix("; ")
+        if self.files.stream.trouble:
+            detail = f"{detail}; its stream could not be kept: {self.files.stream.trouble}".removeprefix("; ")
         return AgentResult(
             outcome=outcome,
             text=transcript.text,
@@ -271,7 +231,7 @@ class _Conversation:
         if kept:
             whole = b"\n".join((*kept, b""))
             self.printed += len(whole)
-            self.stream.add(whole)
+            self.files.stream.add(whole)
         for line in lines:
             event = parse(line)
             if event is not None:
@@ -288,7 +248,7 @@ class _Conversation:
             self.on_activity(activity)
 
 
-def _write_private(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
+def _tool_timeout_s(env: Mapping[str, str]) -> float:
+    """What a command may take that is called without a timeout, where a person has set that."""
+    asked_ms = env.get("BASH_DEFAULT_TIMEOUT_MS", "")
+    return int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0

@@ -1,4 +1,4 @@
-"""What the lines of stream-json say: bytes to lines, lines to events, events to a transcript.
+"""What the lines of stream-json say: lines to events, events to a transcript.
 
 Only structure is read, never prose: a file that mentions usage limits must not end the night. Unknown events
 are welcome and ignored, and no input of any kind raises.
@@ -19,7 +19,6 @@ from ralphy.agents.status_report import without_report
 from ralphy.agents.usage_windows import read_windows
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, moment_of, number_of, text_of
 
-MAX_LINE = 16 << 20
 UNAUTHORIZED = (401, 403)
 MOST_USD = 1e6  # a run that says it cost more says nothing
 MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
@@ -28,53 +27,6 @@ _OPENINGS = (b"{", b" ", b"\t")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
 NO_VERDICT = "hook_no_verdict"  # the tag of a line that says that a hook failed, and its call ran
 SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
-
-
-class Lines:
-    """Cuts a stream into lines; one over `max_line` bytes is dropped, memory stays flat.
-
-    `lost` counts the bytes of such lines, while they come.
-    """
-
-    def __init__(self, max_line: int = MAX_LINE) -> None:
-        self.max_line = max_line
-        self.lost = 0
-        self._pieces: list[bytes] = []
-        self._held = 0
-        self._too_long = False
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes, without their newlines."""
-        first, *rest = data.split(b"\n")
-        self._hold(first)
-        if not rest:
-            return []
-        lines = [*self._release(), *rest[:-1]]
-        self._hold(rest[-1])
-        if len(data) <= self.max_line:
-            return lines
-        kept = [line for line in lines if len(line) <= self.max_line]
-        self.lost += sum(map(len, lines)) - sum(map(len, kept))
-        return kept
-
-    def close(self) -> list[bytes]:
-        """The last line, if it came without a newline."""
-        return self._release() if self._held else []
-
-    def _hold(self, piece: bytes) -> None:
-        self._held += len(piece)
-        if self._held > self.max_line:
-            self.lost += len(piece) if self._too_long else self._held
-            self._too_long = True
-            self._pieces.clear()
-        elif piece:
-            self._pieces.append(piece)
-
-    def _release(self) -> list[bytes]:
-        line = b"".join(self._pieces)
-        whole = [] if self._too_long else [line]
-        self._pieces, self._held, self._too_long = [], 0, False
-        return whole
 
 
 def parse(line: bytes) -> Mapping[str, Any] | None:
@@ -169,6 +121,11 @@ class Transcript:
 
     def close(self) -> None:
         self.closed = True
+
+    def read(self, line: bytes) -> Activity | None:
+        """Add a line that was kept; what to show of it."""
+        event = parse(line)
+        return self.feed(event, 0.0) if event else None
 
     def feed(self, event: Mapping[str, Any], now: float) -> Activity | None:
         """Add an event that came at `now` (seconds on any steady clock); what to show of it."""

@@ -17,10 +17,9 @@ from typing import Any
 from ralphy.agents.claude.loop_detection import Call, call_of, error_key, last_line, result_text, said_key
 from ralphy.agents.claude.open_work import OpenTool
 from ralphy.agents.claude.stream import Transcript
-from ralphy.config.values import WatchdogLimits
+from ralphy.agents.protocol import Thresholds
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
 
-TOOL_PATIENCE = 5.0  # the same while a tool works: 60 s become 300 s
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
 ASLEEP_S = 30.0  # nobody looked for so long, or the clocks moved apart by so much: the machine slept
 REMEMBERED = 200  # results that are not news when they come again
@@ -36,32 +35,6 @@ class Trigger(Enum):
     REPEATED_ERROR = "repeated_error"
     NO_PROGRESS = "no_progress"
     OUTPUT = "output"
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """What each trigger takes. `tool_timeout_s` is what a tool may take that was called without a timeout."""
-
-    silence_s: float
-    tool_silence_s: float
-    repeated_errors: int
-    stagnation_s: float
-    output_bytes: int
-    warnings: int
-    tool_timeout_s: float = 0.0
-
-    @classmethod
-    def of(cls, limits: WatchdogLimits, patience: float = 1.0, tool_timeout_s: float = 0.0) -> Thresholds:
-        """`patience` is how much longer than `inactivity_timeout` the step may be silent."""
-        return cls(
-            silence_s=limits.inactivity_timeout * patience,
-            tool_silence_s=limits.inactivity_timeout * TOOL_PATIENCE,
-            repeated_errors=limits.max_repeated_errors,
-            stagnation_s=limits.task_stagnation_timeout,
-            output_bytes=limits.max_output_size,
-            warnings=limits.max_attempts,
-            tool_timeout_s=tool_timeout_s,
-        )
 
 
 @dataclass(frozen=True, slots=True)

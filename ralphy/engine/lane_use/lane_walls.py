@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.agents.claude.guard_settings import write_settings
+from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
@@ -42,12 +42,19 @@ def bubblewrap_for(w: Workspace) -> str | None:
         from ralphy.engine.lane_use.strict import require_closed
 
         closed = require_closed(w)
+        _tell_of_no_guard(w)
         _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
         return closed
     program, why = open_program(w)
+    _tell_of_no_guard(w)
     kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox: {why}"
     _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
     return program
+
+
+def _tell_of_no_guard(w: Workspace) -> None:
+    if preset_of(w.config.agent.preset).guard is None:
+        _say_once(w, f"safety: agents of agent.preset {w.config.agent.preset} have no guard that checks their commands")
 
 
 def _say_once(w: Workspace, sentence: str) -> None:
@@ -97,8 +104,8 @@ def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
 
 def guard_settings(w: Workspace, lane: Lane) -> str:
     """The file of the settings that a lane's agent runs with, readable in there; "" where there is no guard."""
-    level, root = w.config.safety.level, lane.at
-    if level == MINIMAL:
+    level, root, guard = w.config.safety.level, lane.at, preset_of(w.config.agent.preset).guard
+    if level == MINIMAL or guard is None:
         return ""
     feature = root / w.feature.path
     # Without a sandbox the checkout can be reached at its own path.
@@ -109,7 +116,7 @@ def guard_settings(w: Workspace, lane: Lane) -> str:
     free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]
     policy = {"root": str(root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
               "free": free}  # fmt: skip
-    return str(write_settings(w.repository.checkout_dir / "guard", f"{w.feature.name}-{lane.name}", policy))
+    return str(guard.write(w.repository.checkout_dir / "guard", f"{w.feature.name}-{lane.name}", policy))
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-from ralphy.agents.claude.guard_settings import SCRIPT
-from ralphy.config.values import KEYS
+from ralphy.agents.preset import Preset
+from ralphy.agents.presets import preset_of
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.lane_layout import lanes_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
@@ -70,7 +70,7 @@ def require_agent_starts(w: Workspace) -> None:
 
 
 def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
-    """What a closed sandbox around a lane shows; `settings` are Claude Code's own in there, "" for none."""
+    """What a closed sandbox around a lane shows; `settings` are the agent's own in there, "" for none."""
     if settings:
         return _view(w, Path(settings), networked=networked)
     empty = w.repository.checkout_dir / "guard" / _NO_SETTINGS
@@ -81,7 +81,8 @@ def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
 
 def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
     safety = w.config.safety
-    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent, SCRIPT]
+    guard = _preset(w).guard
+    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent, *([guard.script] if guard else [])]
     readable = [*own, *_paths(w, safety.ro_paths)]
     links = []
     if found := _agent_program(w):
@@ -92,7 +93,12 @@ def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
     proxy = _proxy(w).folder if networked else None
     seen = [path for path in readable if not any(path.is_relative_to(system) for system in _SYSTEM)]
     links = [link for link in links if not any(link[0].is_relative_to(system) for system in _SYSTEM)]
-    return View(tuple(dict.fromkeys(seen)), tuple(_paths(w, safety.rw_paths)), tuple(links), settings, proxy)
+    shown = (settings, guard.settings_at) if guard else None
+    return View(tuple(dict.fromkeys(seen)), tuple(_paths(w, safety.rw_paths)), tuple(links), shown, proxy)
+
+
+def _preset(w: Workspace) -> Preset:
+    return preset_of(w.config.agent.preset)
 
 
 def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
@@ -120,11 +126,12 @@ def _proxy(w: Workspace) -> AllowProxy:
 
 def _hosts(w: Workspace) -> Iterator[Host]:
     yield from (host_of(name) for name in w.config.safety.network)
+    name = _preset(w).address
     try:
-        base = urlsplit(w.env.get("ANTHROPIC_BASE_URL", ""))
+        base = urlsplit(w.env.get(name, ""))
         port = base.port or (80 if base.scheme == "http" else 443)
     except ValueError as error:  # it is not shown: a password may stand in it
-        raise EnvironmentProblem("ANTHROPIC_BASE_URL is not an address with host and port") from error
+        raise EnvironmentProblem(f"{name} is not an address with host and port") from error
     if base.hostname:
         yield base.hostname, port
 
@@ -144,8 +151,10 @@ def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
 
 def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
     """The login of a person stays outside: an agent that could read it could use it elsewhere."""
-    if Path(w.config.agent.command[0]).name == "claude" and not any(w.env.get(name) for name in KEYS):
-        yield "the agent has no key of its own", "claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…"
+    own = _preset(w)
+    is_own = Path(w.config.agent.command[0]).name == own.command[0]
+    if is_own and own.keys and not any(w.env.get(name) for name in own.keys):
+        yield "the agent has no key of its own", own.login
 
 
 def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:

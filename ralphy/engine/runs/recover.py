@@ -79,7 +79,7 @@ def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
     w.say(f"the run {run.get('run')} is closed: {result.detail}")
     if "lane" not in run:
         w.say(WORKED_IN_CHECKOUT)
-    result = with_known_cost(w, str(run.get("run")), result)
+    result = with_known_cost(w, run, result)
     lane = lanes_of(w).agent(_slot(run))
     with working_on(Subject(run.get("story"), lane.name)):
         _close(w, lane, run, result)

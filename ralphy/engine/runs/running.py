@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.agents.claude.watchdog import Thresholds
 from ralphy.agents.outbox import Outbox
-from ralphy.agents.presets import Setting, agent
-from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome
+from ralphy.agents.preset import Setting
+from ralphy.agents.presets import preset_of
+from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
+from ralphy.config.values import WatchdogLimits
 from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 Go = Callable[[], AgentResult]
 Flight = Generator[Go, AgentResult, None]
 
-TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
+TOOL_PATIENCE = 5.0  # how much longer than `inactivity_timeout` a tool may be silent: 60 s become 300 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside:
     """The journal's line of a run that begins."""
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
              lane=lane.name, laid_out=lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
-             edits=dict(outside.edits) or None,
+             edits=dict(outside.edits) or None, agent=w.config.agent.preset,
              green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
 
@@ -201,7 +202,7 @@ def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
     setting = Setting(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request), _allowed(w),
                       sandbox, w.should_end or _stop_notice(w))  # fmt: skip
-    return agent(w.config.agent.preset, agent_command(w), setting)
+    return preset_of(w.config.agent.preset).make(agent_command(w), setting)
 
 
 def _warm(w: Workspace) -> None:
@@ -238,11 +239,20 @@ def _stop_notice(w: Workspace) -> Callable[[], None]:
 
 def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:
     """What the watchdog goes by; None when it is switched off."""
-    if not w.config.circuit_breaker.enabled:
-        return None
-    asked_ms = request.env.get("BASH_DEFAULT_TIMEOUT_MS", "")
-    tool_timeout_s = int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
-    return Thresholds.of(w.config.circuit_breaker, step_of(request.env["RALPHY_STEP"]).patience, tool_timeout_s)
+    limits = w.config.circuit_breaker
+    return thresholds_of(limits, step_of(request.env["RALPHY_STEP"]).patience) if limits.enabled else None
+
+
+def thresholds_of(limits: WatchdogLimits, patience: float = 1.0) -> Thresholds:
+    """`patience` is how much longer than `inactivity_timeout` the step may be silent."""
+    return Thresholds(
+        silence_s=limits.inactivity_timeout * patience,
+        tool_silence_s=limits.inactivity_timeout * TOOL_PATIENCE,
+        repeated_errors=limits.max_repeated_errors,
+        stagnation_s=limits.task_stagnation_timeout,
+        output_bytes=limits.max_output_size,
+        warnings=limits.max_attempts,
+    )
 
 
 def _allowed(w: Workspace) -> Allowance:
@@ -262,7 +272,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         "RALPHY_RUN_NUMBER": str(s.history.of(d.step, d.story).runs + 1),
         "RALPHY_OUTBOX": str(outbox),
     }
-    memory = lane.tree / "CLAUDE.md"
+    memory = preset_of(w.config.agent.preset).memory
     runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
@@ -272,11 +282,10 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
         env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
-        tools=TOOLS,
         settings=guard_settings(w, lane),
         outbox=str(outbox),
         max_cost_usd=_allowance(w, d, s),
-        system_prompt_file=str(root / "CLAUDE.md") if read_regular(memory, 256 * 1024) else "",
+        system_prompt_file=str(root / memory) if memory and read_regular(lane.tree / memory, 256 * 1024) else "",
     )
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ralphy.agents.claude.stream import Transcript, parse
+from ralphy.agents.presets import preset_of
 from ralphy.agents.protocol import AgentResult
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular
+from ralphy.pipeline.history import Entry
+from ralphy.text.json_coerce import text_of
 
 _MOST = 80 << 20
 
 
-def with_known_cost(w: Workspace, run: str, result: AgentResult) -> AgentResult:
-    """The result with the cost and tokens of the stream's last result line; unknown if the agent had worked already."""
-    transcript = Transcript()
-    for line in _stream(w.feature.private / "runs", run).splitlines():
-        if b'"result"' in line or b'"assistant"' in line:
-            event = parse(line)
-            transcript.feed(event, 0.0) if event else None
-    return replace(result, cost_usd=transcript.cost_usd, tokens=transcript.tokens, cost_known=transcript.knows_its_cost)
+def with_known_cost(w: Workspace, run: Entry, result: AgentResult) -> AgentResult:
+    """The result with the cost and tokens that the stream tells of; unknown if the agent had worked already."""
+    log = preset_of(run.get("agent")).log()
+    for line in _stream(w.feature.private / "runs", text_of(run.get("run"))).splitlines():
+        log.read(line)
+    return replace(result, cost_usd=log.cost_usd, tokens=log.tokens, cost_known=log.knows_its_cost)
 
 
 def _stream(runs: Path, run: str) -> bytes:

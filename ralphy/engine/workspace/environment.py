@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ralphy.agents.variables import FIXED, is_passed
+from ralphy.agents.presets import preset_of
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER
 from ralphy.processes.program_paths import find
@@ -40,8 +40,9 @@ _BENDING = (
 
 def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
     """An allow-list of the user's environment, the run's marker, and no way to push."""
-    kept = {k: v for k, v in w.env.items() if is_passed(k, w.config.agent.env)}
-    return {**kept, **_NO_PUSH, **FIXED, **_markers(w, run), **more}
+    own = preset_of(w.config.agent.preset).variables
+    kept = {k: v for k, v in w.env.items() if own.is_passed(k, w.config.agent.env)}
+    return {**kept, **_NO_PUSH, **own.fixed, **_markers(w, run), **more}
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:
