@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approve": ("gates", "Approve the document at a gate."),
     "reject": ("gates", "Reject the document at a gate, with remarks for its agent."),
     "abort": ("gates", "Stop the current run at once."),
-    "redo": ("gates", "Repeat a step (spec, qa, pr) or a story."),
+    "redo": ("gates", "Repeat a step or a story."),
     "reset": ("gates", "Reset attempt counts; failed and blocked stories become pending."),
     "reset-circuit": ("gates", "Close the circuit breaker so that agents can start again."),
     "logs": ("records", "Show what the agents did."),

@@ -11,6 +11,7 @@ import click
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.atomic import replace_file
+from ralphy.pipeline.steps.table import makers
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -82,22 +83,23 @@ def abort(call: Invocation, feature: str | None) -> int:
     return ExitCode.DONE
 
 
-@click.command("redo")
+def redo_help() -> str:
+    """What `ralphy redo --help` says."""
+    return (f"Repeat a step ({', '.join(step.name for step in makers())}) or a story at the next run.\n\n"
+            "Sets the step's document aside. A story becomes pending and its attempt count resets.")  # fmt: skip
+
+
+@click.command("redo", help=redo_help())
 @click.argument("target", metavar="STEP|STORY")
 @feature_argument
 @with_options
 def redo(call: Invocation, target: str, feature: str | None) -> int:
-    """Repeat a step (spec, qa, pr) or a story at the next run.
-
-    Sets the step's document aside. A story becomes pending and its attempt count resets.
-    """
     from ralphy.engine.person.again import redo_step
     from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb
-    from ralphy.pipeline.steps.table import steps
 
-    makers = {step.name: step for step in steps() if step.document}
-    step = makers.get(target)
+    named = {step.name: step for step in makers()}
+    step = named.get(target)
     with call.edited(feature, f"redo {target}", review=False, starts_over=bool(step and step.starts_over)) as (w, s):
         if step:
             said = redo_step(w, step)
@@ -106,7 +108,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
             keep(w, s, new)
             said = new.said
         else:
-            raise InvalidInput(f"{target!r} is neither a step ({', '.join(makers)}) nor a story", hint="ralphy status")
+            raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story", hint="ralphy status")
     call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
     return ExitCode.DONE
 

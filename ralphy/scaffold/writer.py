@@ -19,7 +19,6 @@ from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
 from ralphy.files.atomic import read_regular, read_text, replace_file
 
-STEP_PROMPTS = ("spec.md.j2", "story.md.j2", "split.md.j2", "qa.md.j2", "pr.md.j2")
 SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 INCLUDE_LINE = "-include .ralphy/ralphy.mk"
@@ -120,9 +119,9 @@ def init_prompts(root: Path, force: bool = False) -> list[str]:
     from ralphy.resources import template_root
 
     said = []
-    for name in STEP_PROMPTS:
-        text = (template_root() / "prompts" / name).read_text(encoding="utf-8")
-        change = _new(root, f".ralphy/prompts/{name}", text, "edit or delete it")
+    for template in sorted((template_root() / "prompts").glob("[!_]*.md.j2")):
+        text = template.read_text(encoding="utf-8")
+        change = _new(root, f".ralphy/prompts/{template.name}", text, "edit or delete it")
         if force and change.kind is ChangeKind.KEEP:
             _refuse_links(change)
             replace_file(change.file, text.encode())

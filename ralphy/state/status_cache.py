@@ -17,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_OF_FOLDER = ("PRD.md", "SPEC.md", "prd.json", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "APPROVED", "REJECTED", "STOP",
-              "progress.txt", "stories", ".ralphy/config.yaml")  # fmt: skip
 _VIEWS = (".ralphy", "TASKS.md")
 _OF_GIT = ("HEAD", "index", "MERGE_HEAD")
 
@@ -47,14 +45,13 @@ class Place:
         return os.path.join(self.common_dir, "ralphy", "status", checkout, name)
 
     def seen(self) -> list[list[Any]]:
-        """The stats of everything that a view is made of."""
+        """The paths and stats of everything that a view is made of."""
         folder = os.path.join(self.root, self.feature_path)
-        paths = [os.path.join(folder, name) for name in _OF_FOLDER]
-        paths += _others(folder)  # git status is silent about them where the feature's branch is not checked out
+        paths = [os.path.join(folder, ".ralphy", "config.yaml"), *_files(folder)]
         paths += [os.path.join(self.git_dir, name) for name in _OF_GIT]
         paths += [os.path.join(self.root, ".ralphy", "config.yaml"), self._branch_file()]
         paths.append(os.path.join(self.common_dir, "ralphy", "journal.jsonl"))
-        return [stamp(path) for path in paths]
+        return [[path, *stamp(path)] for path in paths]
 
     def _branch_file(self) -> str:
         try:
@@ -64,15 +61,15 @@ class Place:
         return os.path.join(self.common_dir, ref[5:]) if ref.startswith("ref: ") else self.git_dir
 
 
-def _others(folder: str) -> list[str]:
-    """Further files that people keep in a feature's folder, and the documents of its stories."""
+def _files(folder: str) -> list[str]:
+    """All that lies in a feature's folder, and the documents of its stories."""
     found: list[str] = []
     for at in (folder, os.path.join(folder, "stories")):
         try:
             names = sorted(os.listdir(at))
         except OSError:
             continue
-        found += [os.path.join(at, name) for name in names if name not in _OF_FOLDER and name not in _VIEWS]
+        found += [os.path.join(at, name) for name in names if name not in _VIEWS]
     return found
 
 

@@ -17,11 +17,11 @@ from ralphy.config import load as settings
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NAME
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.pipeline.steps.table import steps
 from ralphy.prompts.render import render
 from ralphy.resources import schema, template_root
 from ralphy.scaffold.writer import (
     INCLUDE_LINE,
-    STEP_PROMPTS,
     ChangeKind,
     apply,
     feature_ignore_text,
@@ -33,6 +33,7 @@ from ralphy.scaffold.writer import (
 )
 from tests.conftest import RunGit
 
+STEP_PROMPTS = [f"{step.name}.md.j2" for step in steps()]
 CHECKS = (Check("test", "pytest -q"), Check("lint", 'ruff check "a b"', 60.5))
 MADE = [
     ".ralphy/.gitignore",

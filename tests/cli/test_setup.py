@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
+from ralphy.pipeline.steps.table import steps
 from ralphy.resources import example
-from ralphy.scaffold.writer import STEP_PROMPTS
 from tests.conftest import RunGit
 
 ROOT = Path(__file__).parents[2]
@@ -222,7 +222,7 @@ def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, ralphy:
 def test_init_prompts_copies_what_is_missing_and_replaces_only_when_forced(git_repo: Path, ralphy: Ralphy) -> None:
     prompts = git_repo / ".ralphy" / "prompts"
     assert ralphy("init-prompts")[0] == 0
-    assert sorted(path.name for path in prompts.iterdir()) == sorted(STEP_PROMPTS)
+    assert sorted(path.name for path in prompts.iterdir()) == sorted(f"{step.name}.md.j2" for step in steps())
     (prompts / "qa.md.j2").write_text("mine", encoding="utf-8")
     assert "kept .ralphy/prompts/qa.md.j2" in ralphy("init-prompts")[1]
     assert (prompts / "qa.md.j2").read_text() == "mine"

@@ -1,11 +1,14 @@
-"""A step that Ralphy does not have, made of an object and a prompt alone, goes through the whole pipeline."""
+"""A step that Ralphy does not have, made of an object, its row and a template, goes through the whole pipeline."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from ralphy import resources
+from ralphy.cli.gates import redo_help
 from ralphy.engine.person.again import redo_step
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.view import phase_of
@@ -17,6 +20,8 @@ from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import CODE, Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
+from ralphy.scaffold.writer import init_prompts
+from ralphy.state import status_cache
 from tests.engine.building import Project, assert_clean, build, open_feature, reports, story
 
 SECURITY = Step(
@@ -39,14 +44,12 @@ FOUND = {"outbox": {"SECURITY.md": "# No holes\n"}}
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """One story, and a review of its security between qa and pr."""
+    """One story, and a review of its security between qa and pr: through the doors that CONTRIBUTING.md names alone."""
     monkeypatch.setattr(table, "STEPS", (SPEC, STORY, SPLIT, QA, SECURITY, PR))
-    project = build(tmp_path, story("US-001"))
-    (project.repo / ".ralphy" / "prompts").mkdir()
-    (project.repo / ".ralphy" / "prompts" / "security.md.j2").write_text(PROMPT, encoding="utf-8")
-    project.git("add", ".ralphy")
-    project.git("commit", "--quiet", "-m", "chore: a prompt")
-    return project
+    templates = shutil.copytree(resources.template_root(), tmp_path / "templates")
+    (templates / "prompts" / "security.md.j2").write_text(PROMPT, encoding="utf-8")
+    monkeypatch.setattr(resources, "template_root", lambda: templates)
+    return build(tmp_path, story("US-001"))
 
 
 def reviewed(project: Project) -> None:
@@ -73,6 +76,7 @@ def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) ->
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.DONE, ["pr"])
+    assert project.prd()["workflow"]["steps"]["pr"]["inputs"].keys() == {"SECURITY.md"}
     assert_clean(project)
 
 
@@ -117,3 +121,16 @@ def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
     project.write("QUESTIONS.md", project.read("QUESTIONS.md").rstrip() + " no\n")
     assert project.loop().runs == ["security"]
     assert "The answer: no" in project.prompts("security")[1]
+
+
+def test_it_is_known_wherever_steps_are_named(project: Project) -> None:
+    assert ".ralphy/prompts/security.md.j2" in "\n".join(init_prompts(project.repo))
+    assert "Repeat a step (spec, qa, security, pr) or a story" in redo_help()
+
+
+def test_its_document_makes_a_view_of_status_old(project: Project) -> None:
+    place = status_cache.Place(str(project.repo), str(project.repo / ".git"), project.path)
+    status_cache.save(place, {"phase": "QA"}, place.seen())
+    assert status_cache.load(place) == {"phase": "QA"}
+    project.write("SECURITY.md", "# No holes\n")
+    assert status_cache.load(place) is None

@@ -17,6 +17,7 @@ from ralphy.pipeline.life import is_done
 from ralphy.pipeline.model import Document, Prd, Snapshot
 
 CODE = "code"  # the input that is no document: the tree of the code
+BEFORE = "before"  # the input that is the document of the step before it, whichever that is
 DRAFT = "stories.json"
 
 
@@ -69,7 +70,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Step:
-    """`document` is what it makes in the feature folder, of `inputs` (documents, and CODE); "" if it makes none there.
+    """`document` is what it makes in the feature folder, of `inputs` (documents, CODE, BEFORE); "" if it makes none
+    there.
 
     `phase` and `waiting_phase` are the words of status, `timeout` and `models` name settings, `gate` gives the policy
     of its gate. `why_first` and `why_again` say why its agent runs. `patience` is how much longer than others it may be
@@ -123,7 +125,7 @@ class Step:
             return f"{self.document} was sent back with remarks"
         if not s.digest(self.document):
             return self.why_first or f"{self.document} is missing"
-        names = " or ".join(f"the {name}" if name == CODE else name for name in self.inputs)
+        names = " or ".join(f"the {name}" if name == CODE else name for name in self.reads())
         return (self.why_again or f"{names} changed since {self.document} was made") if self.is_outdated(s) else ""
 
     def then(self, s: Snapshot, config: Config) -> d.Decision | None:  # noqa: ARG002 - steps override it
@@ -133,11 +135,17 @@ class Step:
     def is_outdated(self, s: Snapshot) -> bool:
         """Did an input change since the document was made?"""
         read, now = s.prd.step(self.name).get("inputs") or {}, self.inputs_now(s)
-        return bool(read) and any(read.get(name, "") != now.get(name, "") for name in self.inputs)
+        return bool(read) and any(read.get(name, "") != now.get(name, "") for name in self.reads())
+
+    def reads(self) -> tuple[str, ...]:
+        """The inputs by their names."""
+        from ralphy.pipeline.steps.table import document_before
+
+        return tuple(document_before(self) if name == BEFORE else name for name in self.inputs)
 
     def inputs_now(self, s: Snapshot) -> dict[str, str]:
         """The digests of the inputs that are there."""
-        now = {name: s.tree.code if name == CODE else s.digest(name) for name in self.inputs}
+        now = {name: s.tree.code if name == CODE else s.digest(name) for name in self.reads()}
         return {name: digest for name, digest in now.items() if digest}
 
     def refuses(self, s: Snapshot) -> bool:  # noqa: ARG002

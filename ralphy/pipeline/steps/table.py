@@ -24,9 +24,20 @@ def step_of(name: str) -> Step:
     raise KeyError(name)
 
 
+def makers() -> tuple[Step, ...]:
+    """The steps that make a document in the feature folder."""
+    return tuple(step for step in steps() if step.document)
+
+
 def documents() -> tuple[str, ...]:
     """What the steps make in the feature folder."""
-    return tuple(step.document for step in steps() if step.document)
+    return tuple(step.document for step in makers())
+
+
+def document_before(step: Step) -> str:
+    """The document that was made last before it is the step's turn; "" for the first."""
+    earlier = steps()[: steps().index(step)]
+    return next((other.document for other in reversed(earlier) if other.document), "")
 
 
 def document_at(gate: str) -> str:
