@@ -26,6 +26,7 @@ SHELL_BLOCKS = ("", "sh", "console")
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_MODULE = re.compile(r"`(\w+/[\w/.]+\.(?:py|json|j2))`")
 _LINK = re.compile(r"\[[^\]\n]+\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?)[ #]*$", re.M)
 _ASSIGNMENT = re.compile(r"([A-Z_]+)=.*", re.S)
@@ -110,6 +111,21 @@ def test_the_index_names_every_document() -> None:
     linked = {(index.parent / link).resolve() for link in _LINK.findall(prose(index)) if "://" not in link}
     missing = [shown(path) for path in (ROOT / "docs").rglob("*.md") if path not in linked | {index}]
     assert missing == [], "docs/index.md has no link to these"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_modules_that_a_change_is_sent_to_exist_and_have_what_is_named(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lost = {path for path in _MODULE.findall(text) if not place_of(path).exists()}
+    assert lost == set()
+    for name, path in re.findall(r"`(\w+)` (?:in|of) `([\w/]+\.py)`", text):
+        defined = rf"^(?:def {name}|class {name}|{name}(?:: .+)?) ?[=(:]"
+        assert re.search(defined, place_of(path).read_text(encoding="utf-8"), re.M), f"{name} is not in {path}"
+
+
+def place_of(path: str) -> Path:
+    """A file of the repository, or below ralphy/."""
+    return ROOT / path if (ROOT / path).exists() else ROOT / "ralphy" / path
 
 
 @pytest.fixture
