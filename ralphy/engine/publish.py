@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ralphy.checks.listing import number_of_tests
 from ralphy.engine.feature import documents
 from ralphy.engine.person.gate import commit_files
+from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
@@ -19,6 +20,7 @@ from ralphy.forge.body import (
 )
 from ralphy.forge.github import GitHub, PullRequest
 from ralphy.forge.push import Remote, push, remote
+from ralphy.lanes.large_files import FILTER, pointer_of
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import PullRequestOpened
 from ralphy.pipeline.model import Snapshot, Story
@@ -26,6 +28,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
 from ralphy.text.strict_json import dump
+from ralphy.text.tone import WAITING
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
         w.say(f"there is no remote: branch {s.tree.feature_branch} and PR.md are the result")
         _record(w, s, _Published(remote=""))
         return
+    _tell_of_large_files(w, s, target)
     _push(w, s, target, s.tree.head)
     w.milestone("pushed")
     if s.prd.pr.get("code") == s.tree.code:
@@ -55,6 +59,19 @@ def _remote(w: Workspace) -> Remote | None:
     if not w.repository.text("remote"):
         return None
     return remote(w.repository.root, env=w.repository.env)
+
+
+def _tell_of_large_files(w: Workspace, s: Snapshot, target: Remote) -> None:
+    """Git LFS uploads contents from a hook, and Ralphy's Git runs none. Said first: the remote may refuse the push."""
+    if not w.repository.text("config", "--default", "", "--get", FILTER):
+        return
+    base = w.repository.text("merge-base", s.tree.base, s.tree.head)
+    changes = w.objects.changes(w.objects.tree_of(base), w.objects.tree_of(s.tree.head))
+    paths = [shown(path) for path, _, now in changes if now and pointer_of(w.objects.read(now.oid) or b"")]
+    if paths:
+        names = f"{', '.join(paths[:3])}{' …' if paths[3:] else ''} {'are' if paths[1:] else 'is'}"
+        upload = f"git lfs push {target.name} {s.tree.feature_branch}"
+        w.say(f"{names} in Git LFS, which Ralphy does not upload: {upload}", WAITING)
 
 
 def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:

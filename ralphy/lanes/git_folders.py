@@ -34,7 +34,7 @@ class PersonGit:
     """What a lane takes from the person's repository. `objects` are its objects and those of its submodules, and all
     that they borrow from.
 
-    `lfs` is where Git LFS keeps large files, if it does. `excludes` and `attributes` are what the person's own files
+    `lfs` is where Git LFS keeps large files, or would. `excludes` and `attributes` are what the person's own files
     say, of all repositories and of this one.
     """
 
@@ -44,7 +44,7 @@ class PersonGit:
     excludes: tuple[bytes, bytes]
     attributes: tuple[bytes, bytes]
     shallow: bytes
-    lfs: Path | None = None
+    lfs: Path
 
 
 def read_person(repository: Repository) -> PersonGit:
@@ -65,7 +65,7 @@ def read_person(repository: Repository) -> PersonGit:
         (_named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")),
         (_named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")),
         _bytes(common / "shallow"),
-        lfs if lfs.is_dir() else None,
+        lfs,
     )
 
 

@@ -144,9 +144,10 @@ class Keeper:
         return self._running
 
     def _places(self) -> Places:
-        """What tells whether the lane, or what its Git folder is mounted on, was removed or made again."""
+        """What tells whether the lane, or what is mounted in its Git folder, was removed or made again."""
         found = []
-        for path in (self.home / OWN, self.home / "tree", self.home / "tree" / ".git"):
+        large = self.sandbox.place.lfs if self.sandbox else None
+        for path in (self.home / OWN, self.home / "tree", self.home / "tree" / ".git", *([large] if large else ())):
             with suppress(OSError):
                 at = path.lstat()
                 found.append((at.st_dev, at.st_ino, at.st_ctime_ns if path.name == ".git" else 0))
@@ -169,7 +170,8 @@ class Keeper:
         git_dir = self.at / ".git" if self.sandbox else self.home / OWN
         return {**base, "GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(self.at), "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1",
-                "GIT_ATTR_NOSYSTEM": "1", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"}  # fmt: skip
+                "GIT_ATTR_NOSYSTEM": "1", "GIT_LITERAL_PATHSPECS": "1", "GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1",
+                "LC_ALL": "C"}  # fmt: skip
 
 
 @cache

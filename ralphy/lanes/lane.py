@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from ralphy.git.ref_files import is_oid
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
+from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 from ralphy.processes.command import Command
 
 _MOST_INDEX = 1 << 30
@@ -52,8 +53,7 @@ class Taken:
     `big` are (path, bytes) of files over the limit; `special` FIFOs, sockets, devices and names that Git refuses (a
     tracked special file counts as deleted); `nested` repositories inside; `deep` more than 200 folders deep; `many` the
     number of new files if it is over the limit: then none of them is taken, and `crowded` are the topmost folders that
-    hold most of them. `control` are excluded paths that differ,
-    `modules` submodules in which something does.
+    hold most of them. `control` are excluded paths that differ, `modules` submodules in which something does.
     """
 
     tree: str
@@ -143,6 +143,16 @@ class Lane:
         taken = _taken(answer)
         self._require_sound(base, taken.tree, names_in(limits.excluded))
         return taken
+
+    def hollow(self, base: str, tree: str) -> Iterator[str]:
+        """What a tree has since `base` of Git LFS: the contents go to the person's; gives the paths that have none."""
+        changes = list(self._objects.changes(base, tree)) if FILTER in dict(self._person.settings) else []
+        known = {was.oid for _, was, _ in changes if was}
+        for path, _, now in changes:
+            new = now if now and now.oid not in known and now.mode in ("100644", "100755") else None
+            found = pointer_of(self._objects.read(new.oid) or b"") if new else None
+            if found and not keep_content(self._person.lfs, self.home / "own" / "lfs", *found):
+                yield path
 
     def inside(
         self, sandbox: LaneSandbox | None, argv: Sequence[str], env: Mapping[str, str], deadline_s: float,

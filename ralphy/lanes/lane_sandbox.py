@@ -44,7 +44,7 @@ class LanePlace:
 
     `lanes` is the folder of all lanes of all repositories; `objects` the person's, then those that they borrow from;
     `kept` what agents and checks may not write, relative to the root. `read_only` can be read where it is visible:
-    other checkouts, the person's settings. `lfs` is where Git LFS keeps the person's large files, if it does.
+    other checkouts, the person's settings. `lfs` is where Git LFS keeps the person's large files, or would.
     """
 
     root: Path
@@ -59,7 +59,7 @@ class LanePlace:
     def borrowed(self) -> Iterator[tuple[Path, str]]:
         """(what the lane reads of the person's, its place in the lane's Git folder)."""
         yield from ((path, borrowed(number)) for number, path in enumerate(self.objects))
-        if self.lfs:
+        if self.lfs and self.lfs.is_dir():
             yield self.lfs, LFS
 
 

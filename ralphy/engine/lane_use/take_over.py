@@ -31,7 +31,9 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     tree = w.objects.graft(green, changes)
     w.objects.persist(tree)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
-    refused = _why_refused(w, taken) or _why_unsafe(w, green, tree)
+    hollow = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
+              for path in lane.hollow(green, tree)]  # fmt: skip
+    refused = next(iter(hollow), "") or _why_refused(w, taken) or _why_unsafe(w, green, tree)
     modules = tuple(f"{shown(path)}/ (a submodule)" for path in taken.modules)
     if modules:
         w.say(f"not taken: {', '.join(modules[:5])}", WAITING)

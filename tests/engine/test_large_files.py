@@ -1,0 +1,107 @@
+"""Files of Git LFS: what an agent writes into one lands as a pointer, and its content is where the person's lie."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.doubles import git_lfs
+from tests.engine.building import Project, build, story, works
+
+CHECK = """
+from pathlib import Path
+exec(compile(Path("src/base.py").read_text(), "base", "exec"))
+for path in Path(".").glob("*.bin"):
+    assert not path.read_text().startswith("version "), f"{path} is a pointer"
+"""
+TEXT = "the picture\n" * 100
+
+
+@pytest.fixture(params=["none", "sandbox"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    """A repository with one large file, in each kind of lane; its checks want contents, not pointers."""
+    if request.param == "sandbox":
+        request.getfixturevalue("sandbox")
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 2})
+    for verb in ("clean", "smudge"):
+        words = [sys.executable, git_lfs.__file__, verb]
+        project.git("config", f"filter.lfs.{verb}", shlex.join(words))
+    project.git("config", "filter.lfs.required", "true")
+    (project.repo / ".gitattributes").write_text("*.bin filter=lfs -text\n", encoding="utf-8")
+    (project.repo / "old.bin").write_text("old\n", encoding="utf-8")
+    (project.repo / "check.py").write_text(CHECK, encoding="utf-8")
+    project.git("add", "--all", ".", ":!docs")
+    project.git("commit", "--quiet", "-m", "feat: a picture")
+    return project
+
+
+def is_stored(project: Project, text: str) -> bool:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    at = project.repo / ".git" / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
+    return at.is_file() and at.read_text(encoding="utf-8") == text
+
+
+def pointer_to(text: str) -> str:
+    return git_lfs.pointer(hashlib.sha256(text.encode()).hexdigest(), len(text)).decode()
+
+
+def test_a_large_file_that_an_agent_writes_lands_with_its_content(project: Project) -> None:
+    project.play(stories={"US-001": [works(write={"new.bin": TEXT})], "US-002": [works(write={"old.bin": "now\n"})]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.code("new.bin") == pointer_to(TEXT)
+    assert project.code("old.bin") == pointer_to("now\n")
+    assert is_stored(project, TEXT) and is_stored(project, "now\n")
+    project.switch(project.branch)
+    assert (project.repo / "new.bin").read_text(encoding="utf-8") == TEXT
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_a_large_file_of_a_rejected_attempt_is_there_for_the_next_one(project: Project) -> None:
+    broken = {"write": {"new.bin": TEXT, "src/base.py": "BROKEN = (\n"}}
+    project.play(stories={"US-001": [works(**broken), works(write={"src/base.py": "BASE = 2\n"})], "*": [works()]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.code("new.bin") == pointer_to(TEXT)
+
+
+def test_a_person_is_told_how_to_upload_what_was_pushed_as_pointers(project: Project, tmp_path: Path) -> None:
+    project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    project.configure(gates={"spec": "auto", "qa": "auto"})
+    project.play(stories={"US-001": [works(write={"new.bin": TEXT})], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert "new.bin is in Git LFS, which Ralphy does not upload: git lfs push origin ralph/login" in ended.text
+
+
+def test_a_pointer_to_nothing_is_refused(project: Project) -> None:
+    project.play(stories={"US-001": [works(write={"new.bin": pointer_to("lost\n")})], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert "new.bin is a pointer of Git LFS to content that nobody has: write the file itself" in ended.text
+    assert project.landed() == ["login/US-002"]
+
+
+def test_a_pointer_that_moves_without_its_content_is_let_through(project: Project) -> None:
+    (project.repo / "check.py").write_text("", encoding="utf-8")
+    project.git("config", "--unset", "filter.lfs.required")
+    (project.repo / "far.bin").write_text(pointer_to("lost\n"), encoding="utf-8")
+    project.git("add", "far.bin", "check.py")
+    project.git("commit", "--quiet", "-m", "feat: a picture that is elsewhere")
+    moves = works(run=[["mv", "far.bin", "moved.bin"]])
+    project.play(stories={"US-001": [moves], "US-002": [works()]})
+
+    project.loop()
+
+    assert project.code("moved.bin") == pointer_to("lost\n")
