@@ -24,7 +24,7 @@ INSTALL = "put it on PATH, or set agent.command"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Conditions:
     """What stands around an agent: who holds its processes, when it is stopped, what it may take, and its walls.
 
     `should_stop` is asked about four times a second while it runs; a reason that it gives ends the run.
@@ -54,26 +54,18 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A kind of agent. Only the first four are needed.
+    """A kind of agent. Only the first four are needed."""
 
-    `command` is the program where `agent.command` names none, `make` what runs it, `log` what reads its output.
-    `models` are the names of models that its command line takes; in the place of any other stands the setting's
-    default, or `model` where that is none either. `keys` are variables, one of which `strict` asks for when the program
-    is the preset's own, and `login` how to get one; `address` is the variable that leads to another API, `hosts` the
-    default of `safety.network`. `memory` is the file of the repository that it is told by Ralphy, because it is started
-    in a way that does not read it. `install` says how to get the program.
-    """
-
-    command: tuple[str, ...]
-    make: Callable[[tuple[str, ...], Setting], Agent]
-    log: Callable[[], Log]
-    models: re.Pattern[str]
-    model: str = ""
+    command: tuple[str, ...]  # the program, where `agent.command` names none
+    make: Callable[[tuple[str, ...], Conditions], Agent]  # what runs a command under these conditions
+    log: Callable[[], Log]  # what reads its output
+    models: re.Pattern[str]  # names of models that it takes; any other is replaced with the setting's default,
+    model: str = ""  # or with this one, where that is none either
     variables: Variables = field(default_factory=Variables)
     guard: Guard | None = None
-    keys: tuple[str, ...] = ()
-    login: str = ""
-    address: str = ""
-    hosts: tuple[str, ...] = ()
-    memory: str = ""
-    install: str = INSTALL
+    keys: tuple[str, ...] = ()  # variables, one of which `strict` asks for where the program is the preset's own
+    login: str = ""  # how to get a key
+    address: str = ""  # the variable that leads to another API
+    hosts: tuple[str, ...] = ()  # the default of `safety.network`
+    memory: str = ""  # the repository's file for agents, where the program is started so that it does not read it
+    install: str = INSTALL  # how to get the program

@@ -64,8 +64,10 @@ ENGINE: dict[str, set[str]] = {
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {
     "ralphy": ("errors",),
-    "ralphy/agents": ("activity", "prose", "protocol", "status_report", "usage_windows", "variables"),
-    "ralphy/agents/claude": ("loop_detection", "open_work", "outcome", "stream", "variables", "versions", "watchdog"),
+    "ralphy/agents": ("prose", "protocol", "status_report", "usage_windows", "variables"),
+    "ralphy/agents/claude": (
+        "activity", "loop_detection", "open_work", "outcome", "stream", "variables", "versions", "watchdog",
+    ),
     "ralphy/checks": (
         "failing_tests", "first_error", "listing", "no_tests", "reachability", "recipes", "runner_output",
     ),
@@ -169,22 +171,22 @@ def test_every_import_that_a_package_may_make_is_made() -> None:
     assert made == PACKAGES
 
 
-def room_of(module: str) -> str:
+def part_of(module: str) -> str:
     """lane of ralphy/engine/lane_use/checks.py; "" of what lies in the engine beside its packages."""
     parts = module.split("/")
     return parts[2] if len(parts) > 3 else ""
 
 
 def test_the_packages_of_the_engine_import_one_way() -> None:
-    made: dict[str, set[str]] = {room: set() for room in ENGINE}
+    made: dict[str, set[str]] = {part: set() for part in ENGINE}
     for module in (module for module in MODULES if package_of(module) == "engine"):
         found = {name for name in imported_modules(ast.walk(parsed(module))) if package_of(name) == "engine"}
-        made[room_of(module)] |= {room_of(name) for name in found} - {room_of(module)}
+        made[part_of(module)] |= {part_of(name) for name in found} - {part_of(module)}
     assert made == ENGINE
     above: set[str] = set()
-    for room, allowed in ENGINE.items():
-        assert allowed <= above, f"{room} imports what stands below it"
-        above.add(room)
+    for part, allowed in ENGINE.items():
+        assert allowed <= above, f"{part} imports what stands below it"
+        above.add(part)
 
 
 def test_modules_import_each_other_in_no_circle() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from ralphy.agents.preset import Preset, Setting
+from ralphy.agents.preset import Conditions, Preset
 from ralphy.agents.presets import PRESETS
 from ralphy.agents.program import RunFiles, command_of
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Tokens
@@ -77,7 +77,7 @@ class Diary:
     """Runs the program inside the walls that it is given."""
 
     command: tuple[str, ...]
-    at: Setting
+    at: Conditions
 
     @contextmanager
     def prepared(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ralphy.agents.activity import shorten
+from ralphy.agents.claude.activity import shorten
 from ralphy.text.json_coerce import mapping_of, text_of
 
 ERROR_LINES = 10

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ralphy.agents.activity import shorten
+from ralphy.agents.claude.activity import shorten
 from ralphy.agents.claude.stream import Transcript
 from ralphy.agents.protocol import Outcome
 from ralphy.text.json_coerce import mapping_of, number_of, text_of

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.agents.claude.variables import VARIABLES
-from ralphy.agents.preset import Guard, Preset, Setting
+from ralphy.agents.preset import Conditions, Guard, Preset
 from ralphy.agents.protocol import Agent, Log
 
 
-def _agent(command: tuple[str, ...], at: Setting) -> Agent:
+def _agent(command: tuple[str, ...], at: Conditions) -> Agent:
     from ralphy.agents.claude.cli import Claude
 
     return Claude(command, at.supervisor, startup_s=at.startup_s, thresholds=at.thresholds, allowed=at.allowed,

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from ralphy.agents.activity import activity_of, shorten
+from ralphy.agents.claude.activity import activity_of, shorten
 from ralphy.agents.claude.open_work import BackgroundTasks, OpenTool
 from ralphy.agents.protocol import Activity, RateLimit, Tokens
 from ralphy.agents.status_report import without_report

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.agents.outbox import Outbox
-from ralphy.agents.preset import Setting
+from ralphy.agents.preset import Conditions
 from ralphy.agents.presets import preset_of
 from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.agents.status_report import Claim, read
@@ -200,9 +200,9 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
 def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    setting = Setting(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request), _allowed(w),
-                      sandbox, w.should_end or _stop_notice(w))  # fmt: skip
-    return preset_of(w.config.agent.preset).make(agent_command(w), setting)
+    conditions = Conditions(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
+                            _allowed(w), sandbox, w.should_end or _stop_notice(w))  # fmt: skip
+    return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
 
 
 def _warm(w: Workspace) -> None:
