@@ -27,9 +27,8 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
         context = click.Context(found, info_name=word, parent=context)
     text = context.get_help()
     if call.output.as_json:
-        call.output.data("", {"schema": "ralphy/help@1", "ok": True, "text": text})
-    else:
-        sys.stdout.write(f"{text}\n")
+        return call.output.answer("help", "", text=text)
+    sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
 
 
@@ -37,8 +36,7 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
 @with_options
 def version(call: Invocation) -> int:
     """Show the version."""
-    call.output.data(f"ralphy {__version__}", {"schema": "ralphy/version@1", "ok": True, "version": __version__})
-    return ExitCode.DONE
+    return call.output.answer("version", f"ralphy {__version__}", version=__version__)
 
 
 @click.command("completion")
@@ -59,7 +57,6 @@ def completion(call: Invocation, shell: str) -> int:
     assert kind is not None  # click has all three
     text = kind(root.command, {}, "ralphy", _VARIABLE).source()
     if call.output.as_json:
-        call.output.data("", {"schema": "ralphy/completion@1", "ok": True, "shell": shell, "text": text})
-    else:
-        sys.stdout.write(f"{text}\n")
+        return call.output.answer("completion", "", shell=shell, text=text)
+    sys.stdout.write(f"{text}\n")
     return ExitCode.DONE

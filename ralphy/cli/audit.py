@@ -22,15 +22,14 @@ def audit(call: Invocation) -> int:
     path = call.repository().state_dir / "journal.jsonl"
     data = read_safely(path, 1 << 40) if path.exists() else b""
     found = verify(data)
-    value = {
-        "schema": "ralphy/audit@1", "ok": not found.broken, "journal": str(path), "lines": found.links,
-        "unchained": found.before, "torn": found.torn, "head": found.head,
-        "broken": {"line": found.line, "why": found.broken} if found.broken else None,
-    }  # fmt: skip
     if found.broken:
-        call.output.data(f"{path}:{found.line}: {found.broken}; {found.links} lines before it are intact", value)
-        return ExitCode.CONFLICT
-    more = f", {found.before} from before the chain" if found.before else ""
-    torn = f", {found.torn} torn lines from a crash" if found.torn else ""
-    call.output.data(f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}", value)
-    return ExitCode.DONE
+        said = f"{path}:{found.line}: {found.broken}; {found.links} lines before it are intact"
+    else:
+        more = f", {found.before} from before the chain" if found.before else ""
+        torn = f", {found.torn} torn lines from a crash" if found.torn else ""
+        said = f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}"
+    return call.output.answer(
+        "audit", said, ExitCode.CONFLICT if found.broken else ExitCode.DONE, journal=str(path), lines=found.links,
+        unchained=found.before, torn=found.torn, head=found.head,
+        broken={"line": found.line, "why": found.broken} if found.broken else None,
+    )  # fmt: skip

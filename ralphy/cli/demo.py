@@ -58,7 +58,7 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
 
 def _perform(call: Invocation, place: Path, agent: str) -> int:
     from ralphy.demo.show import play
-    from ralphy.demo.toy import lay_out
+    from ralphy.demo.toy import BRANCH, lay_out
 
     began = time.monotonic()
     toy = lay_out(place, agent, os.environ)
@@ -67,19 +67,13 @@ def _perform(call: Invocation, place: Path, agent: str) -> int:
     options += [] if call.output.progress else ["--no-progress"]
     result = play(toy, call.output.note, *options, limit_s=_LIMIT_S if agent == "rehearsal" else None)
     seconds = time.monotonic() - began
-    call.output.data(_told(toy, result, seconds), _value(toy, result, agent, seconds))
-    if not result.faults:
-        return ExitCode.DONE
-    call.output.note(f"\nThe demo failed: {'; '.join(result.faults)}. Look in {toy.repository}")
-    return result.exit_code or ExitCode.UNEXPECTED
-
-
-def _value(toy: Toy, result: Result, agent: str, seconds: float) -> dict[str, object]:
-    from ralphy.demo.toy import BRANCH
-
-    value = {"schema": "ralphy/demo@1", "ok": not result.faults, "agent": agent, "seconds": round(seconds, 2)}
+    code = (result.exit_code or ExitCode.UNEXPECTED) if result.faults else ExitCode.DONE
     where = {"folder": str(toy.folder), "repository": str(toy.repository), "remote": str(toy.remote), "branch": BRANCH}
-    return {**value, **where, **asdict(result)}
+    call.output.answer("demo", _told(toy, result, seconds), code, agent=agent, seconds=round(seconds, 2), **where,
+                       **asdict(result))  # fmt: skip
+    if result.faults:
+        call.output.note(f"\nThe demo failed: {'; '.join(result.faults)}. Look in {toy.repository}")
+    return code
 
 
 def _told(toy: Toy, result: Result, seconds: float) -> str:

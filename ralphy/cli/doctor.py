@@ -30,9 +30,8 @@ def doctor(call: Invocation) -> int:
     lines = [line for finding in findings for line in _lines(finding)]
     total = f"\n{_counted(len(failed), 'problem')}, {_counted(len(warned), 'warning')}"
     rows = [{"name": f.name, "state": f.state.value, "said": f.said, "fix": f.fix} for f in findings]
-    value = {"schema": "ralphy/doctor@1", "ok": not failed, "checks": rows}
-    call.output.data("\n".join([*lines, total]), value)
-    return ExitCode.ENVIRONMENT if failed else ExitCode.DONE
+    code = ExitCode.ENVIRONMENT if failed else ExitCode.DONE
+    return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
 
 
 def _counted(number: int, what: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import replace_file
 from ralphy.pipeline.steps.table import makers
 
@@ -52,10 +52,8 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
             raise Conflict(f"no gate of {s.feature} is open now: {decide(s, w.config).reason}",
                            hint=f"ralphy why {s.feature}")  # fmt: skip
         replace_file(w.feature.file(marker), text.encode(), durable=False)
-    value = {"schema": f"ralphy/{'approve' if marker == 'APPROVED' else 'reject'}@1", "ok": True,
-             "feature": s.feature, "gate": gate}  # fmt: skip
-    call.output.data(f"{s.feature}: {marker} written", value)
-    return ExitCode.DONE
+    name = "approve" if marker == "APPROVED" else "reject"
+    return call.output.answer(name, f"{s.feature}: {marker} written", feature=s.feature, gate=gate)
 
 
 @click.command("abort")
@@ -79,8 +77,7 @@ def abort(call: Invocation, feature: str | None) -> int:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         raise NotFound("Ralphy is not running in this checkout any more", hint="ralphy status") from None
-    call.output.data(f"Stopping Ralphy (pid {pid})", {"schema": "ralphy/abort@1", "ok": True, "pid": pid})
-    return ExitCode.DONE
+    return call.output.answer("abort", f"Stopping Ralphy (pid {pid})", pid=pid)
 
 
 def redo_help() -> str:
@@ -109,8 +106,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
             said = new.said
         else:
             raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story", hint="ralphy status")
-    call.output.data(said, {"schema": "ralphy/redo@1", "ok": True, "target": target, "said": said})
-    return ExitCode.DONE
+    return call.output.answer("redo", said, target=target, said=said)
 
 
 @click.command("reset")
@@ -122,7 +118,7 @@ def reset(call: Invocation, feature: str | None) -> int:
     from ralphy.pipeline.requests import Change, Verb
 
     def say(_: Workspace, new: Changed) -> None:
-        call.output.data(new.said, {"schema": "ralphy/reset@1", "ok": True, "said": new.said})
+        call.output.answer("reset", new.said, said=new.said)
 
     return change_stories(call, feature, Change(Verb.RESET_ALL), "reset", say, review=False)
 
@@ -136,6 +132,5 @@ def reset_circuit(call: Invocation, feature: str | None) -> int:
         before = w.history.breaker.state_at(w.clock()).value
         w.record("reset_circuit")
         state = w.history.breaker.state_at(w.clock()).value
-    value = {"schema": "ralphy/reset-circuit@1", "ok": True, "feature": w.feature.name, "was": before, "state": state}
-    call.output.data(f"{w.feature.name}: the circuit breaker was {before}, is now {state}", value)
-    return ExitCode.DONE
+    said = f"{w.feature.name}: the circuit breaker was {before}, is now {state}"
+    return call.output.answer("reset-circuit", said, feature=w.feature.name, was=before, state=state)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from ralphy.lanes.pool import LaneFacts
@@ -45,10 +45,9 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
         pool.close()
     rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
              "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
-    value = {"schema": "ralphy/lanes@1", "ok": True, "folder": str(pool.folder), "lanes": rows, "freed_bytes": freed}
     gone = {lane.name for lane in found} - {lane.name for lane in left}
-    call.output.data(_said(left, gone, freed, time.time(), is_asked=bool(removed or is_all)), value)
-    return ExitCode.DONE
+    said = _said(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
+    return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
 
 
 def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:

@@ -52,21 +52,14 @@ def explain(call: Invocation, workspace: Workspace, found: Found | None = None) 
     if working and snapshot.unfinished:
         kind, until = "RunAgent", None
         reason = f"{working}; Ralphy is running: pid {_holder(workspace).get('pid')}"
-    value = {
-        "schema": "ralphy/why@1",
-        "ok": True,
-        "feature": snapshot.feature,
-        "phase": phase_of(decision, snapshot),
-        "decision": kind,
-        "reason": reason,
-        "rests": isinstance(decision, Rest),
-        "waiting_until": iso(until or 0.0),
-        "forecast": ahead_of(snapshot),
-    }
+    rests, ahead = isinstance(decision, Rest), ahead_of(snapshot)
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
-    more += f"\n  {what_is_left(snapshot)}" if value["forecast"] and not value["rests"] else ""
-    call.output.data(f"{_HOW.get(kind, 'next')}: {reason}{more}", value)
-    return ExitCode.DONE
+    more += f"\n  {what_is_left(snapshot)}" if ahead and not rests else ""
+    return call.output.answer(
+        "why", f"{_HOW.get(kind, 'next')}: {reason}{more}", feature=snapshot.feature,
+        phase=phase_of(decision, snapshot), decision=kind, reason=reason, rests=rests, waiting_until=iso(until or 0.0),
+        forecast=ahead,
+    )  # fmt: skip
 
 
 def _working_on(workspace: Workspace) -> str:
@@ -112,8 +105,7 @@ def bare(call: Invocation) -> int:
     except NotFound:
         pass  # not in a repository
     steps = ["ralphy demo", "ralphy init", "ralphy start", "ralphy --help"]
-    call.output.data(_WELCOME, {"schema": "ralphy/welcome@1", "ok": True, "next": steps})
-    return ExitCode.DONE
+    return call.output.answer("welcome", _WELCOME, next=steps)
 
 
 @click.command("status")
@@ -149,8 +141,7 @@ def _status_all(call: Invocation) -> int:
             values.append({"feature": found.feature.name, "error": body})
             code = code or error.exit_code
     text = "\n".join(_line(value) for value in values) or "no features"
-    call.output.data(text, {"schema": "ralphy/status-all@1", "ok": code == ExitCode.DONE, "features": values})
-    return code
+    return call.output.answer("status-all", text, code, features=values)
 
 
 def _line(v: dict[str, Any]) -> str:

@@ -57,6 +57,14 @@ class Output:
             sys.stdout.write(line.rstrip("\n") + "\n")
             sys.stdout.flush()
 
+    def answer(self, name: str, text: str | Sequence[str], code: int = ExitCode.DONE, /, **fields: Any) -> int:
+        """The result as `data` has it; its JSON is `ralphy/<name>@1` with these fields, `ok` if all is well.
+
+        Gives the exit code.
+        """
+        self.data(text, {"schema": f"ralphy/{name}@1", "ok": code == ExitCode.DONE, **fields})
+        return code
+
     def verbatim(self, text: str) -> None:
         """A text on stdout whose lines are not to be broken."""
         sys.stdout.write(_without_secrets(clean(text)))

@@ -181,9 +181,8 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
 
     repository, folder, story_id = _addressed(call, story, feature)
     found = kept(repository, folder.name, story_id)
-    value = {"schema": "ralphy/attempts@1", "ok": True, "feature": folder.name, "attempts": [_row(a) for a in found]}
-    call.output.data("\n".join(_shown(a) for a in found) or "no attempts kept", value)
-    return ExitCode.DONE
+    said = "\n".join(_shown(attempt) for attempt in found) or "no attempts kept"
+    return call.output.answer("attempts", said, feature=folder.name, attempts=[_row(attempt) for attempt in found])
 
 
 def _row(attempt: KeptAttempt) -> dict[str, Any]:
@@ -217,7 +216,7 @@ def diff(call: Invocation, story: str, number: int | None) -> int:
     patch = difference(repository, attempt)
     if call.output.as_json:
         text = patch.decode("utf-8", "replace")
-        call.output.data(text, {"schema": "ralphy/attempt-diff@1", "ok": True, **_row(attempt), "diff": text})
+        call.output.answer("attempt-diff", text, **_row(attempt), diff=text)
     elif sys.stdout.isatty():
         call.output.verbatim(patch.decode("utf-8", "replace"))
     else:
@@ -271,6 +270,4 @@ def restore(call: Invocation, story: str, number: int) -> int:
     back = f"ralphy attempts diff {name} {attempt.number} | git apply -R"
     said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {name}, uncommitted\n"
             f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
-    value = {"schema": "ralphy/attempt-restore@1", "ok": True, **_row(attempt), "undo": back}
-    call.output.data(said, value)
-    return ExitCode.DONE
+    return call.output.answer("attempt-restore", said, **_row(attempt), undo=back)

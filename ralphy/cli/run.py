@@ -133,10 +133,8 @@ def _would_make(call: Invocation, description: str) -> int:
     from ralphy.scaffold.writer import slug
 
     reason = f"feature {slug(description)} would be created, and its specification written"
-    value = {"schema": "ralphy/why@1", "ok": True, "feature": slug(description), "phase": "IDLE",
-             "decision": "RunAgent", "reason": reason, "rests": False}  # fmt: skip
-    call.output.data(f"next: {reason}", value)
-    return ExitCode.DONE
+    return call.output.answer("why", f"next: {reason}", feature=slug(description), phase="IDLE", decision="RunAgent",
+                              reason=reason, rests=False)  # fmt: skip
 
 
 def _make_feature(call: Invocation, description: str) -> str:
@@ -181,8 +179,7 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
     if feature is None:
         is_open = open_features(call)
         if not is_open and (ended := _nothing_open(call)):
-            call.output.data(ended, {"schema": "ralphy/loop@1", "ok": True, "reason": ended})
-            return ExitCode.DONE
+            return call.output.answer("loop", ended, reason=ended)
         if len(is_open) > 1 and not asks:
             from ralphy.cli.night import drive_every
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from ralphy.config.values import Check
@@ -39,9 +40,7 @@ def init(call: Invocation, dry_run: bool) -> int:
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
     text = "\n".join([*done, "", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
-    value = {"schema": "ralphy/init@1", "ok": True, "root": str(repository.root), "dry_run": dry_run}
-    call.output.data(text, {**value, "changes": rows, "next": steps})
-    return ExitCode.DONE
+    return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, next=steps)
 
 
 def _plan(call: Invocation, repository: Repository) -> list[Change]:
@@ -94,8 +93,7 @@ def init_prompts(call: Invocation, force: bool) -> int:
     from ralphy.scaffold import writer
 
     said = writer.init_prompts(call.repository().root, force)
-    call.output.data("\n".join(said), {"schema": "ralphy/init-prompts@1", "ok": True, "said": said})
-    return ExitCode.DONE
+    return call.output.answer("init-prompts", "\n".join(said), said=said)
 
 
 @click.command("detect")
@@ -108,19 +106,8 @@ def detect(call: Invocation, save: bool) -> int:
     repository = call.repository()
     found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
     saved = _save(repository.root, found) if save else ""
-    value = {
-        "schema": "ralphy/detect@1",
-        "ok": True,
-        "language": found.language,
-        "framework": found.framework,
-        "package_manager": found.package_manager,
-        "checks": [_check_row(check) for check in found.checks],
-        "evidence": list(found.evidence),
-        "saved": saved.startswith("saved"),
-        "said": saved,
-    }
-    call.output.data("\n".join(_described(found, saved)), value)
-    return ExitCode.DONE
+    return call.output.answer("detect", "\n".join(_described(found, saved)), **asdict(found),
+                              saved=saved.startswith("saved"), said=saved)  # fmt: skip
 
 
 def _described(found: StackReport, saved: str) -> list[str]:
@@ -130,10 +117,6 @@ def _described(found: StackReport, saved: str) -> list[str]:
     lines += [f"{check.name:<10} {check.run}" for check in found.checks] or ["checks     none"]
     lines += ["because", *(f"  {sentence}" for sentence in found.evidence)]
     return [*lines, saved] if saved else lines
-
-
-def _check_row(check: Check) -> dict[str, Any]:
-    return {"name": check.name, "run": check.run, "timeout_s": check.timeout_s}
 
 
 def _save(root: Path, found: StackReport) -> str:

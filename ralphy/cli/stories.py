@@ -44,11 +44,8 @@ def list_(call: Invocation, feature: str | None) -> int:
 
     value = standing(call, feature, keeps=False)
     lines = [story_line(row) for row in value["stories"]]
-    call.output.data(
-        lines or f"{value['feature']} has no stories yet",
-        {"schema": "ralphy/story-list@1", "ok": True, "feature": value["feature"], "stories": value["stories"]},
-    )
-    return ExitCode.DONE
+    said = lines or f"{value['feature']} has no stories yet"
+    return call.output.answer("story-list", said, feature=value["feature"], stories=value["stories"])
 
 
 @story.command("next")
@@ -68,10 +65,7 @@ def next_(call: Invocation, feature: str | None) -> int:
     stuck = why_stuck(prd)
     said = f"{ready.id} {ready.title}" if ready else stuck or "all stories are completed"
     code = ExitCode.DONE if ready or not stuck else ExitCode.STORIES_OPEN
-    value = {"schema": "ralphy/story-next@1", "ok": code == ExitCode.DONE, "feature": name,
-             "story": ready.raw if ready else None, "said": said}  # fmt: skip
-    call.output.data(said, value)
-    return code
+    return call.output.answer("story-next", said, code, feature=name, story=ready.raw if ready else None, said=said)
 
 
 @story.command("show")
@@ -94,10 +88,10 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
-    value = {"schema": "ralphy/story@1", "ok": True, "feature": name, "story": found.raw, "status": status,
-             "commit": _commit(commit), "kept_attempts": [attempt.ref for attempt in attempts]}  # fmt: skip
-    call.output.data("\n".join(_described(found, status, commit, attempts)), value)
-    return ExitCode.DONE
+    return call.output.answer(
+        "story", "\n".join(_described(found, status, commit, attempts)), feature=name, story=found.raw, status=status,
+        commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
+    )  # fmt: skip
 
 
 def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
@@ -233,6 +227,4 @@ def _say(call: Invocation, w: Workspace, verb: str, story_id: str, said: str) ->
 
     render_tasks(w, observe(w))
     row = next(row for row in status_of(w)["stories"] if row["id"] == story_id)
-    value = {"schema": f"ralphy/story-{verb}@1", "ok": True, "feature": w.feature.name, "story": row, "said": said}
-    call.output.data(said, value)
-    return ExitCode.DONE
+    return call.output.answer(f"story-{verb}", said, feature=w.feature.name, story=row, said=said)

@@ -60,10 +60,8 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
         new = plan(replace(s, prd=with_queued(w, s)), change)
         request = request_queue.queue(w.repository.state_dir, s.feature, replace(change, story=new.story))
         said = f"queued: {new.will} {_when(w)}"
-    value = {"schema": "ralphy/queued@1", "ok": True, "feature": s.feature, "change": change.verb.value,
-             "story": new.story or None, "request": request, "said": said}  # fmt: skip
-    call.output.data(said, value)
-    return ExitCode.DONE
+    return call.output.answer("queued", said, feature=s.feature, change=change.verb.value, story=new.story or None,
+                              request=request, said=said)  # fmt: skip
 
 
 def _require_person(w: Workspace) -> None:

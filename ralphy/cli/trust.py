@@ -7,7 +7,6 @@ import os
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import ExitCode
 
 
 @click.command("trust")
@@ -27,6 +26,4 @@ def trust(call: Invocation) -> int:
     accept(root, found.loosening, os.environ)
     accepted = list(found.untrusted.values())
     lines = [f"accepted {said}" for said in accepted] or ["no settings to accept"]
-    value = {"schema": "ralphy/trust@1", "ok": True, "accepted": sorted(found.untrusted)}
-    call.output.data("\n".join(lines), value)
-    return ExitCode.DONE
+    return call.output.answer("trust", "\n".join(lines), accepted=sorted(found.untrusted))

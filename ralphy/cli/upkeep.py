@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import click
 
@@ -39,11 +40,11 @@ def gc(call: Invocation, dry_run: bool) -> int:
         refs = tuple(dict.fromkeys((*litter.refs, *left.refs)))
         litter = replace(litter, refs=refs, kept_refs=litter.kept_refs + len(litter.refs) - len(refs))
         names, lanes = [ref for ref, _ in refs], [name for name, _ in left.lanes]
-        value: dict[str, object] = {"schema": "ralphy/gc@1", "ok": True, "dry_run": dry_run, "refs": names,
-                                    "refs_kept": litter.kept_refs, "files": files, "lanes": lanes}  # fmt: skip
+        facts: dict[str, Any] = {"ok": True, "dry_run": dry_run, "refs": names, "refs_kept": litter.kept_refs,
+                                 "files": files, "lanes": lanes}  # fmt: skip
         if dry_run:
-            call.output.data(_would([*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]), value)
-            return ExitCode.DONE
+            would = _would([*names, *(f"lane {name}" for name in lanes), *chain(*files.values())])
+            return call.output.answer("gc", would, **facts)
         with Lock(repository.checkout_dir / "lock", "gc"):
             if other := housekeeping.at_work(repository):
                 what = f"Ralphy is already running in another checkout: pid {other.get('pid')}"
@@ -51,9 +52,9 @@ def gc(call: Invocation, dry_run: bool) -> int:
             freed = let_go(checkout, pool, replace(left, refs=()))
             swept = housekeeping.sweep_up(repository, litter)
     swept = replace(swept, files={**swept.files, "lanes": len(lanes)}, freed_bytes=swept.freed_bytes + freed)
-    more = {"freed_bytes": swept.freed_bytes, "loose_objects": swept.loose_objects, "packed": not swept.why_not_packed}
-    call.output.data(housekeeping.sentence(swept), {**value, **more})
-    return ExitCode.DONE if not swept.why_not_packed else ExitCode.ENVIRONMENT
+    code = ExitCode.ENVIRONMENT if swept.why_not_packed else ExitCode.DONE
+    return call.output.answer("gc", housekeeping.sentence(swept), code, **facts, freed_bytes=swept.freed_bytes,
+                              loose_objects=swept.loose_objects, packed=not swept.why_not_packed)  # fmt: skip
 
 
 def _would(names: Sequence[str]) -> list[str]:

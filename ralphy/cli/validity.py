@@ -46,11 +46,12 @@ def validate(call: Invocation, target: str | None) -> int:
     rows = [verdict.row() for verdict in verdicts]
     wrong = [verdict.error for verdict in verdicts if verdict.error]
     text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
-    call.output.data(text, {"schema": "ralphy/validate@1", "ok": not wrong, "files": rows})
+    code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
+    call.output.answer("validate", text, code, files=rows)
     if not call.output.as_json:
         for error in wrong:
             call.output.error(error)
-    return max((error.exit_code for error in wrong), default=ExitCode.DONE)
+    return code
 
 
 def _targets(call: Invocation, target: str | None) -> list[Path]:
@@ -143,7 +144,7 @@ def _config(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _bytes(path: Path, shown: str, most: int) -> bytes:
-    from ralphy.files.safe_read import read_bounded
+    from ralphy.files.safe_open import read_bounded
 
     data = read_bounded(path, most, where=shown)
     if data is None:
