@@ -1,14 +1,15 @@
-"""Which tests a runner says have run: read from its output, for runners that Ralphy cannot ask for a report.
+"""What a runner's output says of its tests: which have run, which have failed, and whether there were none.
 
-A runner that names each test is believed only when the names are as many as its own summary says: output is bounded,
-and what was cut must not look like tests that are gone. Then, and of runners that name none, the numbers count.
+It is read of runners that Ralphy cannot ask for a report. A runner that names each test is believed only when the names
+are as many as its own summary says: output is bounded, and what was cut must not look like tests that are gone. Then,
+and of runners that name none, the numbers count.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ralphy.checks.listing import FAILED, OUTCOMES, PASSED, SKIPPED, XFAILED, Listing
@@ -20,6 +21,20 @@ _UNITTEST = r"^(\w+ \([\w.]+\))(?:\n(?!\w+ \([\w.]+\)).*?|.*?)"  # the first lin
 _SUITE = re.compile(
     rf"^ *▶ (.+?){_TIME}$|^ *(?:not )?ok \d+ - (.+)\n( +)---\n(?:\3(?!\.\.\.)[^\n]*\n)*?\3type: 'suite'$", re.M
 )
+_FAILED = (
+    # pytest's short summary; a parameter may hold spaces, unittest's last line `FAILED (failures=1)` is none
+    re.compile(r"^(?:FAILED|ERROR) (\S+?::.+?|\S+\.\w+)(?: - .*)?$", re.M),
+    re.compile(r"^(?:FAIL|ERROR): (\S+ \([^)]+\))", re.M),  # unittest
+    re.compile(r"^[ \t]*--- FAIL: (\S+)", re.M),  # go test
+    re.compile(r"^test (.+?) \.\.\. FAILED", re.M),  # cargo test
+    re.compile(r"^ *● (?!Console$|Deprecation Warning|Validation Warning)(.+)$", re.M),  # jest
+    re.compile(rf"^ *(?:×|FAIL)\s+(\S.*?){_TIME}$", re.M),  # vitest
+    re.compile(rf"^ *✖ (?!failing tests:)(.+?){_TIME}$", re.M),  # node --test
+    re.compile(r"^ *not ok \d+(?: -)? (?!.*# (?:TODO|SKIP))(.+)$", re.M | re.I),  # TAP
+)
+_MOST_FAILED = 500
+_NONE_RAN = 5  # pytest's exit code when it collected nothing, and that of unittest since Python 3.12
+_SAYS_NONE_RAN = re.compile(r"^(?:Ran 0 tests in |=* ?no tests ran in )", re.M)
 _Patterns = Mapping[str, re.Pattern[str]]
 
 
@@ -103,7 +118,7 @@ RUNNERS = (
 
 def read_output(output: str) -> Listing | None:
     """What a runner's output says of its tests, or None if no runner that is known wrote it."""
-    plain = _COLOURS.sub("", output).replace("\r\n", "\n")
+    plain = _plain(output)
     for runner in RUNNERS:
         lines = runner.summary.findall(plain)
         if lines:
@@ -111,14 +126,35 @@ def read_output(output: str) -> Listing | None:
     return None
 
 
+def failing_tests(output: str) -> tuple[str, ...]:
+    """The names of the failing tests, in order and once each; empty when the runner names none."""
+    plain = _plain(output)
+    named = next(filter(None, (pattern.findall(plain) for pattern in _FAILED)), [])
+    return tuple(dict.fromkeys(name.strip() for name in named))[:_MOST_FAILED]
+
+
+def ran_none(argv: Sequence[str], code: int | None, output: str, listing: Listing | None) -> bool:
+    """Did a check that ended with this code find nothing to run, and did nothing else fail in it?
+
+    Its words alone say little: one of several suites may be empty, and an agent's test may print them. So the code has
+    to be one that runners end with then, and nothing may tell of a test that ran. Where pytest is called, its code
+    says it, also where it is told to be quiet.
+    """
+    is_pytest = any(word.rpartition("/")[2] in ("pytest", "py.test") for word in argv)
+    if code not in (0, _NONE_RAN) or not (_SAYS_NONE_RAN.search(output) or (code and is_pytest)):
+        return False
+    has_run = listing is not None and listing.ran > 0
+    return not has_run and not failing_tests(output) and not tells_of_tests(output)
+
+
 def tells_of_tests(output: str) -> bool:
     """Does any summary of any runner in it count a test that ran, also one before the last?"""
-    plain = _COLOURS.sub("", output).replace("\r\n", "\n")
-    return any(_adds_up(runner, lines) for runner in RUNNERS if (lines := runner.summary.findall(plain)))
+    plain, ran = _plain(output), {PASSED, FAILED}
+    return any(_counts(runner, [line]).keys() & ran for runner in RUNNERS for line in runner.summary.findall(plain))
 
 
-def _adds_up(runner: Runner, lines: list[str]) -> bool:
-    return any(_counts(runner, [line]).keys() & {PASSED, FAILED} for line in lines)
+def _plain(output: str) -> str:
+    return _COLOURS.sub("", output).replace("\r\n", "\n")
 
 
 def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.runner_output import failing_tests
 from ralphy.testguard.edited_tests import is_edited, only_adds, theirs
 from ralphy.testguard.text_test_parser import text_cases
 

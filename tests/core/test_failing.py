@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.checks.failing_tests import failing_tests
+from ralphy.checks.runner_output import failing_tests
 
 PYTEST = """\
 F.F.E                                                                    [100%]

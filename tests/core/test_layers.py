@@ -69,7 +69,7 @@ PURE = {
         "activity", "loop_detection", "open_work", "outcome", "stream", "variables", "versions", "watchdog",
     ),
     "ralphy/checks": (
-        "failing_tests", "first_error", "listing", "no_tests", "reachability", "recipes", "runner_output",
+        "first_error", "listing", "reachability", "recipes", "runner_output",
     ),
     "ralphy/config": ("tightening", "values"),
     "ralphy/documents": ("criteria", "dependencies", "prd_merge", "prd_rules"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.checks.listing import Listing
-from ralphy.checks.no_tests import ran_none
+from ralphy.checks.runner_output import ran_none
 
 UNITTEST = "\n-----\nRan 0 tests in 0.000s\n\n"
 RAN = "\n-----\nRan 2 tests in 0.000s\n\n"

@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ralphy.checks.failing_tests import failing_tests
 from ralphy.checks.first_error import first_error
 from ralphy.checks.listing import Listing
-from ralphy.checks.no_tests import ran_none
-from ralphy.checks.runner_output import read_output
+from ralphy.checks.runner_output import failing_tests, ran_none, read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.lane_layout import clean_lane
 from ralphy.engine.lane_use.lane_walls import cwd_of, environment_in, sandbox_of

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.checks.failing_tests import failing_tests
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
+from ralphy.checks.runner_output import failing_tests
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import argv
