@@ -12,7 +12,6 @@ from typing import Any
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import HURRIED, Command, Exit, NotStarted, StopGrace
-from ralphy.processes.latch import Latch
 from ralphy.processes.supervisor_link import Link, LinkError
 from ralphy.system.door import here
 
@@ -25,6 +24,30 @@ AT_ONCE = frozenset({"memory", "processes", "held"})  # reasons that leave no ti
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
+
+
+class Latch:
+    """A pipe that a held program waits at; it stays locked if the holder dies.
+
+    `fd` is the end to wait at. It is open for writing too: its reader never sees an end, only the word.
+    """
+
+    def __init__(self) -> None:
+        reader, self._writer = os.pipe()
+        try:
+            self.fd = os.open(f"/proc/self/fd/{reader}", os.O_RDWR | os.O_CLOEXEC)
+        finally:
+            os.close(reader)
+        self.is_lifted = False
+
+    def lift(self) -> None:
+        """Let the program go."""
+        self.is_lifted = True
+        os.write(self._writer, b"\n")
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._writer)
 
 
 class Run:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.tree_usage import MEGABYTE, exact_memory, tree_use
 from ralphy.system.processes import processes
 
+MEGABYTE = 1 << 20
 TREE_EVERY_S = 2.0
 HASTE_S = 0.2  # how soon again, when there are thousands of new processes
 DISK_EVERY_S = 5.0
@@ -65,14 +65,14 @@ class Bounds:
         return "disk", f"{said} (limits.min_free_mb: {self.allowed.min_free_mb})"
 
     def _tree(self) -> tuple[str, str] | None:
-        allowed, use = self.allowed, tree_use(self.root)
+        allowed, pids = self.allowed, processes.descendants(self.root)
         most = allowed.max_processes
-        if most and use.processes > most:
-            return "processes", f"it had {use.processes} processes at once (limits.max_processes: {most})"
+        if most and len(pids) > most:
+            return "processes", f"it had {len(pids)} processes at once (limits.max_processes: {most})"
         most = allowed.max_memory_mb * MEGABYTE
         # No process shows what it holds in memory that is shared: all of the machine's is the most that it can be.
-        if not most or use.memory + processes.shared_of_machine() <= most:
+        if not most or sum(map(processes.private_bytes, pids)) + processes.shared_of_machine() <= most:
             return None
-        if (exact := exact_memory(self.root)) <= most:
+        if (exact := processes.exact_bytes(processes.descendants(self.root))) <= most:
             return None
         return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {allowed.max_memory_mb})"

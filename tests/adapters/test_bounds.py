@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.resource_limits import Allowance, Bounds
-from ralphy.processes.tree_usage import MEGABYTE, below, exact_memory, tree_use
+from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
 from ralphy.system.processes import processes
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
@@ -49,7 +48,7 @@ def later(room: Allowance, root: int) -> tuple[str, str] | None:
 @pytest.mark.portable
 @pytest.mark.parametrize("family", [(0, 5)], indirect=True)
 def test_too_many_processes_are_counted_and_said(family: int) -> None:
-    assert tree_use(family).processes >= 6
+    assert len(processes.descendants(family)) >= 6
     over = later(Allowance(max_processes=5), family)
     assert over is not None
     assert over[0] == "processes"
@@ -69,8 +68,8 @@ def test_too_much_memory_is_measured_and_said(family: int) -> None:
 @pytest.mark.parametrize("family", [(100, 5)], indirect=True)
 def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""
-    assert tree_use(family).memory > 500 * MEGABYTE
-    assert 100 * MEGABYTE < exact_memory(family) < 300 * MEGABYTE
+    assert sum(map(processes.private_bytes, processes.descendants(family))) > 500 * MEGABYTE
+    assert 100 * MEGABYTE < processes.exact_bytes(processes.descendants(family)) < 300 * MEGABYTE
     assert later(Allowance(max_memory_mb=350), family) is None
 
 
@@ -104,7 +103,7 @@ def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> N
         looks.append(root)
         return []
 
-    monkeypatch.setattr("ralphy.processes.tree_usage.below", count)
+    monkeypatch.setattr(processes, "descendants", count)
     bounds = Bounds(Allowance(max_memory_mb=1_000_000, max_processes=100_000), os.getpid())
     for tenth in range(100):
         bounds.why_over(tenth / 10)
@@ -114,7 +113,7 @@ def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> N
 def test_processes_that_have_gone_count_nothing() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
-    assert below(gone.pid) == []
-    assert exact_memory(gone.pid) == 0
+    assert processes.descendants(gone.pid) == []
+    assert processes.exact_bytes([gone.pid]) == 0
     assert processes.private_bytes(gone.pid) == 0
     assert processes.threads_of_machine() > 0

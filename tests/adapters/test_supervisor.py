@@ -19,9 +19,8 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
-from ralphy.processes.excerpt import Excerpt
 from ralphy.processes.process_table import sweep
-from ralphy.processes.supervision import Supervisor, capture
+from ralphy.processes.supervision import Excerpt, Supervisor, capture
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
