@@ -20,7 +20,7 @@ from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_wo
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 
 _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
 _SHELL = re.compile(r"&&|\|\|?|;|&|\d?>>?|<|\d?>&\d|~/\S*|\$\w+\S*|\$\{\S+|\$\(\S*")
@@ -61,25 +61,24 @@ def load(
     *,
     env: Mapping[str, str],
     flags: Mapping[str, object] = _NO_FLAGS,
-    home: Path | None = None,
 ) -> Settings:
     """The settings for a feature (or, with None, for the repository).
 
     The last one wins: defaults, the user's file, the repository's, the feature's, RALPHY_<SECTION>_<KEY>,
-    `flags` (dotted name → value; None is "not given"). `home` stands for $HOME when that is not to be asked.
+    `flags` (dotted name → value; None is "not given").
     Raises InvalidInput, which names the file and line, the variable or the flag.
     """
     known, defaults = all_fields(), {name: _Value(field.default, "default") for name, field in all_fields().items()}
     user, project, feature = (
         _file_layer(path, _shown(path, repo), known) if path else _Layer({})
-        for path in (user_file(env, home), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
+        for path in (_user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
     )
     layers = [user, project, feature, _env_layer(env, known), _flag_layer(flags, known)]
     warnings = [text for layer in layers for text in layer.warnings]
     merged = {**defaults, **user.values}
     loosening = {name: found.value for name, found in project.values.items()
                  if name not in AMOUNTS and is_looser(name, found.value, defaults[name].value)}  # fmt: skip
-    untrusted = _from_elsewhere(repo, loosening, project, env, home, known)
+    untrusted = _from_elsewhere(repo, loosening, project, env, known)
     warnings += _merge_project(merged, project, untrusted)
     warnings += _merge_feature(merged, feature)
     for layer in layers[3:]:
@@ -124,9 +123,8 @@ def _refused(name: str, found: _Value, why: str) -> str:
 
 
 def _from_elsewhere(
-    repo: Path, loosening: Mapping[str, object], layer: _Layer, env: Mapping[str, str], home: Path | None,
-    known: Mapping[str, Field],
-) -> Mapping[str, str]:  # fmt: skip
+    repo: Path, loosening: Mapping[str, object], layer: _Layer, env: Mapping[str, str], known: Mapping[str, Field]
+) -> Mapping[str, str]:
     """The repository's own loosening settings that nobody here wrote or accepted, each with what is said of it."""
     if not loosening:
         return {}
@@ -136,7 +134,7 @@ def _from_elsewhere(
     def read(data: bytes) -> Mapping[str, object]:
         return {name: value for name, (value, _) in read_values(data, PATH, known).values.items()}
 
-    names = untrusted(repo, loosening, {**env, "HOME": str(home)} if home else env, read)
+    names = untrusted(repo, loosening, env, read)
     found = {name: layer.values[name] for name in layer.values if name in names}
     return {name: f"{value.source}: {name}: {_said(value.value)}"
             for name, value in found.items()}  # fmt: skip
@@ -151,11 +149,6 @@ def _said(value: object) -> str:
     return "no limit" if value is None else str(value)[:80] if isinstance(value, str) else short(value)
 
 
-def explain(settings: Settings) -> list[tuple[str, object, str]]:
-    """(dotted name, value, where it came from) of every setting, in the order of the configuration."""
-    return [(name, _look_up(settings.config, name), source) for name, source in settings.sources.items()]
-
-
 def with_stack(config: Config, detected: tuple[Check, ...]) -> tuple[Check, ...]:
     """The checks in force: those configured, else the configured test command, else those `detected`."""
     if config.checks is not None:
@@ -165,13 +158,12 @@ def with_stack(config: Config, detected: tuple[Check, ...]) -> tuple[Check, ...]
     return detected
 
 
-def user_file(env: Mapping[str, str], home: Path | None = None) -> Path | None:
+def _user_file(env: Mapping[str, str]) -> Path | None:
     """The person's own settings, for all repositories; None without a home."""
-    user_home = str(home) if home else env.get("HOME", "")
-    xdg = env.get("XDG_CONFIG_HOME", "")
+    xdg, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification
         return Path(xdg, "ralphy", "config.yaml")
-    return Path(user_home, ".config", "ralphy", "config.yaml") if user_home else None
+    return Path(home, ".config", "ralphy", "config.yaml") if home else None
 
 
 def _feature_file(repo: Path, feature_dir: Path | None) -> Path | None:
@@ -272,12 +264,6 @@ def _part(default: object, name: str, merged: Mapping[str, _Value]) -> Any:
         return merged[name].value
     section: Callable[..., object] = type(default)
     return section(**{inner.name: merged[f"{name}.{inner.name}"].value for inner in fields(default)})
-
-
-def _look_up(config: Config, dotted: str) -> object:
-    section, _, key = dotted.partition(".")
-    value = getattr(config, section)
-    return getattr(value, key) if key else value
 
 
 def _doubts(config: Config) -> Iterable[str]:

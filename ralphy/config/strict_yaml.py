@@ -16,6 +16,7 @@ from ralphy.errors import InvalidInput
 MAX_BYTES = 256 * 1024
 MAX_EVENTS = 20_000
 MAX_DEPTH = 20
+_MOST_SHOWN = 40
 
 Place = tuple[str | int, ...]
 
@@ -143,7 +144,7 @@ def _scalar(event: Any) -> object:
     return float(text) if _DECIMAL.fullmatch(text) and "0" <= text[-1] <= "9" else text
 
 
-def short(value: object, limit: int = 40) -> str:
+def short(value: object) -> str:
     """A value as an error shows it: JSON-like, one line, no control characters."""
     import json
 
@@ -153,4 +154,4 @@ def short(value: object, limit: int = 40) -> str:
         return "a list"
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = "".join(letter if letter.isprintable() else "�" for letter in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"

@@ -99,7 +99,7 @@ def test_a_file_that_appears_after_the_plan_is_kept(tmp_path: Path) -> None:
 
 def test_the_settings_load_without_a_warning_and_say_what_was_found(tmp_path: Path) -> None:
     set_up(tmp_path)
-    loaded = settings.load(tmp_path, None, env={}, home=tmp_path / "home")
+    loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert loaded.warnings == ()
     assert loaded.config.checks == CHECKS
     assert loaded.config.stack.language == "python" and loaded.config.stack.test_command == "pytest -q"
@@ -111,7 +111,7 @@ def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / ".ralphy/config.yaml"
     shown = re.sub(r"^# (?=\w+: [\[{\"])", "", path.read_text(encoding="utf-8"), flags=re.M)
     path.write_text(re.sub(r"^(stack|project): .*$", "", shown, flags=re.M), encoding="utf-8")
-    loaded = settings.load(tmp_path, None, env={}, home=tmp_path / "home")
+    loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert loaded.config == Config()
     assert {name.split(".")[0] for name, place in loaded.sources.items() if place != "default"} >= {
         "agent",

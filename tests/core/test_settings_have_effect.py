@@ -89,7 +89,7 @@ def test_a_setting_that_nothing_reads_would_be_noticed(dotted: str) -> None:
 
 def test_a_preset_is_the_program_that_is_started_unless_one_is_named(tmp_path: Path) -> None:
     def command(**env: str) -> tuple[str, ...]:
-        return load(tmp_path, None, env=env, home=tmp_path).config.agent.command
+        return load(tmp_path, None, env={**env, "HOME": str(tmp_path)}).config.agent.command
 
     assert {preset: command(RALPHY_AGENT_PRESET=preset) for preset in nodes()["agent.preset"]["enum"]} == {
         name: preset.command for name, preset in PRESETS.items()
