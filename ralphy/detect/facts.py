@@ -18,7 +18,7 @@ from typing import Any
 
 from ralphy.detect.rules import SKIPPED_FOLDERS, Language
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 
 MAX_ENTRIES = 2_000
 MAX_BYTES = 256 * 1024

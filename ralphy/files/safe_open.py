@@ -1,7 +1,7 @@
-"""Open files that may be anything: only regular ones, and without ever waiting for a FIFO or a terminal.
+"""Open and read files that may be anything: only regular ones, and without ever waiting for a FIFO or a terminal.
 
-Whatever reads a file that somebody else may have made goes through here, `bounded` or `files`. Nothing but `os` is
-imported: `ralphy status` must not wait.
+Whatever reads a file that somebody else may have made goes through here, or `files.atomic.read_regular`, which follows
+no link. Imports stay few: `ralphy status` must not wait.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import errno
 import os
 import stat
 
+from ralphy.errors import InvalidInput
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import BinaryIO
 
 _MOST = 64 * 1024 * 1024
@@ -37,3 +40,25 @@ def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
     """The first `most` bytes of a regular file; OSError if there is none."""
     with open_regular(path) as file:
         return file.read(min(most, os.fstat(file.fileno()).st_size))
+
+
+def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
+    """The bytes of `path`; None if nothing is there.
+
+    Raises InvalidInput for what is not a regular file (a pipe, a device, a folder), for what cannot be
+    read, and for more than `limit` bytes. `where` is how the error names the file.
+    """
+    shown = where or str(path)
+    try:
+        with open_regular(path) as file:
+            data = file.read(limit + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except NotRegularError:
+        raise InvalidInput("is not a regular file", where=shown, hint="put a plain file there, or remove it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"cannot be read: {reason}", where=shown) from None
+    if len(data) > limit:
+        raise InvalidInput(f"is larger than {limit // 1024} KB", where=shown)
+    return data

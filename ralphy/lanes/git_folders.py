@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 from ralphy.git.commands import Repository
 
 _TABLE = Path("/proc/self/mountinfo")

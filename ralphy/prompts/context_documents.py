@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 from ralphy.text.strict_json import shown
 
 FIELDS = ("parent_spec", "parent_brief")

@@ -19,7 +19,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 from ralphy.pipeline.steps.table import former_templates
 
 MAX_BYTES = 256 * 1024

@@ -12,7 +12,7 @@ from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import base_branch
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular
-from ralphy.files.safe_read import read_bounded
+from ralphy.files.safe_open import read_bounded
 from ralphy.git import commands as git
 from ralphy.git.merged import is_squashed
 from ralphy.git.objects import TREE
