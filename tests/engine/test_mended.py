@@ -93,12 +93,12 @@ def test_a_file_of_ralphys_folder_that_somebody_committed_stays_under_control(tm
 @pytest.mark.parametrize("command", ["sh -c 'a && b'", 'timeout 9 bash -lc "a | b"', "grep -c '|' file"])
 def test_what_is_quoted_for_a_shell_is_not_doubted(tmp_path: Path, command: str) -> None:
     flags = {"stack.test_command": command}
-    assert settings.load(tmp_path, None, env={}, flags=flags, home=tmp_path).warnings == ()
+    assert settings.load(tmp_path, None, env={"HOME": str(tmp_path)}, flags=flags).warnings == ()
 
 
 def test_operators_outside_of_the_quotes_are_doubted(tmp_path: Path) -> None:
     flags = {"stack.test_command": "sh -c 'a' && b"}
-    (warning,) = settings.load(tmp_path, None, env={}, flags=flags, home=tmp_path).warnings
+    (warning,) = settings.load(tmp_path, None, env={"HOME": str(tmp_path)}, flags=flags).warnings
     assert "&& does nothing without a shell" in warning
 
 
