@@ -23,7 +23,7 @@ _MB = 1 << 20
 @click.option("--all", "is_all", is_flag=True, help="Delete all unused lanes.")
 @with_options
 def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
-    """List the lanes of this repository: purpose, size, and current user.
+    """List the lanes of this checkout, and those of removed worktrees: purpose, size, and current user.
 
     A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
     new one. Lanes in use stay.
@@ -74,4 +74,5 @@ def _row(lane: LaneFacts, now: float) -> str:
     work = f"{lane.feature}/{lane.story}".rstrip("/") or "unused"
     parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []
+    parts += ["its worktree was removed"] if lane.is_left_over else []
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

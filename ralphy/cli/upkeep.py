@@ -19,8 +19,9 @@ def gc(call: Invocation, dry_run: bool) -> int:
     """Delete old attempts, runs and set-aside files, and let git pack the rest.
 
     Keeps the newest attempts of each story (limits.keep_attempts), and all from the last two weeks; none of a merged
-    feature. Deletes lanes larger than lanes.max_gb, and all lanes once every feature is merged or rejected. Does not
-    touch branches, reflogs and objects younger than two weeks. Needs all checkouts of the repository to be idle.
+    feature. Deletes lanes larger than lanes.max_gb, lanes of removed worktrees, and all lanes once every feature is
+    merged or rejected. Does not touch branches, reflogs and objects younger than two weeks. Needs all checkouts of the
+    repository to be idle.
     """
     import time
     from contextlib import closing

@@ -1,7 +1,7 @@
 """Closing: what a merged feature leaves is let go, and lanes that nobody needs or that are too large.
 
 A merged feature's kept attempts go, and its line in `.git/info/exclude`, once the branch that is checked out tracks its
-folder. Lanes stay for the next feature; when all are merged or rejected, they go, too.
+folder. Lanes stay for the next feature; when all are merged or rejected, or their worktree was removed, they go, too.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config
         if lane.bytes > most << 30:
             held = f"lane {lane.name} held {lane.bytes / (1 << 30):.1f} GB, more than lanes.max_gb ({most})"
             found.append((lane.name, f"{held}: it was removed, and is made again when needed"))
-        elif not is_needed:
+        elif lane.is_left_over or not is_needed:
             found.append((lane.name, ""))
     return found
 

@@ -41,8 +41,30 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
 
 def folder_name(repository: Repository) -> str:
     """The checkout's name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
-    digest = hashlib.sha256(str(repository.git_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', repository.root.name)[:40]}-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', repository.root.name)[:40]}{_ending(repository.git_dir)}"
+
+
+def _ending(git_dir: Path) -> str:
+    digest = hashlib.sha256(str(git_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"-{digest}"
+
+
+def left_over(repository: Repository, lanes: Path) -> dict[str, Path]:
+    """Name -> folder of the lanes of linked worktrees in which Ralphy worked, and that were removed."""
+    states = sorted((repository.state_dir / "checkouts").glob("worktree-*"))
+    git_dirs = (repository.common_dir / "worktrees" / state.name.removeprefix("worktree-") for state in states)
+    gone = {git_dir.name: _ending(git_dir) for git_dir in git_dirs if not _is_there(git_dir)}
+    found = list(lanes.iterdir()) if gone and lanes.is_dir() else []
+    return {name: folder for name, ending in gone.items() for folder in found if folder.name.endswith(ending)}
+
+
+def _is_there(git_dir: Path) -> bool:
+    """Is there a worktree? One whose folder cannot be seen now may lie on a disk that comes back: then Git locks it."""
+    try:
+        place = Path((git_dir / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip())
+    except OSError:
+        return False
+    return place.exists() or (git_dir / "locked").exists()
 
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:

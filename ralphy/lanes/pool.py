@@ -20,7 +20,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
-from ralphy.lanes.lanes_folder import folder_name
+from ralphy.lanes.lanes_folder import folder_name, left_over
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
@@ -31,7 +31,10 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """A lane as it lies on the disk. `since` is a time of the clock, `pid` who uses it now, 0 if nobody does."""
+    """A lane as it lies on the disk. `since` is a time of the clock, `pid` who uses it now, 0 if nobody does.
+
+    One of a worktree that was removed is named WORKTREE/NAME.
+    """
 
     name: str
     since: float
@@ -40,6 +43,11 @@ class LaneFacts:
     story: str
     kept: str
     pid: int
+
+    @property
+    def is_left_over(self) -> bool:
+        """Is it one of a worktree that was removed?"""
+        return "/" in self.name
 
 
 class Pool:
@@ -90,27 +98,32 @@ class Pool:
         return LaneSandbox(self._bwrap, place, view, tuple(binds))
 
     def listed(self) -> list[LaneFacts]:
-        """All lanes that are there, by name."""
-        found = children(self.folder.parent, self.folder) if self.folder.is_dir() else []
-        return [self._facts(entry.name) for entry in sorted(found, key=lambda entry: entry.name)
-                if entry.is_folder and _NAME.fullmatch(entry.name)]  # fmt: skip
+        """All lanes that are there, by name; those of removed worktrees, too."""
+        return [self._facts(name, home) for name, home in sorted(self._homes().items())]
 
     def let_go(self, names: Iterable[str]) -> int:
         """Remove lanes, and give the bytes that are free then. Those that somebody else uses stay."""
-        freed = 0
+        freed, homes = 0, self._homes()
         for name in names:
-            home = self.folder / name
-            if not _NAME.fullmatch(name) or not home.is_dir():
+            if name not in homes:
                 continue
             with suppress(Held), ExitStack() as until_gone:
                 held = self._held.pop(name, None)
                 if held:
                     held[0].close()
                 until_gone.push(held[1] if held else self._locked(name))
-                before = size_of(home)
-                remove(home, self.folder)
-                freed += before - size_of(home)
+                before = size_of(homes[name])
+                remove(homes[name], self.folder.parent)
+                freed += before - size_of(homes[name])
         return freed
+
+    def _homes(self) -> dict[str, Path]:
+        """Where the lanes lie, by name."""
+        left = left_over(self._repository, self.folder.parent)
+        return {f"{worktree}{found.name}": folder / found.name
+                for worktree, folder in (("", self.folder), *((f"{name}/", at) for name, at in left.items()))
+                for found in (children(self.folder.parent, folder) if folder.is_dir() else ())
+                if found.is_folder and _NAME.fullmatch(found.name)}  # fmt: skip
 
     def _locked(self, name: str) -> Lock:
         """The lock of a lane, taken. Held if another process has it."""
@@ -118,7 +131,9 @@ class Pool:
 
     def _lock(self, name: str) -> Path:
         """The file of a lane's lock; it lies in the repository, and is there whatever becomes of the lane."""
-        return self._repository.checkout_dir / "lanes" / name
+        worktree, _, lane = name.rpartition("/")
+        state = self._repository.checkout_dir
+        return (state.with_name(f"worktree-{worktree}") if worktree else state) / "lanes" / lane
 
     def close(self) -> None:
         """End what was kept warm, and give the locks back. The lanes stay."""
@@ -159,8 +174,7 @@ class Pool:
             hint = "set lanes.dir to a folder that you can write to"
             raise EnvironmentProblem(what, where=where, hint=hint) from error
 
-    def _facts(self, name: str) -> LaneFacts:
-        home = self.folder / name
+    def _facts(self, name: str, home: Path) -> LaneFacts:
         try:
             note = json.loads(read_safely(home / "lane.json", 1 << 16))
         except (OSError, ValueError):

@@ -72,6 +72,43 @@ def test_a_lane_in_use_stays(pool: Pool, call: Call, git_repo: Path) -> None:
     assert "in use by pid" in out
 
 
+@pytest.fixture
+def left_over(pool: Pool, git_repo: Path, tmp_path: Path) -> Path:
+    """The lane of a worktree that was removed, and that of one that is there."""
+    for name in ("away", "here"):
+        subprocess.run(["git", "worktree", "add", "-q", "-b", name, tmp_path / name], cwd=git_repo, check=True)
+        other = Pool(discover(tmp_path / name), tmp_path / "lanes", None, "moderate")
+        home = other.agent().home
+        (home / "tree").mkdir()
+        (home / "tree" / "big").write_bytes(b"x" * (2 << 20))
+        other.close()
+        if name == "away":
+            found = home
+    subprocess.run(["git", "worktree", "remove", "--force", tmp_path / "away"], cwd=git_repo, check=True)
+    return found
+
+
+def test_the_lanes_of_a_removed_worktree_are_listed_and_go(left_over: Path, call: Call) -> None:
+    code, out, _ = call("lanes")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["1", "away/1", "clean-1"]
+    assert "its worktree was removed" in out.splitlines()[1]
+    code, out, _ = call("lanes", "--rm", "away/1")
+    assert (code, out.splitlines()[0], left_over.exists()) == (0, "deleted 1 lane: 2 MB freed", False)
+
+
+def test_gc_deletes_the_lanes_of_a_removed_worktree_alone(left_over: Path, pool: Pool, call: Call) -> None:
+    feature = pool._repository.root / "docs" / "features" / "login"
+    feature.mkdir(parents=True)
+    (feature / "PRD.md").write_text("# Login\n", encoding="utf-8")
+    assert "lane away/1" in call("gc", "--dry-run")[1]
+    code, out, _ = call("gc")
+    assert code == 0
+    assert "1 lanes let go" in out
+    assert not left_over.exists()
+    assert [lane.name for lane in pool.listed()] == ["1", "clean-1"]
+
+
 def test_names_and_all_exclude_each_other(pool: Pool, call: Call) -> None:
     assert call("lanes", "--rm", "1", "--all")[0] == 3
     assert len(pool.listed()) == 2
