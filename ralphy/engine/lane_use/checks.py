@@ -18,8 +18,8 @@ from ralphy.engine.lane_use.lane_walls import cwd_of, environment_in, sandbox_of
 from ralphy.engine.workspace.environment import SETUP, check_environment
 from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused
+from ralphy.engine.workspace.safety_level import command_inside
 from ralphy.engine.workspace.subject import subject
-from ralphy.engine.workspace.walls import command_inside
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.pipeline.events import CheckRan, Purpose

@@ -15,8 +15,8 @@ from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
+from ralphy.engine.workspace.safety_level import MINIMAL, STRICT, control_names, open_program, own_place
 from ralphy.engine.workspace.set_aside import set_markers_aside
-from ralphy.engine.workspace.walls import MINIMAL, STRICT, control_names, open_program, own_place
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.git.commands import refs_of
