@@ -75,12 +75,13 @@ def _watch(pid: int, over: threading.Event, seen: list[float]) -> None:
 
 
 def _own(pid: int) -> list[int]:
-    """Ralphy's process and those of its children that are Ralphy's programs; agents are theirs."""
+    """Ralphy's process and what is below it, down to the first program that is not Ralphy's: an agent."""
     try:
         children = psutil.Process(pid).children()
-        return [pid, *(child.pid for child in children if child.name().startswith(_PEOPLE))]
+        own = [child.pid for child in children if child.name().startswith(_PEOPLE)]
     except psutil.Error:
         return []
+    return [pid, *(below for child in own for below in _own(child))]
 
 
 def _megabytes(pid: int) -> float:

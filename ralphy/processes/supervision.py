@@ -1,7 +1,7 @@
 """Running programs: contained, bounded in time, their output handed on as it comes.
 
 `Supervisor` is this side of `supervisor.py`, which holds the program and all its descendants. One of them
-runs one program at a time, for any thread; programs side by side need one each.
+runs one program at a time, for any thread; programs side by side need one each, best of the same template.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import PATIENT, Command, Exit, StopGrace
 from ralphy.processes.process_table import RUN_MARKER, sweep
 from ralphy.processes.program_run import Question, Run, Sink
-from ralphy.processes.supervisor_link import Link, LinkError
+from ralphy.processes.supervisor_link import Link, LinkError, Template
 
 BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
 
@@ -23,8 +23,9 @@ BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
 class Supervisor:
     """Runs programs one after the other through a warm supervisor process, started when first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, template: Template | None = None) -> None:
         self._link: Link | None = None
+        self._template = template
 
     def __enter__(self) -> Self:
         return self
@@ -33,8 +34,8 @@ class Supervisor:
         self.close()
 
     def warm(self) -> None:
-        """Start the supervisor process ahead of the first run; does not wait for it."""
-        self._link = self._link or Link()
+        """Start the supervisor process ahead of the first run."""
+        self._link = self._link or Link(self._template)
 
     @property
     def pid(self) -> int:

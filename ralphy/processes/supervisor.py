@@ -1,13 +1,16 @@
 """The warm supervisor: starts one program at a time and ends whatever that program leaves behind.
 
-A script of its own, run once per worker as `python -I -S supervisor.py LINK PARENT FOLDER...`: LINK is the number of
-an inherited Unix socket, PARENT the pid it must have been started by, the FOLDERs have the packages that it imports.
+A script of its own, run as `python -I -S supervisor.py LINK PARENT KIND FOLDER...`: LINK is the number of an inherited
+Unix socket, PARENT the pid it must have been started by, the FOLDERs have the packages that it imports. KIND is
+`alone`, or `template` for a process that runs no program: on order it forks a supervisor, which shares its memory.
 Orders and events are lines of JSON:
 
-    in   {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
+    in   {"do": "fork"}, to a template, the new supervisor's link with it
+         {"do": "start", "argv": [...], "cwd": "...", "env": {...}}, the child's descriptors from 0 on with it
          {"do": "signal", "signal": 2, "tree": false}
          {"do": "kill"}
-    out  {"event": "started", "pid": 7}
+    out  {"event": "forked", "pid": 6}, by the new supervisor
+         {"event": "started", "pid": 7}
          {"event": "failed", "errno": 2, "message": "...", "what": "program"}
          {"event": "exited", "returncode": -9, "killed": 3}
 
@@ -20,6 +23,7 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
+import gc
 import json
 import math
 import os
@@ -44,9 +48,14 @@ WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 def main(arguments: list[str]) -> int:
     """Serve the link until it closes; 1 when the parent was gone already."""
     link, parent = socket.socket(fileno=int(arguments[0])), int(arguments[1])
-    sys.path += arguments[2:]
+    sys.path += arguments[3:]
     from ralphy.system.processes import processes
 
+    if arguments[2] == "template":
+        parent, own = os.getpid(), forked(link)
+        if own is None:
+            return 0
+        link = own
     descendants = processes.hold_descendants()
     if os.getppid() != parent:
         return 1
@@ -54,6 +63,28 @@ def main(arguments: list[str]) -> int:
     keep_descriptors_private(processes.OPEN_FILES)
     Supervisor(link, parent, descendants).serve()
     return 0
+
+
+def forked(link: socket.socket) -> socket.socket | None:
+    """Fork on each order. Gives the fork its link; None, at the end of its own link, to the template.
+
+    The template waits for no fork: the pid of one that ended is not given to another process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # a page that nobody writes to stays shared
+    while True:
+        order, descriptors, _, _ = socket.recv_fds(link, 1 << 10, 1)
+        if not order:
+            return None
+        with contextlib.suppress(OSError):  # who asked for it sees its link close
+            if os.fork() == 0:
+                link.close()
+                os.setsid()
+                own = socket.socket(fileno=descriptors[0])
+                own.sendall(json.dumps({"event": "forked", "pid": os.getpid()}).encode() + b"\n")
+                return own
+        os.close(descriptors[0])
 
 
 def keep_descriptors_private(open_files: str) -> None:

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Excerpt, Supervisor, capture
+from ralphy.processes.supervisor_link import Template
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
@@ -58,9 +60,9 @@ leave("holder", True, True, True, True)
 """
 
 
-@pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
-    with Supervisor() as one:
+@pytest.fixture(params=["alone", "forked"])
+def supervisor(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
+    with closing(Template()) as template, Supervisor(template if request.param == "forked" else None) as one:
         yield one
 
 
@@ -379,15 +381,17 @@ while True:
 
 
 @pytest.mark.portable
+@pytest.mark.parametrize("template", ["None", "Template()"], ids=["alone", "forked"])
 @pytest.mark.fault("P15")
-def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path, template: str) -> None:
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervisor_link import Template
 argv = (sys.executable, "-I", "-S", "-c", {LEAVER + "time.sleep(600)"!r})
-Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
     ralphy = subprocess.Popen([sys.executable, "-c", source])
     assert wait_until(lambda: len(pids_in(tmp_path)) == 4, within_s=20)
@@ -397,8 +401,9 @@ Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 
 
 @pytest.mark.portable
+@pytest.mark.parametrize("template", ["None", "Template()"], ids=["alone", "forked"])
 @pytest.mark.fault("P15")
-def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_path: Path) -> None:
+def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_path: Path, template: str) -> None:
     """Nobody is left to sweep: the kernel, or the guardian, ends the program."""
     program = f"import os, time; open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}\\n'); "
     source = f"""
@@ -406,8 +411,9 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervisor_link import Template
 argv = (sys.executable, "-I", "-S", "-c", {program + "time.sleep(600)"!r})
-Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
     ralphy = subprocess.Popen([sys.executable, "-c", source])
     said = tmp_path / "pids"
@@ -455,6 +461,31 @@ def test_closing_ends_the_supervisor_process(tmp_path: Path) -> None:
         pid = int(run(supervisor, python("import os; print(os.getppid())", tmp_path))[1])
         assert lives(pid)
     assert not lives(pid)
+
+
+@pytest.mark.fault("P15")
+def test_a_killed_template_takes_all_its_supervisors_along_and_the_next_run_works(tmp_path: Path) -> None:
+    def kill_template(data: bytes) -> None:
+        parent = psutil.Process(int(data)).parent()
+        assert parent
+        parent.kill()
+
+    source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
+    with closing(Template()) as template, Supervisor(template) as one:
+        with pytest.raises(EnvironmentProblem, match="supervisor"):
+            one.run(python(source, tmp_path), kill_template, ignore)
+        assert len(pids_in(tmp_path)) == 4
+        assert not any(lives(pid) for pid in pids_in(tmp_path))
+        assert run(one, python("", tmp_path))[0].returncode == 0
+
+
+def test_supervisors_of_one_template_share_most_of_their_memory(tmp_path: Path) -> None:
+    def own_bytes(supervisor: Supervisor) -> int:
+        run(supervisor, python("", tmp_path))
+        return int(psutil.Process(supervisor.pid).memory_full_info().uss)
+
+    with closing(Template()) as template, Supervisor() as alone, Supervisor(template) as forked:
+        assert own_bytes(forked) < own_bytes(alone) / 2
 
 
 @pytest.mark.fault("A9")

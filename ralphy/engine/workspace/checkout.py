@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ralphy.lanes.bring import Brought
     from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
+    from ralphy.processes.supervisor_link import Template
     from ralphy.sandbox.proxy import AllowProxy, Host
 
 
@@ -46,6 +47,7 @@ class Checkout:
     _identity: str = ""
     _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
+    _template: Template | None = None
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
@@ -66,6 +68,9 @@ class Checkout:
             self._supervisor = None
         while self._supervisors:
             self._supervisors.popitem()[1].close()
+        if self._template:
+            self._template.close()
+            self._template = None
 
     def has_ancestor(self, commit: str, of: str) -> bool:
         """Can `commit` be reached from `of`? Asked once; where its parent cannot be, it cannot be either."""
@@ -85,11 +90,13 @@ class Checkout:
         return self._supervisor
 
     def supervisor_of(self, lane: str) -> Supervisor:
-        """The supervisor of the agent in a lane, where several work."""
+        """The supervisor of the agent in a lane, where several work; their processes share one template."""
         if lane not in self._supervisors:
             from ralphy.processes.supervision import Supervisor
+            from ralphy.processes.supervisor_link import Template
 
-            self._supervisors[lane] = Supervisor()
+            self._template = self._template or Template()
+            self._supervisors[lane] = Supervisor(self._template)
         return self._supervisors[lane]
 
     def kill_supervisors(self) -> None:
