@@ -7,7 +7,10 @@ engine needs a lock, and stories are judged and landed one by one.
 
 from __future__ import annotations
 
+import select
+import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,13 +19,16 @@ from types import TracebackType
 from typing import Self
 
 from ralphy.agents.protocol import AgentResult
+from ralphy.documents.request_queue import made_folder
 from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.runs.running import Flight, Go
+from ralphy.engine.wakeups import RESYNC_S
 from ralphy.engine.workspace.waiting import seconds_left
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.decision import Rest
+from ralphy.system.door import FolderEvents, here
 
-_LOOK_S = 0.25  # how often the feature's folder is looked at while agents work
+_LOOK_S = 0.25  # how often the feature's folder is looked at where the system tells of no change
 _FAREWELL_S = 20.0  # more than what the ladder of signals takes
 
 
@@ -40,12 +46,40 @@ class _Seat:
     error: BaseException | None = field(default=None)
 
 
+class _Inbox:
+    """What the threads of agents have to say. `descriptor` is readable if something came after the last `take`."""
+
+    def __init__(self) -> None:
+        self._things: SimpleQueue[Callable[[], None] | _Seat] = SimpleQueue()
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self.descriptor = self._reader.fileno()
+
+    def put(self, thing: Callable[[], None] | _Seat) -> None:
+        self._things.put(thing)
+        with suppress(OSError):  # it is full, so it is readable; or nobody listens any more
+            self._writer.send(b"!")
+
+    def take(self) -> Callable[[], None] | _Seat | None:
+        with suppress(BlockingIOError):
+            self._reader.recv(4096)
+        with suppress(Empty):
+            return self._things.get_nowait()
+        return None
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
 class Crew:
     """The flights of one workspace. `begin` starts one, `wait` is where their ends are heard, and leaving ends all."""
 
     def __init__(self, w: Workspace) -> None:
         self._w = w
-        self._inbox: SimpleQueue[Callable[[], None] | _Seat] = SimpleQueue()
+        self._inbox = _Inbox()
+        self._events: FolderEvents | None = None  # from the first flight on
         self._seats: list[_Seat] = []
         self._over = threading.Event()
 
@@ -54,6 +88,9 @@ class Crew:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
+        self._inbox.close()
+        if self._events:
+            self._events.close()
 
     def __len__(self) -> int:
         return len(self._seats)
@@ -61,6 +98,7 @@ class Crew:
     def begin(self, flight: Flight) -> None:
         """Take the flight to its agent, and have a thread sit with that."""
         w, over = self._w, self._over
+        self._watched()
         before = w.post, w.should_end
         w.post, w.should_end = self._inbox.put, lambda: _end_if(over)
         try:
@@ -74,21 +112,40 @@ class Crew:
 
     def wait(self, rest: Rest, before: int) -> None:
         """Until a run is settled, the folder is not as it was `before`, or the time of the rest has come."""
-        until = getattr(rest, "until", None)
+        until, look_at = getattr(rest, "until", None), 0.0
+        tick_s = RESYNC_S if self._watched().descriptor >= 0 else _LOOK_S
         while self._seats:
-            try:
-                came = self._inbox.get(timeout=_LOOK_S)
-            except Empty:
-                if signature_of(self._w.repository, self._w.feature) != before:
-                    return
-                if until is not None and seconds_left(self._w, until) <= 0:
-                    self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
-                    return
-                continue
+            came = self._inbox.take()
             if isinstance(came, _Seat):
                 self._settle(came)
                 return
-            came()
+            if came:
+                came()
+            left_s = tick_s if until is None else seconds_left(self._w, until)
+            if until is not None and left_s <= 0:
+                self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
+                return
+            if self._is_told(0.0 if came else min(left_s, tick_s)) or time.monotonic() >= look_at:
+                look_at = time.monotonic() + tick_s
+                if signature_of(self._w.repository, self._w.feature) != before:
+                    return
+
+    def _watched(self) -> FolderEvents:
+        """What tells of changes in the feature's folder and of queued requests."""
+        if self._events is None:
+            self._events = here.folder_events()
+            self._events.add(self._w.feature.folder)
+            self._events.add(made_folder(self._w.repository.state_dir, self._w.feature.name))
+        return self._events
+
+    def _is_told(self, within_s: float) -> bool:
+        """Wait for the threads and for the folder; True if the folder has changed."""
+        poll, events = select.poll(), self._watched()
+        poll.register(self._inbox.descriptor, select.POLLIN)
+        if events.descriptor >= 0:
+            poll.register(events.descriptor, select.POLLIN)
+        poll.poll(within_s * 1000)
+        return bool(events.read())
 
     def end(self) -> None:
         """End all agents, and wait for that; another interrupt meanwhile leaves them no time for a farewell."""
@@ -99,7 +156,8 @@ class Crew:
         except BaseException:  # the first one is passed on
             self._w.checkout.kill_supervisors()
         self._seats.clear()
-        self._inbox, self._over = SimpleQueue(), threading.Event()
+        self._inbox.close()
+        self._inbox, self._over = _Inbox(), threading.Event()
 
     def _settle(self, seat: _Seat) -> None:
         """The rest of a flight, once its agent has ended."""

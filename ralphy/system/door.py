@@ -25,7 +25,7 @@ class InputFile(Protocol):
 
 
 class FolderEvents(Protocol):
-    """`descriptor` becomes readable when something appears in a watched folder; -1 where nothing tells that."""
+    """`descriptor` becomes readable when a watched folder changes; -1 where nothing tells that."""
 
     @property
     def descriptor(self) -> int: ...
@@ -34,7 +34,7 @@ class FolderEvents(Protocol):
         """Watch a folder from now on; a folder that cannot be watched is left to watchfiles."""
 
     def read(self) -> set[str]:
-        """The paths that appeared since the last call."""
+        """The paths that came, changed or went since the last call."""
 
     def close(self) -> None: ...
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 assert sys.platform == "linux"
 
-_IN_CLOSE_WRITE, _IN_MOVED_TO, _IN_CREATE = 0x8, 0x80, 0x100
-_MASK = _IN_CLOSE_WRITE | _IN_MOVED_TO | _IN_CREATE
+_IN_CLOSE_WRITE, _IN_MOVED_FROM, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
+_MASK = _IN_CLOSE_WRITE | _IN_MOVED_FROM | _IN_MOVED_TO | _IN_CREATE | _IN_DELETE
 _EVENT = struct.Struct("iIII")
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _START, _START_AND_WAIT = 2, 7  # flags of sync_file_range
@@ -58,7 +58,7 @@ def input_file(name: str) -> MemoryFile:
 
 
 class Inotify:
-    """A file that appears in a watched folder is noticed at once, and waiting costs nothing.
+    """A file that comes, changes or goes in a watched folder is noticed at once, and waiting costs nothing.
 
     watchfiles sees everything below the features folder, but it looks every few milliseconds; `touch APPROVED`
     in a folder that waits at a gate deserves better (docs/decisions/002-inotify-beside-watchfiles.md).

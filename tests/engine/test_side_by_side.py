@@ -143,6 +143,29 @@ def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str]
     return process, [int(path.read_text(encoding="utf-8")) for path in map(place.joinpath, ids)]
 
 
+def test_the_engine_sleeps_while_agents_work_until_something_happens(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(2))
+    process, _ = hanging(project, ["US-001", "US-002"])
+
+    def is_asleep() -> bool:
+        before = wakings(process.pid)
+        time.sleep(1.5)
+        return wakings(process.pid) - before <= 1
+
+    until(is_asleep, process)
+    project.write("notes.md", "Mind the gap.\n")
+    before = wakings(process.pid)
+    until(lambda: wakings(process.pid) > before, process)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+
+
+def wakings(pid: int) -> int:
+    """How often the main thread of a process has slept and been woken."""
+    status = Path(f"/proc/{pid}/task/{pid}/status").read_text(encoding="utf-8")
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("voluntary_ctxt_switches")))
+
+
 def status_of(project: Project) -> dict[str, Any]:
     words = [sys.executable, "-P", "-m", "ralphy", "status", "login", "--json"]
     done = subprocess.run(words, cwd=project.repo, env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True,
