@@ -26,20 +26,19 @@ class NotRegularError(OSError):
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotRegularError(errno.EINVAL, "not a regular file", os.fspath(path))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(_opened(path)[0], "rb")
 
 
 def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
-    """The first `most` bytes of a regular file; OSError if there is none."""
-    with open_regular(path) as file:
-        return file.read(min(most, os.fstat(file.fileno()).st_size))
+    """The first `most` bytes of a regular file; OSError if there is none. Links are followed."""
+    descriptor, size = _opened(path)
+    try:
+        left, data = min(most, size), b""
+        while left > len(data) and (more := os.read(descriptor, left - len(data))):
+            data = data + more if data else more
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
@@ -62,3 +61,16 @@ def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
     if len(data) > limit:
         raise InvalidInput(f"is larger than {limit // 1024} KB", where=shown)
     return data
+
+
+def _opened(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """(the descriptor of a regular file, its size)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotRegularError(errno.EINVAL, "not a regular file", os.fspath(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, found.st_size

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import walk
 
 _OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -26,15 +26,10 @@ def ref_text(path: Path) -> str | None:
     """What a regular file holds, through links as git reads it; None if nothing is there, or something else. Never
     waits."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_safely(path, _MOST + 1)
     except OSError:
         return None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
-        os.close(descriptor)
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(_MOST).decode("utf-8", "surrogateescape").strip()
+    return None if len(data) > _MOST else data.decode("utf-8", "surrogateescape").strip()
 
 
 def followed(common_dir: Path, ref: str, depth: int = DEPTH) -> str:
