@@ -176,7 +176,8 @@ class Invocation:
 
     def lay_out(self, workspace: Workspace) -> None:
         """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""
-        from ralphy.engine.feature.live_documents import exclude, lay_out
+        from ralphy.engine.feature.excluded_folder import exclude
+        from ralphy.engine.feature.live_documents import lay_out
 
         found = self.found(workspace.repository, workspace.feature.name)
         if found and found.at and found.feature.path == workspace.feature.path:

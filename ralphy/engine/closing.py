@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ralphy.engine.feature.excluded_folder import is_excluded, unexclude
 from ralphy.engine.feature.features import Found, features_of, prd_at
-from ralphy.engine.feature.live_documents import is_excluded, unexclude
 from ralphy.errors import EnvironmentProblem
 from ralphy.git import commands as git
 from ralphy.lanes.lanes_folder import lanes_folder

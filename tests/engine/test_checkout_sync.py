@@ -19,7 +19,8 @@ from ralphy.engine.feature.checkout_sync import (
     record_branch_tip,
     why_hold,
 )
-from ralphy.engine.feature.live_documents import edited, exclude, ids_of, lay_out, note_ours
+from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.live_documents import edited, ids_of, lay_out, note_ours
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,15 @@ from typing import Any
 import pytest
 
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.excluded_folder import exclude, unexclude
 from ralphy.engine.feature.live_documents import (
     Edits,
     Laid,
     edited,
-    exclude,
     ids_of,
     lay_out,
     note_ours,
     replace_if,
-    unexclude,
 )
 from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
@@ -390,6 +390,27 @@ def test_what_main_tracks_is_left_as_main_has_it(tmp_path: Path) -> None:
     assert (project.read("PRD.md"), status(project)) == ("# Of main\n", "")
     project.git("switch", "--quiet", project.branch)
     assert project.read("PRD.md") == DOCUMENTS["PRD.md"]
+
+
+def test_what_main_tracks_is_read_once_however_often_it_is_looked_at(tmp_path: Path) -> None:
+    project = begun(tmp_path)
+    project.write("PRD.md", "# Of main\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "-m", "documents on main")
+    file = project.folder / "PRD.md"
+    while time.time_ns() - file.stat().st_ctime_ns < 50_000_000:
+        time.sleep(0.01)  # until a change would show in its times
+    laid(project)
+    opened_names: list[str] = []
+    is_on = [True]
+    sys.addaudithook(lambda name, args: opened_names.append(str(args[0])) if is_on[0] and name == "open" else None)
+    advance(project, {"SPEC.md": "# New\n"})
+    assert laid(project).left == ("PRD.md",)
+    assert not edits(project)
+    is_on[0] = False
+    assert str(file) not in opened_names
+    file.write_text("# Of mine\n")
+    assert edits(project).files == {"PRD.md": b"# Of mine\n"}
 
 
 def test_a_link_in_the_place_of_a_document_is_not_written_through(project: Project) -> None:

@@ -26,7 +26,8 @@ class Record:
 
     `files` has the version (blob id) that Ralphy wrote last, and the signature of the file that is known to hold it;
     `also` are other versions that no person has to be asked about: those about to be written, and adopted edits;
-    `earlier` are former versions, newest first.
+    `earlier` are former versions, newest first. `left` are files that hold what the commit that is checked out has, as
+    `files` has those that Ralphy wrote.
     """
 
     path: Path
@@ -35,6 +36,7 @@ class Record:
     files: dict[str, tuple[str, Signature]] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)
     earlier: dict[str, list[str]] = field(default_factory=dict)
+    left: dict[str, tuple[str, Signature]] = field(default_factory=dict)
 
     def is_ours(self, name: str, ids: Iterable[str]) -> bool:
         """Is one of these the version that Ralphy wrote, or one that it has adopted?"""
@@ -60,7 +62,8 @@ class Record:
         return [oid for oid in (last, *self.earlier.get(name, ())) if oid]
 
     def save(self) -> None:
-        noted = {"tip": self.tip, "head": self.head, "files": self.files, "also": self.also, "earlier": self.earlier}
+        noted = {"tip": self.tip, "head": self.head, "files": self.files, "also": self.also, "earlier": self.earlier,
+                 "left": self.left}  # fmt: skip
         replace_file(self.path, orjson.dumps(noted), durable=False)
 
 
@@ -72,12 +75,17 @@ def read_record(path: Path) -> Record:
             path,
             str(noted.get("tip", "")),
             str(noted.get("head", "")),
-            {name: (str(oid), tuple(map(int, seen))) for name, (oid, seen) in noted.get("files", {}).items()},
+            _files(noted.get("files", {})),
             _lists(noted.get("also", {})),
             _lists(noted.get("earlier", {})),
+            _files(noted.get("left", {})),
         )
     except (AttributeError, TypeError, ValueError):
         return Record(path)
+
+
+def _files(noted: Any) -> dict[str, tuple[str, Signature]]:
+    return {name: (str(oid), tuple(map(int, seen))) for name, (oid, seen) in noted.items()}
 
 
 def _lists(noted: Any) -> dict[str, list[str]]:

@@ -26,7 +26,8 @@ from ralphy.engine.feature.checkout_sync import (
 )
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.feature.live_documents import Edits, edited, exclude, ids_of, lay_out, note_ours, wait_for_git
+from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.live_documents import Edits, edited, ids_of, lay_out, note_ours, wait_for_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.atomic import read_regular

@@ -19,17 +19,16 @@ from enum import Enum
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from ralphy.documents.feature_folder import Feature
 from ralphy.engine.feature.document_record import Record, Signature, blob_id, read_record
+from ralphy.engine.feature.excluded_folder import exclude_file, excluded_line
 from ralphy.engine.workspace.workspace import Workspace, is_private
-from ralphy.files.atomic import link_on_the_way, read_regular, replace_file, signature, write_beside
+from ralphy.files.atomic import link_on_the_way, read_regular, signature, write_beside
 from ralphy.files.tree_walk import children, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
 from ralphy.git.ref_files import ref_text
 
 _FILE_MODES = ("100644", "100755")
-_SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
 _BISECT = "a bisect"  # steps on commits as a switch does, and may be left open for weeks
 _TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
@@ -239,8 +238,13 @@ def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence
             record.also.pop(one.name, None)
         elif one.name in written or one.kind is _Kind.SAME:
             found = signature(w.feature.file(one.name)) if one.name in written else one.stat
-            is_old = found is not None and bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
-            record.note(one.name, one.want, found if found and is_old else ())
+            record.note(one.name, one.want, found if found and _is_old(found) else ())
+    record.left = {one.name: (one.oid, one.stat) for one in seen if one.kind is _Kind.LEFT and _is_old(one.stat)}
+
+
+def _is_old(found: Signature) -> bool:
+    """Would a change from here on show in the signature? Not in the tick in which the file was written."""
+    return bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
 
 
 def _is_untouched(w: Workspace, record: Record) -> bool:
@@ -302,6 +306,8 @@ def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
         known, known_stat = record.files.get(name, ("", ()))
         if found and found == known_stat and known == want:
             yield _Seen(name, _Kind.SAME, want, want, None, found)
+        elif found and tracked != want and record.left.get(name) == (tracked, found):
+            yield _Seen(name, _Kind.LEFT, tracked, want, None, found)
         elif link_on_the_way(w.repository.root, path) or (found and not stat.S_ISREG(found[0])):
             yield _Seen(name, _Kind.ODD, "", want)
         elif found is None:
@@ -327,7 +333,7 @@ def _judged(w: Workspace, name: str, want: str, tracked: str, record: Record, fo
         kind = _Kind.EDIT  # taken out of the branch, and brought back by a person
     else:
         kind = _Kind.STALE if record.is_ours(name, ids) else _Kind.EDIT
-    return _Seen(name, kind, ids[0], want, data, found)
+    return _Seen(name, kind, tracked if tracked in ids else ids[0], want, data, found)
 
 
 def _ids(w: Workspace, data: bytes) -> list[str]:
@@ -352,9 +358,9 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
 
 def _not_ignored(w: Workspace) -> set[str]:
     """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
-    lines = (read_regular(_exclude_file(w.repository)) or b"").splitlines()
+    lines = (read_regular(exclude_file(w.repository)) or b"").splitlines()
     with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
-        rules.write(b"\n".join([line for line in lines if line != _line(w.feature)] + [b""]))
+        rules.write(b"\n".join([line for line in lines if line != excluded_line(w.feature)] + [b""]))
         rules.flush()
         own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
         with suppress(git.GitError):
@@ -384,37 +390,3 @@ def _head_text(w: Workspace) -> str:
 
 def _record_path(w: Workspace) -> Path:
     return w.repository.checkout_dir / f"documents-{w.feature.name}.json"
-
-
-def exclude(w: Workspace) -> None:
-    """Have Git ignore the feature's folder where the branch that is checked out does not track it.
-
-    Git overwrites ignored files when the feature's branch is checked out or merged; tracked files are not affected.
-    """
-    file, line = _exclude_file(w.repository), _line(w.feature)
-    known = read_regular(file)
-    if b"\n" in line or line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
-        return
-    end = b"\n" if known and not known.endswith(b"\n") else b""
-    replace_file(file, (known or b"") + end + line + b"\n", durable=False)
-
-
-def is_excluded(repository: git.Repository, feature: Feature) -> bool:
-    """Is the line of the feature there?"""
-    return _line(feature) in (read_regular(_exclude_file(repository)) or b"").splitlines()
-
-
-def unexclude(repository: git.Repository, feature: Feature) -> None:
-    """Take the line away again, when the feature is merged and closed; every other line stays."""
-    known = read_regular(_exclude_file(repository)) or b""
-    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != _line(feature))
-    if kept != known:
-        replace_file(_exclude_file(repository), kept, durable=False)
-
-
-def _exclude_file(repository: git.Repository) -> Path:
-    return repository.common_dir / "info" / "exclude"
-
-
-def _line(feature: Feature) -> bytes:
-    return b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(feature.path)) + b"/"
