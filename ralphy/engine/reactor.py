@@ -212,11 +212,14 @@ class Watching:
         head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
         self._forget_what_is_gone()
+        waiting: Workspace | None = None
         for feature in self._candidates(None if everything else names):
             now = signature_of(self._repository, feature)
             if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
-                self._reconcile(feature)
+                waiting = self._reconcile(feature) or waiting
                 self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again
+        if waiting:  # the lanes can be ready for one feature alone: of a thousand, the last
+            get_ready(waiting)
 
     def _forget_what_is_gone(self) -> None:
         for name in [name for name, w in self._open.items() if not w.feature.folder.is_dir()]:
@@ -235,7 +238,8 @@ class Watching:
             return self._open[name].feature
         return next((f for f in listed(root, self._features_dir) if f.name == name), None)
 
-    def _reconcile(self, feature: Feature) -> None:
+    def _reconcile(self, feature: Feature) -> Workspace | None:
+        """Drive a feature until a rest; gives its workspace if it waits at a gate."""
         try:
             if feature.name not in self._open:
                 opened = self._opened(feature)
@@ -247,10 +251,9 @@ class Watching:
             if self._rests.get(feature.name) != str(error):
                 self._listener(held_up(feature, error))
             self._rests[feature.name] = str(error)
-            return
+            return None
         self._rests[feature.name] = rest
-        if isinstance(rest, Wait) and rest.gate:
-            get_ready(workspace)
+        return workspace if isinstance(rest, Wait) and rest.gate else None
 
     def _is_due(self, name: str) -> bool:
         rest = self._rests.get(name)
