@@ -114,8 +114,11 @@ def catch_up(w: Workspace) -> tuple[Behind, ...]:
 
 
 def record_branch_tip(w: Workspace, tip: str) -> None:
-    """This is where the branch stands, by Ralphy's hand or by a person's that it goes on from."""
-    _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""})
+    """This is where the branch stands, by Ralphy's hand or by a person's that it goes on from.
+
+    It need not outlast a power loss: what was expected before knows this tip, too.
+    """
+    _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""}, durable=False)
 
 
 def recorded_branch(w: Workspace) -> str:
@@ -392,5 +395,6 @@ def _read(path: Path) -> dict[str, Any]:
     return noted if isinstance(noted, dict) else {}
 
 
-def _write(path: Path, noted: Mapping[str, str]) -> None:
-    replace_file(path, orjson.dumps(noted))
+def _write(path: Path, noted: Mapping[str, str], *, durable: bool = True) -> None:
+    if _read(path) != noted:
+        replace_file(path, orjson.dumps(noted), durable=durable)

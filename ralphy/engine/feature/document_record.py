@@ -27,7 +27,7 @@ class Record:
     `files` has the version (blob id) that Ralphy wrote last, and the signature of the file that is known to hold it;
     `also` are other versions that no person has to be asked about: those about to be written, and adopted edits;
     `earlier` are former versions, newest first. `left` are files that hold what the commit that is checked out has, as
-    `files` has those that Ralphy wrote.
+    `files` has those that Ralphy wrote; `saved` is what the file at `path` holds.
     """
 
     path: Path
@@ -37,6 +37,7 @@ class Record:
     also: dict[str, list[str]] = field(default_factory=dict)
     earlier: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, tuple[str, Signature]] = field(default_factory=dict)
+    saved: bytes = b""
 
     def is_ours(self, name: str, ids: Iterable[str]) -> bool:
         """Is one of these the version that Ralphy wrote, or one that it has adopted?"""
@@ -64,13 +65,17 @@ class Record:
     def save(self) -> None:
         noted = {"tip": self.tip, "head": self.head, "files": self.files, "also": self.also, "earlier": self.earlier,
                  "left": self.left}  # fmt: skip
-        replace_file(self.path, orjson.dumps(noted), durable=False)
+        data = orjson.dumps(noted)
+        if data != self.saved:
+            replace_file(self.path, data, durable=False)
+            self.saved = data
 
 
 def read_record(path: Path) -> Record:
     """The record at a path; an empty one if there is none, or it cannot be read."""
+    data = read_regular(path) or b""
     try:
-        noted = orjson.loads(read_regular(path) or b"{}")
+        noted = orjson.loads(data or b"{}")
         return Record(
             path,
             str(noted.get("tip", "")),
@@ -79,6 +84,7 @@ def read_record(path: Path) -> Record:
             _lists(noted.get("also", {})),
             _lists(noted.get("earlier", {})),
             _files(noted.get("left", {})),
+            data,
         )
     except (AttributeError, TypeError, ValueError):
         return Record(path)

@@ -15,6 +15,7 @@ from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import Edits, edited
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, read_text
+from ralphy.git.objects import TREE
 from ralphy.pipeline.model import Artifact, Prd
 
 _MOST_BYTES = 4 << 20
@@ -47,11 +48,10 @@ def look_at(w: Workspace) -> Documents:
 def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
     """A document; None if there is none."""
     at = tip or begun_at(w)
-    return (
-        w.objects.read(f"{at}:{w.feature.in_repository(name)}")
-        if at
-        else read_regular(w.feature.file(name), _MOST_BYTES)
-    )
+    if not at:
+        return read_regular(w.feature.file(name), _MOST_BYTES)
+    entry = w.objects.at(w.objects.tree_of(at), w.feature.in_repository(name))
+    return w.objects.read(entry.oid) if entry and entry.mode != TREE else None
 
 
 def text(w: Workspace, name: str, tip: str = "") -> str:
