@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -139,11 +140,12 @@ def write_own(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
 
     Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies.
     """
-    _write_common(folder, person, seen_at)
-    (folder / "HEAD").write_text("ref: refs/heads/lane\n")
-    (folder / "config").write_bytes(_config(person, _COPIED, seen_at or folder, {
-        "core.trustctime": "true", "core.checkstat": "default", "core.logallrefupdates": "false",
-        "core.excludesfile": os.devnull}))  # fmt: skip
+    _write(folder, person, seen_at, {
+        "HEAD": b"ref: refs/heads/lane\n",
+        "config": _config(person, _COPIED, seen_at or folder, {
+            "core.trustctime": "true", "core.checkstat": "default", "core.logallrefupdates": "false",
+            "core.excludesfile": os.devnull}),
+    })  # fmt: skip
 
 
 def write_git(
@@ -155,29 +157,36 @@ def write_git(
     """
     if not remove(folder):
         raise EnvironmentProblem("cannot be removed", where=str(folder))
-    _write_common(folder, person, seen_at)
     named = {**dict(refs), **({f"refs/heads/{branch}": commit} if branch and commit else {})}
-    (folder / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
     packed = "".join(f"{oid} {name}\n" for name, oid in sorted(named.items()))
-    (folder / "packed-refs").write_bytes(os.fsencode(packed))
     both = re.compile(f"{_COPIED.pattern}|{_PERSON.pattern}")
-    (folder / "config").write_bytes(_config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}))
+    _write(folder, person, seen_at, {
+        "HEAD": os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"),
+        "packed-refs": os.fsencode(packed),
+        "config": _config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}),
+    })  # fmt: skip
 
 
-def _write_common(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
-    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "ralphy"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+def _write(folder: Path, person: PersonGit, seen_at: Path | None, own: Mapping[str, bytes]) -> None:
+    """What both have in common, and each one's `own` files. It is done before each run of an agent: every file and
+    folder less is felt."""
+    for name in ("", "objects", "objects/info", "refs", "info", "ralphy"):
+        with suppress(FileExistsError):
+            os.mkdir(folder / name)  # noqa: PTH102 - pathlib asks twice
     places = [f"{seen_at}/{borrowed(number)}" if seen_at else str(path) for number, path in enumerate(person.objects)]
-    (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode("".join(f"{place}\n" for place in places)))
-    # Later lines win, as the repository's own file does over the person's.
-    (folder / "info" / "exclude").write_bytes(b"\n".join(text for text in person.excludes if text))
-    for name, text in zip(("ralphy/attributes", "info/attributes"), person.attributes, strict=True):
-        (folder / name).write_bytes(text)
-    shallow = folder / "shallow"
-    if person.shallow:
-        shallow.write_bytes(person.shallow)
-    else:
-        shallow.unlink(missing_ok=True)
+    files = {
+        "objects/info/alternates": os.fsencode("".join(f"{place}\n" for place in places)),
+        "info/exclude": b"\n".join(text for text in person.excludes if text),  # the repository's own line wins
+        "ralphy/attributes": person.attributes[0],
+        "info/attributes": person.attributes[1],
+        "shallow": person.shallow,
+        **own,
+    }
+    for name, data in files.items():
+        if data:
+            (folder / name).write_bytes(data)
+        else:
+            (folder / name).unlink(missing_ok=True)
 
 
 def borrowed(number: int) -> str:
