@@ -45,6 +45,7 @@ for name, code in modules:
 module.main(settings)
 """
 LONGEST_S = 900.0
+_FAREWELL_S = 10.0
 _MOST_ANSWER = 64 << 20
 _MOST_PACK = 4 << 30
 _READ_BYTES = 1 << 20
@@ -71,6 +72,16 @@ class Keeper:
         self.repository, self.home, self.at, self.sandbox = repository, home, at, sandbox
         self._longest_s = longest_s
         self._running: _Process | None = None
+        self._begun: Mapping[str, Any] | None = None
+
+    def begin(self, request: Mapping[str, Any]) -> None:
+        """Send a request whose answer has no objects, and do not wait; `ask` waits, if it asks for the same.
+
+        Nothing happens without a sandbox: there, nothing of a keeper is alive between two requests.
+        """
+        if self.sandbox:
+            self._process(request).ask({"keep": (), **request}, self._longest_s)
+            self._begun = request
 
     def ask(self, request: Mapping[str, Any], meanwhile: Callable[[], None] | None = None) -> dict[str, Any]:
         """Its answer; the pack, if it sends one, goes into the person's objects. LaneProblem if it says why not.
@@ -86,15 +97,20 @@ class Keeper:
         return self._asked(request, meanwhile)
 
     def end(self) -> None:
-        """End its process."""
+        """End its process, once it has done what it was sent: a tree that is half laid out is laid out from nothing."""
+        if self._running:
+            self._running.hurry(_FAREWELL_S)
+        self._drain()
         running, self._running = self._running, None
         if running:
             running.end()
 
     def _asked(self, request: Mapping[str, Any], meanwhile: Callable[[], None] | None) -> dict[str, Any]:
-        process = self._process()
+        process = self._process(request)
         try:
-            process.ask({"keep": (), **request}, self._longest_s)
+            if self._begun is None:
+                process.ask({"keep": (), **request}, self._longest_s)
+            self._begun = None
             if meanwhile:
                 meanwhile()
             answer = self._answer(process)
@@ -135,10 +151,24 @@ class Keeper:
         if process.returncode:
             raise failure([verb[0]], process.returncode, said, str(r.common_dir))
 
-    def _process(self) -> _Process:
-        """The one that runs, as long as its places are those that it was started in; else a fresh one."""
+    def _drain(self) -> None:
+        """Wait for what was begun and is not asked for any more; whatever it says does not count."""
+        begun, self._begun = self._begun, None
+        if begun is not None and self._running:
+            try:
+                self._answer(self._running)
+            except BaseException as error:
+                self.end()
+                if not isinstance(error, EnvironmentProblem):
+                    raise
+
+    def _process(self, request: Mapping[str, Any]) -> _Process:
+        """The one that runs, as long as its places are those that it was started in; else a fresh one. What it does
+        already is this request, if it is anything."""
         if self._running and self._running.places != self._places():
             self.end()
+        if self._begun != request:
+            self._drain()
         if self._running is None:
             self._running = self._started()
         return self._running
@@ -202,6 +232,10 @@ class _Process:
         self._waiting = memoryview(b"".join((self._waiting, marshal.dumps(dict(request)))))
         while self._write():
             self._wait(self._in, select.POLLOUT)
+
+    def hurry(self, longest_s: float) -> None:
+        """What it is asked already has so many seconds more, at the most."""
+        self._until = min(self._until, time.monotonic() + longest_s)
 
     def frame(self, most: int) -> bytes:
         """The next frame of its answer. NoAnswer if it ends, or says something else."""

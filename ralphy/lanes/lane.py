@@ -102,6 +102,11 @@ class Lane:
         self.laid_out = tree
         return written
 
+    def begin(self, tree: str) -> None:
+        """Have the keeper begin with a tree that is likely to be laid out next; `lay_out` waits for it."""
+        self._ready()
+        self._keeper.begin(self._request(tree))
+
     def close(self) -> None:
         """End the keeper."""
         self._keeper.end()
@@ -111,7 +116,7 @@ class Lane:
         write_git(self.home / "git", self._person, self._seen_git, tuple(refs.items()), branch, commit)
 
     def _written(self, tree: str, meanwhile: Callable[[], None]) -> int:
-        request = {"do": "lay-out", "tree": tree, "keep": names_in(self.keep), **self._since_the_last(tree)}
+        request = self._request(tree)
         self._ready()
         try:
             answer = self._keeper.ask(request, meanwhile)
@@ -125,6 +130,9 @@ class Lane:
             answer = self._keeper.ask(request, meanwhile)
         self.empty = tuple(map(str, answer["empty"]))
         return int(answer["written"])
+
+    def _request(self, tree: str) -> dict[str, Any]:
+        return {"do": "lay-out", "tree": tree, "keep": names_in(self.keep), **self._since_the_last(tree)}
 
     def _since_the_last(self, tree: str) -> Mapping[str, Any]:
         """The tree that was laid out last, and what is different in this one, so that Git need not say it."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.lanes.keeper_call import _Process
+from ralphy.lanes.keeper_call import LaneProblem, _Process
 from ralphy.lanes.lane import Lane
 from tests.lanes.conftest import LIMITS, World
 
@@ -85,6 +85,46 @@ def test_it_serves_one_request_after_the_other(world: World) -> None:
     assert lane.lay_out(world.tree, world.head, "main") == 1
     assert lane.take_over(world.tree, LIMITS).tree == world.tree
     assert pid_of(lane) == pid
+
+
+def test_what_was_begun_is_waited_for_and_not_done_twice(world: World) -> None:
+    lane = world.laid_out()
+    pid = pid_of(lane)
+    world.commit({"src/c.py": "c = 3\n"})
+    lane.begin(world.tree)
+    assert lane.lay_out(world.tree, world.head, "main") == 1
+    assert world.inside(lane, "git status --porcelain; cat src/c.py") == (0, "c = 3\n")
+    assert lane.take_over(world.tree, LIMITS).tree == world.tree
+    assert pid_of(lane) == pid
+
+
+def test_another_tree_takes_the_place_of_what_was_begun(world: World) -> None:
+    lane = world.laid_out()
+    first, head = world.tree, world.head
+    lane.begin(world.commit({"src/c.py": "c = 3\n"}))
+    lane.lay_out(first, head, "main")
+    assert not (lane.tree / "src/c.py").exists()
+    lane.begin(world.tree)
+    (lane.tree / "src/a.py").write_text("a = 5\n")
+    with pytest.raises(LaneProblem, match="laid out is"):
+        lane.take_over(first, LIMITS)
+    require_works(world, lane)
+
+
+@pytest.mark.parametrize("when", ["closed", "killed", "let go"])
+def test_whatever_happens_to_what_was_begun_the_next_tree_is_laid_out(world: World, when: str) -> None:
+    lane = world.laid_out()
+    pid = pid_of(lane)
+    lane.begin(world.commit({"src/c.py": "c = 3\n"}))
+    if when == "killed":
+        os.killpg(pid, signal.SIGKILL)
+    elif when == "closed":
+        lane.close()
+        assert (lane.tree / "src/c.py").read_text() == "c = 3\n"  # it was waited for
+    else:
+        lane.let_go()
+    require_works(world, lane)
+    assert is_gone(pid)
 
 
 def test_one_that_was_killed_is_replaced(world: World) -> None:

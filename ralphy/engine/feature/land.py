@@ -8,7 +8,7 @@ intent only if its commit is the branch's tip, and never reads the log to comple
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,8 +64,10 @@ class NewCommit:
     body: str = ""
 
 
-def land(w: Workspace, new: NewCommit) -> str:
+def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None = None) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
+
+    `when_moved` is called with the commit as soon as the branch is there.
 
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     """
@@ -83,6 +85,8 @@ def land(w: Workspace, new: NewCommit) -> str:
     except BaseException as error:
         _give_up(w, error)
         raise
+    if when_moved:
+        when_moved(commit)
     note_ours(w, adopted)
     lay_out(w, commit)
     w.milestone("files_replaced")

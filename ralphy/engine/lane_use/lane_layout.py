@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ def _opened(w: Workspace) -> Pool:
     from ralphy.lanes.lanes_folder import lanes_folder
 
     program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
-    return Pool(w.repository, folder, program, w.config.safety.level, control=(w.config.project.features_dir,))
+    features = w.config.project.features_dir
+    return Pool(w.repository, folder, program, w.config.safety.level, control=(features,), objects=w.objects)
 
 
 def agent_lane(w: Workspace) -> Lane:
@@ -73,6 +75,17 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     _furnish(w, lane, brought)
     set_up(w, lane, tree)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
+
+
+def begin_with_next(w: Workspace, lane: Lane, commit: str) -> None:
+    """While a landing is finished: have the lane laid out for the next story. Nothing waits for it, and nothing that
+    goes wrong with it counts; where others are at work, something else may land before."""
+    if len(w.session.in_work) > 1:
+        return
+    with suppress(EnvironmentProblem):
+        tree = w.objects.tree_of(commit)
+        lane.keep = _kept(w, lane, tree, _brought(w, tree))
+        lane.begin(tree)
 
 
 def laid_out_in(lane: Lane) -> str:
