@@ -24,7 +24,7 @@ from ralphy.pipeline.events import AgentActivity
 from ralphy.processes.resource_limits import Bounds
 from ralphy.text.lines import Lines
 from tests.cli.conftest import Call
-from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.building import ROOT, Project, assert_clean, build, story
 
 # The program: it gets the prompt as its input, works, and tells of it in its own words.
 PROGRAM = """\
@@ -166,6 +166,17 @@ def test_a_new_agent_does_a_whole_story(project: Project) -> None:
     ]
     assert "agents of agent.preset diary have no guard" in ended.text
     assert_clean(project)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_it_works_in_the_closed_sandbox_too(project: Project) -> None:
+    seen = [str(ROOT), sys.prefix, sys.base_prefix, PRESETS["diary"].command[1]]
+    project.configure(agent={"preset": "diary"}, gates={"spec": "auto"}, safety={"level": "strict", "ro_paths": seen})
+
+    ended = project.loop()
+
+    assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
+    assert project.landed() == ["login/US-001"]
 
 
 def test_it_gets_its_own_models_and_variables(project: Project) -> None:
