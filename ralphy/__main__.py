@@ -12,7 +12,7 @@ def main() -> None:
     from ralphy.processes.program_paths import leave_checkout
 
     leave_checkout()
-    from ralphy.cli.quick import answer
+    from ralphy.cli.status.quick import answer
 
     code = answer(sys.argv[1:])
     if code is None:

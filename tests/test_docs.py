@@ -14,8 +14,8 @@ import pytest
 
 from ralphy import __version__
 from ralphy.cli.commands import COMMANDS
-from ralphy.cli.look import bare
 from ralphy.cli.main import cli
+from ralphy.cli.status.look import bare
 from ralphy.errors import EXIT_MEANINGS
 from tests.e2e.project import shell
 

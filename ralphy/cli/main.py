@@ -24,7 +24,7 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name == self.otherwise:
-            from ralphy.cli.look import bare
+            from ralphy.cli.status.look import bare
 
             return bare
         if name not in COMMANDS:

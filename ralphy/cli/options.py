@@ -194,7 +194,7 @@ class Invocation:
 
         Raises Conflict where stories are gone from prd.json, unless it `starts_over`.
         """
-        from ralphy.cli.sentences import in_words
+        from ralphy.cli.run.sentences import in_words
         from ralphy.engine.runs.recover import is_unfinished, recover
         from ralphy.engine.view.observe import observe
         from ralphy.git.run_lock import Lock

@@ -11,8 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ralphy.cli.colour import painted, wants_colour
-from ralphy.cli.plain import clean
+from ralphy.cli.terminal import clean, painted, wants_colour
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.text.tone import BAD, tone_of
 

@@ -1,4 +1,4 @@
-"""logs and attempts: what the agents did, and what they made that did not count."""
+"""logs, attempts and audit: what the agents did, what they made that did not count, and the journal of it all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
-from ralphy.cli.run_lines import RunLines
+from ralphy.cli.run.run_lines import RunLines
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.state.kept_streams import Line, Reader, Run, runs
 
@@ -80,7 +80,7 @@ def _emitter(call: Invocation, repository: Repository) -> Callable[[Line], None]
 def _emit_raw(line: Line) -> None:
     """As it is, but for the environment's secrets; on a terminal without what the terminal would obey."""
     from ralphy.cli.output import without_secrets
-    from ralphy.cli.plain import clean
+    from ralphy.cli.terminal import clean
 
     data = without_secrets(line.raw)
     if sys.stdout.isatty():
@@ -271,3 +271,30 @@ def restore(call: Invocation, story: str, number: int) -> int:
     said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {name}, uncommitted\n"
             f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
     return call.output.answer("attempt-restore", said, **_row(attempt), undo=back)
+
+
+@click.command("audit")
+@with_options
+def audit(call: Invocation) -> int:
+    """Verify that the journal is unaltered: each line holds the digest of the line before it.
+
+    Reports the first line that was changed, removed, inserted or moved (exit code 4). Cannot detect that the end was
+    cut off, or that someone rewrote the whole file.
+    """
+    from ralphy.files.safe_open import read_safely
+    from ralphy.state.chain import verify
+
+    path = call.repository().state_dir / "journal.jsonl"
+    data = read_safely(path, 1 << 40) if path.exists() else b""
+    found = verify(data)
+    if found.broken:
+        said = f"{path}:{found.line}: {found.broken}; {found.links} lines before it are intact"
+    else:
+        more = f", {found.before} from before the chain" if found.before else ""
+        torn = f", {found.torn} torn lines from a crash" if found.torn else ""
+        said = f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}"
+    return call.output.answer(
+        "audit", said, ExitCode.CONFLICT if found.broken else ExitCode.DONE, journal=str(path), lines=found.links,
+        unchained=found.before, torn=found.torn, head=found.head,
+        broken={"line": found.line, "why": found.broken} if found.broken else None,
+    )  # fmt: skip

@@ -1,15 +1,22 @@
-"""gc: delete what is no longer needed, and pack what stays."""
+"""gc and lanes: delete what is no longer needed, and pack what stays."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import Conflict, ExitCode
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.lanes.pool import LaneFacts
+
+_MB = 1 << 20
 
 
 @click.command("gc")
@@ -23,7 +30,6 @@ def gc(call: Invocation, dry_run: bool) -> int:
     merged or rejected. Does not touch branches, reflogs and objects younger than two weeks. Needs all checkouts of the
     repository to be idle.
     """
-    import time
     from contextlib import closing
     from dataclasses import replace
 
@@ -60,3 +66,63 @@ def gc(call: Invocation, dry_run: bool) -> int:
 
 def _would(names: Sequence[str]) -> list[str]:
     return [*(f"would delete: {name}" for name in names), f"would delete {len(names)} items"]
+
+
+@click.command("lanes")
+@click.option("--rm", "removed", multiple=True, metavar="NAME", help="Delete this lane; repeatable.")
+@click.option("--all", "is_all", is_flag=True, help="Delete all unused lanes.")
+@with_options
+def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
+    """List the lanes of this checkout, and those of removed worktrees: purpose, size, and current user.
+
+    A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
+    new one. Lanes in use stay.
+    """
+    from ralphy.lanes.lanes_folder import lanes_folder
+    from ralphy.lanes.pool import Pool
+
+    if removed and is_all:
+        raise InvalidInput("use either --rm or --all", hint="--all deletes every unused lane")
+    repository = call.repository()
+    folder = lanes_folder(repository, call.settings(repository).config.lanes, os.environ)
+    pool = Pool(repository, folder, None, "moderate")
+    try:
+        found = pool.listed()
+        names = [lane.name for lane in found if not lane.pid] if is_all else _free(found, removed)
+        freed = pool.let_go(names)
+        left = pool.listed() if names else found
+    finally:
+        pool.close()
+    rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
+             "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
+    gone = {lane.name for lane in found} - {lane.name for lane in left}
+    said = _said(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
+    return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
+
+
+def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
+    """The lanes that are to go. NotFound for a name that none has, Conflict for one that somebody uses."""
+    known = {lane.name: lane for lane in found}
+    for name in wanted:
+        if name not in known:
+            raise NotFound(f"there is no lane {name}", hint="ralphy lanes")
+        if known[name].pid:
+            raise Conflict(f"lane {name} is in use: pid {known[name].pid}", hint="wait for that run, or stop it")
+    return list(wanted)
+
+
+def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
+    lines = [f"deleted {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB freed"] if is_asked else []
+    width = max((len(lane.name) for lane in left), default=0)
+    lines += [f"{lane.name:<{width}}  {_row(lane, now)}" for lane in left]
+    return lines or ["there are no lanes"]
+
+
+def _row(lane: LaneFacts, now: float) -> str:
+    from ralphy.text.durations import span
+
+    work = f"{lane.feature}/{lane.story}".rstrip("/") or "unused"
+    parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
+    parts += [f"kept: {lane.kept}"] if lane.kept else []
+    parts += ["its worktree was removed"] if lane.is_left_over else []
+    return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

@@ -27,7 +27,7 @@ _QUIET = {
     "LC_ALL": "C",
 }
 _TOKENS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
-_LOGIN_IN_URL = re.compile(r"://[^/@\s]+@")
+_LOGIN_IN_URL = re.compile(r"://[^/\s]+@")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069]+")
 _MAX_SAID = 400
 

@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
     _rule("a signed web token", "eyJ", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
     _rule("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n|\\r)+"
                                           r"[A-Za-z0-9+/=\s\\:,-]{100,}"),
-    _rule("a password in an address", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"`<>{}$]{1,64}:([^\s/@'\"`<>{}$%*]{8,})@"
+    _rule("a password in an address", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"`<>{}$]{1,64}:([^\s/'\"`<>{}$%*]{8,})@"
                                              r"(?!localhost|127\.|0\.0\.0\.0|example\.|host\b)[\w.-]+\.[\w-]+"),
 )  # fmt: skip
 # The token that jwt.io shows to everybody.

@@ -55,7 +55,8 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
         value = _load(text)
         if _is_deeper(value, MAX_DEPTH):
             raise _too_deep(where)
-        _refuse_half_pairs(text)
+        if _ESCAPED_HALF_PAIR.search(text) and _first_half_pair(text) >= 0:
+            raise _RefusalError("has half of a surrogate pair", "remove the \\ud… escape", _first_half_pair)
     except RecursionError:
         raise _too_deep(where) from None
     except json.JSONDecodeError as error:
@@ -148,19 +149,11 @@ def _load(text: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        key = _twice([key for key, _ in pairs])
+        keys = [key for key, _ in pairs]
+        key = next(key for at, key in enumerate(keys) if key in keys[:at])
         what = f"has the key {shown(key)} twice in one object"
         raise _RefusalError(what, "remove one of the two", lambda text: _second_key(text, key))
     return made
-
-
-def _twice(keys: list[str]) -> str:
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            break
-        seen.add(key)
-    return key
 
 
 def _integer(literal: str) -> int:
@@ -198,24 +191,8 @@ def _too_deep(where: str) -> InvalidInput:
 
 
 def _is_deeper(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            child
-            for parent in level
-            if type(parent) is dict or type(parent) is list
-            for child in (parent.values() if type(parent) is dict else parent)
-            if type(child) is dict or type(child) is list
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _refuse_half_pairs(text: str) -> None:
-    if _ESCAPED_HALF_PAIR.search(text) and _first_half_pair(text) >= 0:
-        what = "has half of a surrogate pair"
-        raise _RefusalError(what, "remove the \\ud… escape", _first_half_pair)
+    children = value.values() if type(value) is dict else value if type(value) is list else ()
+    return not limit or any(_is_deeper(child, limit - 1) for child in children if type(child) in (dict, list))
 
 
 def _first_half_pair(text: str) -> int:

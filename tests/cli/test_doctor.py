@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ralphy.cli import ground, programs
 from ralphy.cli.main import main
+from ralphy.cli.setup import ground, programs
 from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Make
 from tests.conftest import RunGit
@@ -344,7 +344,7 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
 
 
 def test_a_machine_without_a_filter_of_system_calls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ralphy.cli import programs
+    from ralphy.cli.setup import programs
 
     monkeypatch.setattr("ralphy.sandbox.syscall_filter._MACHINES", {})
     assert programs._unfiltered() == f", without a system call filter (none for {os.uname().machine})"

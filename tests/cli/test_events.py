@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from ralphy.cli.sentences import sentences
+from ralphy.cli.run.sentences import sentences
 from ralphy.pipeline.events import EVENTS, Event
 from ralphy.resources import schema
 from tests.cli.conftest import Make

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.cli import run
+from ralphy.cli.run import drivers as run
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.cli.quick import kept_view
+from ralphy.cli.status.quick import kept_view
 from tests.cli.conftest import Call, Make
 from tests.engine.building import ROOT, Project, breaks, reports, story, works
 

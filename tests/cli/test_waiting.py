@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.cli.moments import moment, seconds_of
 from ralphy.cli.output import Output
-from ralphy.cli.show import Narrator
+from ralphy.cli.run.narrator import Narrator
+from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.pipeline.decision import Wait
 from tests.cli.conftest import Heard, Make

@@ -22,8 +22,8 @@ ALLOWED = {
     "ralphy/lanes/keeper_tree.py": "a script by itself, in the sandbox",
     "ralphy/files/safe_open.py": "the reader",
     "ralphy/state/journal.py": "a descriptor that was opened without waiting",
-    "ralphy/cli/quick.py": "a pipe of its own",
-    "ralphy/cli/demo.py": "the demo's own folder",
+    "ralphy/cli/status/quick.py": "a pipe of its own",
+    "ralphy/cli/setup/demo.py": "the demo's own folder",
 }
 PROGRAMS = ("ralphy/rehearsal/", "ralphy/demo/")  # the stand-in for an agent, and a toy
 

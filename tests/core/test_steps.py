@@ -52,9 +52,9 @@ def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
 FIELDS = {"story", "split", "pr"}
 # (module, word) -> what it is there
 OTHER_WORDS = {
-    ("ralphy/cli/demo.py", "story"): "the head of a column",
+    ("ralphy/cli/setup/demo.py", "story"): "the head of a column",
     ("ralphy/cli/records.py", "story"): "an argument of commands",
-    ("ralphy/cli/stories.py", "story"): "a command",
+    ("ralphy/cli/stories/story.py", "story"): "a command",
     ("ralphy/documents/prd_merge.py", "story"): "the whole of a story among its fields",
     ("ralphy/forge/github.py", "pr"): "a command of gh",
     ("ralphy/lanes/pool.py", "story"): "a field of a lane's note",

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ralphy.cli.sentences import in_words
+from ralphy.cli.run.sentences import in_words
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from ralphy.cli.sentences import in_words
+from ralphy.cli.run.sentences import in_words
 from ralphy.engine.reactor import Patience, run_feature
 from ralphy.errors import RalphyError
 from ralphy.git.run_lock import Lock

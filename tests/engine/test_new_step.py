@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ralphy import resources
-from ralphy.cli.gates import redo_help
+from ralphy.cli.stories.gates import redo_help
 from ralphy.engine.person.again import redo_step
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.view import phase_of

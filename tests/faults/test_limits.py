@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from ralphy.cli.run import clock_time
+from ralphy.cli.run.drivers import clock_time
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event

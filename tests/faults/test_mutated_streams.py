@@ -20,7 +20,7 @@ from ralphy.agents.claude.watchdog import Watchdog
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import read
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.cli.moments import moment
+from ralphy.cli.status.moments import moment
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import thresholds_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.presets import preset_of
-from ralphy.cli.sentences import ending, title
+from ralphy.cli.run.sentences import ending, title
 from ralphy.pipeline.events import RunBegan, RunEnded, of_journal
 from ralphy.state.kept_streams import Reader
 from ralphy.text.json_coerce import text_of

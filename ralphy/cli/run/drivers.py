@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
-from ralphy.cli.show import Narrator, told
+from ralphy.cli.run.narrator import PATIENT, Narrator, told
+from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
@@ -69,6 +70,30 @@ def heeding(came: Came, listener: Listener) -> Listener:
         listener(event)
 
     return heed
+
+
+def until_signal(came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
+    """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
+    try:
+        with signals(came):
+            return work()
+    except KeyboardInterrupt:
+        interrupted("interrupted")
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        interrupted("terminated")
+        return ExitCode.TERMINATED
+
+
+def attend(
+    call: Invocation, workspace: Workspace, came: Came, *, named: bool = False, patience: Patience = PATIENT
+) -> Narrator:
+    """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
+    narrator = Narrator(call.output, workspace, named=named, patience=patience)
+    narrator.attend(workspace)
+    workspace.listener = heeding(came, workspace.listener)
+    need_walls(workspace)
+    return narrator
 
 
 def limit_options(command: Any) -> Any:
@@ -181,14 +206,14 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
         if not is_open and (ended := _nothing_open(call)):
             return call.output.answer("loop", ended, reason=ended)
         if len(is_open) > 1 and not asks:
-            from ralphy.cli.night import drive_every
+            from ralphy.cli.run.every import drive_every
 
             return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = replace(session, until=until)
         if limits["dry_run"]:
-            from ralphy.cli.look import explain
+            from ralphy.cli.status.look import explain
 
             return explain(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
@@ -239,28 +264,20 @@ def need_walls(workspace: Workspace) -> None:
         lanes_of(workspace)  # opening them puts up the walls
 
 
-def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
-    from ralphy.engine.reactor import Patience, run_feature
+def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool) -> int:
     from ralphy.git.run_lock import Lock
 
     workspace.session = replace(workspace.session, began=workspace.clock())
     patience, came = Patience(gates=asks, limits=waits), Came()
-    narrator = Narrator(call.output, workspace, patience=patience)
-    narrator.attend(workspace)
-    workspace.listener = heeding(came, workspace.listener)
-    need_walls(workspace)
-    dialogue = narrator.dialogue if asks else None
-    try:
-        with signals(came), Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
+    narrator = attend(call, workspace, came, patience=patience)
+
+    def work() -> int:
+        with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
             call.lay_out(workspace)
-            rest = run_feature(workspace, patience, dialogue)
-    except KeyboardInterrupt:
-        narrator.interrupted("interrupted")
-        return ExitCode.INTERRUPTED
-    except Terminated:
-        narrator.interrupted("terminated")
-        return ExitCode.TERMINATED
-    return narrator.finished(rest)
+            rest = run_feature(workspace, patience, narrator.dialogue if asks else None)
+        return narrator.finished(rest)
+
+    return until_signal(came, work, narrator.interrupted)
 
 
 @click.command("watch")
@@ -268,7 +285,6 @@ def _run(call: Invocation, workspace: Any, *, asks: bool, waits: bool) -> int:
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
     """Run all features of the repository: wait at gates, resume when files appear."""
-    from ralphy.engine.reactor import watch_all
     from ralphy.engine.workspace.checkout import Checkout
 
     call.flags.update(_flags(limits))
@@ -278,23 +294,18 @@ def watch(call: Invocation, **limits: Any) -> int:
     call.require_trusted(repository)
     checkout, came = Checkout.of(repository), Came()
 
-    def opened(feature: Any) -> Any:
+    def opened(feature: Feature) -> Workspace:
         workspace = call.open(checkout, feature)
-        narrator = Narrator(call.output, workspace, named=True)
-        narrator.attend(workspace)
-        workspace.listener = heeding(came, workspace.listener)
-        need_walls(workspace)
+        attend(call, workspace, came, named=True)
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
         return workspace
 
+    def work() -> int:
+        watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
+        return ExitCode.DONE
+
     try:
-        with signals(came):
-            watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except Terminated:
-        return ExitCode.TERMINATED
+        return until_signal(came, work, lambda _: None)
     finally:
         checkout.close()
-    return ExitCode.DONE

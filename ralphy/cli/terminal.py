@@ -1,6 +1,7 @@
-"""Colour by meaning, where it is wanted: on a terminal, unless NO_COLOR says no or CLICOLOR_FORCE says yes anywhere.
+"""Text as a terminal may have it: harmless, and in colour by meaning where that is wanted.
 
-`--color always` and `never` beat both. A text is painted after it was cleaned of control characters.
+That is on a terminal, unless NO_COLOR says no or CLICOLOR_FORCE says yes anywhere; `--color always` and `never` beat
+both. A text is painted after it was cleaned.
 """
 
 from __future__ import annotations
@@ -33,3 +34,15 @@ def painted(text: str, tone: str) -> str:
     if not code:
         return text
     return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+
+
+def clean(text: str) -> str:
+    """Text without what a terminal would obey: control characters become visible."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def utf8(text: str) -> str:
+    """Text as any reader of JSON takes it: what is no UTF-8 in a file's name becomes a replacement character."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

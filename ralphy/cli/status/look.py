@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralphy.cli import quick
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
+from ralphy.cli.status import quick
 from ralphy.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def why(call: Invocation, feature: str | None) -> int:
 
 def explain(call: Invocation, workspace: Workspace, found: Found | None = None) -> int:
     """The decision that a run would begin with, on the branch where the feature was `found`."""
-    from ralphy.cli.moments import moment
+    from ralphy.cli.status.moments import moment
     from ralphy.engine.view.status import ahead_of, decided, iso
     from ralphy.engine.view.view import phase_of
     from ralphy.pipeline.decision import Rest

@@ -14,9 +14,8 @@ import signal
 import sys
 import time
 
-from ralphy.cli.colour import OF_STATUS, painted, wants_colour
 from ralphy.cli.commands import help_text
-from ralphy.cli.plain import clean, utf8
+from ralphy.cli.terminal import OF_STATUS, clean, painted, utf8, wants_colour
 from ralphy.files.git_places import find_root
 from ralphy.files.safe_open import read_safely
 from ralphy.processes import program_paths
@@ -277,7 +276,7 @@ def phase(v: dict[str, Any]) -> str:
 
 def shown(iso: str) -> str:
     """A moment of a view as people read it: local, with how far away it is."""
-    from ralphy.cli.moments import moment, seconds_of
+    from ralphy.cli.status.moments import moment, seconds_of
 
     return moment(seconds_of(iso), time.time())
 

@@ -6,8 +6,8 @@ import math
 import time
 
 from ralphy.cli.output import Output
-from ralphy.cli.plain import clean
-from ralphy.cli.sentences import is_detail, rested, sentences, waited
+from ralphy.cli.run.sentences import is_detail, rested, sentences, waited
+from ralphy.cli.terminal import clean
 from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -19,7 +19,8 @@ from ralphy.text.tone import FAINT, WAITING
 
 _EVERY_S = 0.2
 _EVERY_SECOND_S, _EVERY_MINUTE_S, _IN_A_LOG_S = 1.0, 60.0, 600.0
-_PATIENT = Patience(gates=True)
+PATIENT = Patience(gates=True)
+RESUMABLE = "nothing is lost; run it again to resume"
 
 
 class Narrator:
@@ -29,7 +30,7 @@ class Narrator:
     """
 
     def __init__(
-        self, output: Output, workspace: Workspace, *, named: bool = False, patience: Patience = _PATIENT
+        self, output: Output, workspace: Workspace, *, named: bool = False, patience: Patience = PATIENT
     ) -> None:
         self._output = output
         self._workspace = workspace
@@ -162,7 +163,7 @@ class Narrator:
     def interrupted(self, how: str) -> None:
         """Somebody has ended the run."""
         self._erase()
-        self._output.insist(f"{how}: nothing is lost; run it again to resume")
+        self._output.insist(f"{how}: {RESUMABLE}")
 
     def _insist(self, rest: Decided) -> None:
         """An end that is no success is told when all else is quiet; in JSON it stands already."""

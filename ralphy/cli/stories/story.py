@@ -39,8 +39,8 @@ tasks = story
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
     """List the stories and their status."""
-    from ralphy.cli.look import standing
-    from ralphy.cli.quick import story_line
+    from ralphy.cli.status.look import standing
+    from ralphy.cli.status.quick import story_line
 
     value = standing(call, feature, keeps=False)
     lines = [story_line(row) for row in value["stories"]]
@@ -211,7 +211,7 @@ def reset(call: Invocation, story_id: str, feature: str | None) -> int:
 
 def _change(call: Invocation, feature: str | None, change: Change, purpose: str) -> int:
     """Make the change now, or queue it while Ralphy works."""
-    from ralphy.cli.story_changes import change_stories
+    from ralphy.cli.stories.changes import change_stories
 
     def say(w: Workspace, new: Changed) -> None:
         _say(call, w, change.verb.value, new.story, new.said)

@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ralphy.cli.look import explain
-from ralphy.cli.run import Came, Terminated, clock_time, heeding, need_walls, open_features, signals
-from ralphy.cli.show import Narrator, told
+from ralphy.cli.run.drivers import Came, attend, clock_time, open_features, until_signal
+from ralphy.cli.run.narrator import RESUMABLE, Narrator, told
+from ralphy.cli.status.look import explain
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.reactor import Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
@@ -46,16 +46,15 @@ def _explain_every(call: Invocation, checkout: Checkout) -> int:
 
 def _run_every(call: Invocation, checkout: Checkout, session: Session, *, waits: bool) -> int:
     night = _Night(call, checkout, waits=waits)
-    try:
-        with signals(night.came), Lock(checkout.repository.checkout_dir / "lock", "loop"):
+
+    def work() -> int:
+        with Lock(checkout.repository.checkout_dir / "lock", "loop"):
             rests = run_every(night.open_now, night.drive, session)
-    except KeyboardInterrupt:
-        return night.interrupted("interrupted", ExitCode.INTERRUPTED)
-    except Terminated:
-        return night.interrupted("terminated", ExitCode.TERMINATED)
-    for name, rest in rests.items():
-        call.output.result(f"{name}: {rest.reason}")
-    return exit_code_of(rests.values())
+        for name, rest in rests.items():
+            call.output.result(f"{name}: {rest.reason}")
+        return exit_code_of(rests.values())
+
+    return until_signal(night.came, work, lambda how: call.output.insist(f"{how}: {RESUMABLE}"))
 
 
 class _Night:
@@ -65,7 +64,7 @@ class _Night:
         self.came = Came()
         self._call = call
         self._checkout = checkout
-        self._waits = waits
+        self._patience = Patience(gates=False, limits=waits)
         self._told: dict[str, tuple[Workspace, Narrator]] = {}
 
     def open_now(self) -> list[Feature]:
@@ -78,7 +77,7 @@ class _Night:
             workspace, narrator = self._opened(feature)
             workspace.session, before = session, narrator.acts
             self._call.lay_out(workspace)
-            rest = run_feature(workspace, Patience(gates=False, limits=self._waits))
+            rest = run_feature(workspace, self._patience)
         except RalphyError as error:
             told(self._call.output, held_up(feature, error))
             return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
@@ -87,14 +86,6 @@ class _Night:
     def _opened(self, feature: Feature) -> tuple[Workspace, Narrator]:
         if feature.name not in self._told:
             workspace = self._call.open(self._checkout, feature)
-            patience = Patience(gates=False, limits=self._waits)
-            narrator = Narrator(self._call.output, workspace, named=True, patience=patience)
-            narrator.attend(workspace)
-            workspace.listener = heeding(self.came, workspace.listener)
-            need_walls(workspace)
+            narrator = attend(self._call, workspace, self.came, named=True, patience=self._patience)
             self._told[feature.name] = workspace, narrator
         return self._told[feature.name]
-
-    def interrupted(self, how: str, code: int) -> int:
-        self._call.output.insist(f"{how}: nothing is lost; run it again to resume")
-        return code

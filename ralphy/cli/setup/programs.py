@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.cli.ground import Finding, Ground, fail, ok, warn
+from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
 from ralphy.errors import RalphyError
 from ralphy.files.safe_open import read_safely
 from ralphy.processes.program_paths import GIT, find, lies_in

@@ -12,7 +12,7 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
-    from ralphy.cli.ground import Finding, Ground
+    from ralphy.cli.setup.ground import Finding, Ground
 
 
 @click.command("doctor")
@@ -22,7 +22,7 @@ def doctor(call: Invocation) -> int:
 
     Costs nothing and changes nothing. Ends with 5 if a check fails.
     """
-    from ralphy.cli.ground import State
+    from ralphy.cli.setup.ground import State
 
     findings = list(_findings(call))
     failed = [finding for finding in findings if finding.state is State.FAIL]
@@ -45,7 +45,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _findings(call: Invocation) -> Iterator[Finding]:
-    from ralphy.cli import ground, programs
+    from ralphy.cli.setup import ground, programs
     from ralphy.processes.program_paths import root_around
 
     yield from programs.programs(os.environ, root_around(call.where))

@@ -1,7 +1,8 @@
-"""validate: prd.json, config.yaml and drafts of stories, checked as a run would check them."""
+"""validate and trust: files checked as a run would check them, and settings that came with a repository accepted."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,3 +158,23 @@ _READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
     "stories": _stories,
     "config": _config,
 }
+
+
+@click.command("trust")
+@with_options
+def trust(call: Invocation) -> int:
+    """Accept the settings in .ralphy/config.yaml that came with the repository.
+
+    Ralphy ignores settings that somebody else committed and that weaken your protection (safety, gates, verify,
+    agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A changed
+    setting must be accepted again.
+    """
+    from ralphy.config.load import load
+    from ralphy.config.trust import accept
+
+    root = call.repository().root
+    found = load(root, None, env=os.environ)
+    accept(root, found.loosening, os.environ)
+    accepted = list(found.untrusted.values())
+    lines = [f"accepted {said}" for said in accepted] or ["no settings to accept"]
+    return call.output.answer("trust", "\n".join(lines), accepted=sorted(found.untrusted))

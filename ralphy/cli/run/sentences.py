@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import singledispatch
 
 from ralphy.agents.protocol import Outcome
-from ralphy.cli.moments import moment
+from ralphy.cli.status.moments import moment
 from ralphy.errors import ExitCode
 from ralphy.pipeline import events as e
 from ralphy.pipeline.steps.names import STORY
@@ -82,7 +82,7 @@ def _(event: e.RunBegan) -> Words:
 
 @sentences.register
 def _(event: e.AgentActivity) -> Words:
-    """All but warnings is shown as it can be (`ralphy.cli.show`): it comes often, and means little later."""
+    """All but warnings is shown as it can be (`ralphy.cli.run.narrator`): it comes often, and means little later."""
     if event.activity == "warning":
         yield event.text, ""
 

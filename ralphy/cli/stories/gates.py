@@ -114,7 +114,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
     """Reset attempt counts: failed and blocked stories become pending. Commits and kept attempts stay."""
-    from ralphy.cli.story_changes import change_stories
+    from ralphy.cli.stories.changes import change_stories
     from ralphy.pipeline.requests import Change, Verb
 
     def say(_: Workspace, new: Changed) -> None:

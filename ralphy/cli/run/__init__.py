@@ -1,0 +1,1 @@
+"""start, loop and watch: the drivers, and what they tell while they work."""

@@ -1,0 +1,1 @@
+"""What is set up once, and what shows whether it works."""

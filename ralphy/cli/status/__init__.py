@@ -1,0 +1,1 @@
+"""why and status: what comes next and where things stand."""
