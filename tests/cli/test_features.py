@@ -296,6 +296,13 @@ def test_two_features_in_one_night(finished: tuple[Project, Call]) -> None:
     assert err.index("search: ") < err.index("settings: ")
 
 
+def test_a_dry_run_of_several_features_names_each(made: Make) -> None:
+    project, call = made(ONE)
+    begin(project, "next")
+    lines = call("loop", "--dry-run")[1].splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["login", "next"]
+
+
 def test_a_night_ends_with_10_only_when_each_feature_waits(made: Make) -> None:
     project, call = made(ONE, limits={"max_attempts": 1})
     begin(project, "settings")

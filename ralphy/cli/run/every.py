@@ -39,8 +39,10 @@ def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> i
 
 
 def _explain_every(call: Invocation, checkout: Checkout) -> int:
-    for feature in open_features(call):
-        explain(call, call.open(checkout, feature), call.found(checkout.repository, feature.name))
+    features = list(open_features(call))
+    for feature in features:
+        named = f"{feature.name}: " if features[1:] else ""
+        explain(call, call.open(checkout, feature), call.found(checkout.repository, feature.name), named)
     return ExitCode.DONE
 
 

@@ -38,8 +38,8 @@ def why(call: Invocation, feature: str | None) -> int:
         return explain(call, workspace, found)
 
 
-def explain(call: Invocation, workspace: Workspace, found: Found | None = None) -> int:
-    """The decision that a run would begin with, on the branch where the feature was `found`."""
+def explain(call: Invocation, workspace: Workspace, found: Found | None = None, before: str = "") -> int:
+    """The decision that a run would begin with, on the branch where the feature was `found`; the line has `before`."""
     from ralphy.cli.status.moments import moment
     from ralphy.engine.view.status import ahead_of, decided, iso
     from ralphy.engine.view.view import phase_of
@@ -56,7 +56,7 @@ def explain(call: Invocation, workspace: Workspace, found: Found | None = None) 
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
     more += f"\n  {what_is_left(snapshot)}" if ahead and not rests else ""
     return call.output.answer(
-        "why", f"{_HOW.get(kind, 'next')}: {reason}{more}", feature=snapshot.feature,
+        "why", f"{before}{_HOW.get(kind, 'next')}: {reason}{more}", feature=snapshot.feature,
         phase=phase_of(decision, snapshot), decision=kind, reason=reason, rests=rests, waiting_until=iso(until or 0.0),
         forecast=ahead,
     )  # fmt: skip

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.checkout_sync import (
     How,
     Moved,
@@ -27,15 +29,24 @@ from ralphy.engine.feature.checkout_sync import (
 from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.live_documents import Edits, edited, ids_of, lay_out, note_ours, wait_for_git
+from ralphy.engine.feature.live_documents import (
+    Edits,
+    documents_at,
+    edited,
+    ids_of,
+    lay_out,
+    note_ours,
+    replace_if,
+    wait_for_git,
+)
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import BranchMoved, Conflict
+from ralphy.errors import BranchMoved, Conflict, InvalidInput
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Landed
-from ralphy.pipeline.model import Prd, Story, Tree
-from ralphy.pipeline.stories import warnings_of
+from ralphy.pipeline.model import Document, Prd, Story, Tree
+from ralphy.pipeline.stories import canonical, warnings_of
 from ralphy.pipeline.verification import is_unverified
 from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
@@ -320,5 +331,22 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     w.milestone("branch_made")
     note_ours(w, ids_of(w, edits.files))
     lay_out(w, commit)
+    _put_back(w)
     record_branch_tip(w, commit)
     return commit
+
+
+def _put_back(w: Workspace) -> None:
+    """prd.json as the commit that is checked out has it, if Ralphy alone changed it there: Git can switch branches."""
+    entry = documents_at(w, git.head_of(w.repository)[1]).get("prd.json")
+    path = w.feature.file("prd.json")
+    was, now = entry and w.objects.read(entry), read_regular(path)
+    with suppress(InvalidInput):
+        if was and now and was != now and _as_planned(was) == _as_planned(now):
+            replace_if(path, was, lambda found: found == now)
+
+
+def _as_planned(data: bytes) -> Document:
+    """A prd.json without what Ralphy records in it."""
+    raw = canonical(Prd.of(check_prd(data, "prd.json"))).raw
+    return {name: value for name, value in raw.items() if name not in ("workflow", "branchName")}
