@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -82,11 +82,8 @@ class Invocation:
             from ralphy.engine.view.project_settings import branch_with_settings
             from ralphy.engine.workspace.checkout import Checkout
 
-            checkout = Checkout.of(repository)
-            try:
+            with closing(Checkout.of(repository)) as checkout:
                 self._settings_branch = branch_with_settings(checkout, config.git.branch_prefix)
-            finally:
-                checkout.close()
         return self._settings_branch
 
     def require_settings(self, repository: Repository) -> None:
@@ -140,11 +137,8 @@ class Invocation:
         from ralphy.engine.workspace.checkout import Checkout
 
         if self._features is None:
-            checkout = Checkout.of(repository)
-            try:
+            with closing(Checkout.of(repository)) as checkout:
                 self._features = features_of(checkout, self._config(repository))
-            finally:
-                checkout.close()
         return self._features
 
     def look_again(self) -> None:

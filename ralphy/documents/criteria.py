@@ -64,6 +64,11 @@ def titled_lists(story: Mapping[str, Any]) -> Iterator[tuple[str, list[Item]]]:
             yield title, items
 
 
+def unticked(raw: Any) -> Any:
+    """An entry without its `done`."""
+    return {name: value for name, value in raw.items() if name != "done"} if isinstance(raw, dict) else raw
+
+
 def why_unreadable(raw: Any) -> str:
     """Why an entry says nothing that an agent could work by; "" if it does. Wrong types are the schema's business."""
     if isinstance(raw, str):

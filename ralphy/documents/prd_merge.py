@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from ralphy.documents.criteria import LISTS, unticked
 from ralphy.pipeline.model import Document
 
 OWN = ("passes", "status", "execution", "evidence")  # of a story
 _OWN_ROOT, _STORIES = "workflow", "userStories"
-_TICKED = ("acceptanceCriteria", "tasks")
 _WHOLE = "story"
 
 
@@ -87,7 +87,7 @@ class _Fields:
     def _value(self, path: str, base: Any, ralphy: Any, person: Any) -> Any:
         if _is_same(person, base) or _is_same(person, ralphy):
             return ralphy
-        if self.story and path in _TICKED and isinstance(person, list):
+        if self.story and path in LISTS and isinstance(person, list):
             return self._ticked(path, base, ralphy, person)
         if _is_same(ralphy, base):
             return person
@@ -103,8 +103,8 @@ class _Fields:
             return ralphy
         if not _is_same(was, now) and not _is_same(asked, now):
             self.clashes.append(Clash(self.story, path, Side.PERSON))
-        known = {_text(_unticked(item)): item for item in ralphy} if isinstance(ralphy, list) else {}
-        return [known.get(_text(_unticked(item)), _open(item)) for item in person]
+        known = {_text(unticked(item)): item for item in ralphy} if isinstance(ralphy, list) else {}
+        return [known.get(_text(unticked(item)), _open(item)) for item in person]
 
 
 def merge(base: Document, ralphy: Document, person: Document) -> Merged:
@@ -206,7 +206,7 @@ def _is_completed(story: Document) -> bool:
 
 def _as_new(story: Document) -> Document:
     """A person's new story: nothing is proved of it, whatever it says."""
-    plain = {name: [_open(item) for item in value] if name in _TICKED and isinstance(value, list) else value
+    plain = {name: [_open(item) for item in value] if name in LISTS and isinstance(value, list) else value
              for name, value in _theirs(story).items()}  # fmt: skip
     last = next(reversed(plain))
     end = {last: plain.pop(last)}
@@ -214,11 +214,7 @@ def _as_new(story: Document) -> Document:
 
 
 def _plain(items: Any) -> Any:
-    return [_unticked(item) for item in items] if isinstance(items, list) else items
-
-
-def _unticked(item: Any) -> Any:
-    return {name: value for name, value in item.items() if name != "done"} if isinstance(item, dict) else item
+    return [unticked(item) for item in items] if isinstance(items, list) else items
 
 
 def _open(item: Any) -> Any:

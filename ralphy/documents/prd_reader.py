@@ -14,8 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ralphy.documents.criteria import LISTS, unticked
 from ralphy.documents.dependencies import with_own_spelling
 from ralphy.documents.feature_folder import kind_of
+from ralphy.documents.prd_merge import OWN
 from ralphy.documents.prd_rules import Problem, problems
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular, signature
@@ -34,9 +36,6 @@ MOST_SHOWN = 10
 MOST_ERRORS = 1000
 SEE_EXAMPLE = "see prd.json.example"
 _SCHEMA = ".ralphy/schemas/prd.schema.json"
-
-# What only Ralphy may say of a story.
-_UNTRUSTED = ("passes", "status", "execution", "evidence")
 
 
 def read_prd(
@@ -96,15 +95,11 @@ def _planned(draft: Any) -> Any:
 def _planned_story(story: Any) -> Any:
     if not isinstance(story, dict):
         return story
-    kept = {key: value for key, value in story.items() if key not in _UNTRUSTED}
-    for name in ("acceptanceCriteria", "tasks"):
+    kept = {key: value for key, value in story.items() if key not in OWN}
+    for name in LISTS:
         if isinstance(kept.get(name), list):
-            kept[name] = [_without_done(item) for item in kept[name]]
+            kept[name] = [unticked(item) for item in kept[name]]
     return kept
-
-
-def _without_done(item: Any) -> Any:
-    return {k: v for k, v in item.items() if k != "done"} if isinstance(item, dict) else item
 
 
 def _read(path: Path, where: str) -> bytes:

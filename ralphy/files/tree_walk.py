@@ -55,29 +55,25 @@ class _Moved(Exception):
 def _walk(fd: int, skipped: Collection[str]) -> Iterator[Found]:
     """Depth first, with the one open folder `fd`: the way back is `..`, and must lead where the walk came from."""
     way: list[tuple[_Identity, str, list[str]]] = []  # the folders above: what they are, their prefix, what is left
-    prefix, left = "", []
+    left: list[str] = []
+    prefix, is_new = "", True
     try:
-        for found in _entries(fd, ""):
-            yield found
-            left += [found.name] if found.is_folder and found.path not in skipped else []
-        while left or way:
-            if not left:
+        while is_new or left or way:
+            if is_new:
+                is_new, found = False, _entries(fd, prefix)
+                yield from found
+                left = [one.name for one in found if one.is_folder and one.path not in skipped]
+            elif left:
+                name, above = left.pop(), _identity(os.fstat(fd))
+                with suppress(OSError):
+                    fd = _exchanged(fd, name)
+                    way.append((above, prefix, left))
+                    prefix, is_new = f"{prefix}{name}/", True
+            else:
                 identity, prefix, left = way.pop()
                 fd = _exchanged(fd, "..")
                 if _identity(os.fstat(fd)) != identity:
                     raise _Moved
-                continue
-            name = left.pop()
-            above = _identity(os.fstat(fd))
-            try:
-                fd = _exchanged(fd, name)
-            except OSError:
-                continue
-            way.append((above, prefix, left))
-            prefix, left = f"{prefix}{name}/", []
-            for found in _entries(fd, prefix):
-                yield found
-                left += [found.name] if found.is_folder and found.path not in skipped else []
     finally:
         os.close(fd)
 

@@ -71,7 +71,7 @@ def excerpt(output: str, max_bytes: int) -> str:
     Terminal codes, redrawn progress lines and repeated lines are left out.
     """
     end = "\n".join(_squeezed(_plain(output[-_TAIL_CHARS:]).splitlines())).strip("\n")
-    if _size(end) <= max_bytes:
+    if size_of(end) <= max_bytes:
         return end
     plain = _plain(output)
     first = first_error(plain)
@@ -80,7 +80,7 @@ def excerpt(output: str, max_bytes: int) -> str:
         return clip(end, max_bytes, 0.2)
     head = f"The first error: {first.line}\n" if first.place else ""
     head = f"{clip(head, max_bytes // 4)}{cause}\n[…]\n"
-    room = max_bytes - _size(head)
+    room = max_bytes - size_of(head)
     return f"{head}{_last_lines(end, room)}" if room > 0 else clip(head, max_bytes, 1.0)
 
 
@@ -125,11 +125,11 @@ def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int =
     if not entries and not patterns:
         return "" if _PATTERNS.search(text) else clip(text.strip(), max_bytes, 0.0)
     picked = clip(patterns, max_bytes // 2)
-    room = max_bytes - _size(picked)
+    room = max_bytes - size_of(picked)
     chosen: dict[int, str] = {}
     for index in _wanted(entries, story_ids):
         entry = clip(entries[index].text, room // 2 if len(entries) > 1 else room - 2)
-        if sum(_size(other) + 2 for other in (*chosen.values(), entry)) <= room:
+        if sum(size_of(other) + 2 for other in (*chosen.values(), entry)) <= room:
             chosen[index] = entry
     return "\n\n".join(part for part in (picked, *(chosen[i] for i in sorted(chosen, reverse=True))) if part)
 
@@ -214,5 +214,6 @@ def _wanted(entries: Sequence[_Entry], story_ids: Sequence[str]) -> list[int]:
     return list(dict.fromkeys([*own, *last]))
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
+    """The bytes of a text in a prompt."""
     return len(text.encode("utf-8", "replace"))

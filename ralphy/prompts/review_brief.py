@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ralphy.documents.criteria import items_of, titled_lists
 from ralphy.pipeline.model import Story
-from ralphy.prompts.budget import clip
+from ralphy.prompts.budget import clip, size_of
 
 _MOST_NAMED = 10
 _NOTE_BYTES = 150  # what the sentence on what is left out takes at most, without the name of the file
@@ -21,7 +21,7 @@ def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> s
     less = f"(Descriptions and tasks omitted; see {file}.)"
     for said, block in (("", _whole), (less, _criteria)):
         text = "\n\n".join(part for part in (said, *map(block, stories)) if part)
-        if _size(text) <= max_bytes:
+        if size_of(text) <= max_bytes:
             return text
     return _as_many_as_fit(stories, max_bytes, file)
 
@@ -29,10 +29,10 @@ def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> s
 def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     """The criteria of the first stories, and a line for each of the rest."""
     lines = [f"{_headline(story)} (criteria omitted)" for story in stories]
-    room = max_bytes - sum(_size(line) + 2 for line in lines) - _size(file) - _NOTE_BYTES
+    room = max_bytes - sum(size_of(line) + 2 for line in lines) - size_of(file) - _NOTE_BYTES
     whole = 0
     for story, line in zip(stories, lines, strict=True):
-        room -= max(0, _size(_criteria(story)) - _size(line))
+        room -= max(0, size_of(_criteria(story)) - size_of(line))
         if room < 0:
             break
         whole += 1
@@ -70,7 +70,3 @@ def _pointers(story: Story) -> str:
 def _listed(files: Sequence[object]) -> str:
     more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
     return ", ".join(map(str, files[:_MOST_NAMED])) + more
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
