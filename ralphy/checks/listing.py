@@ -45,7 +45,7 @@ class Listing:
 
 
 def number_of_tests(evidence: Mapping[str, Any]) -> str:
-    """How many tests ran before a story and with it; "" if no runner told."""
+    """How many tests ran before a story and with it, and how many of them are its proof; "" if no runner told."""
     tests = evidence.get("tests")
     after = tests.get("after") if isinstance(tests, Mapping) else None
     if not isinstance(tests, Mapping) or not isinstance(after, Mapping):
@@ -53,7 +53,10 @@ def number_of_tests(evidence: Mapping[str, Any]) -> str:
     before = tests.get("before")
     were = f"{before.get('collected', 0)} → " if isinstance(before, Mapping) else ""
     out = sum(int(after.get(name) or 0) for name in ("skipped", "xfailed"))
-    return f"{were}{after.get('collected', 0)} tests" + (f" ({out} skipped)" if out else "")
+    proof = tests.get("red_first")
+    red = int(proof.get("number") or 0) if isinstance(proof, Mapping) else 0
+    said = f"{were}{after.get('collected', 0)} tests" + (f" ({out} skipped)" if out else "")
+    return said + (f", {red} red first" if red else "")
 
 
 def parse_junit(data: bytes) -> Listing | None:

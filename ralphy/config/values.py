@@ -152,7 +152,10 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence."""
+    """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence.
+
+    `unproved` may also be `off`: then nobody asks.
+    """
 
     removed_tests: str = "reject"
     skipped_tests: str = "reject"
@@ -163,6 +166,7 @@ class Verify:
     runner_config: str = "reject"
     edited_checks: str = "flag"
     steering_files: str = "flag"
+    unproved: str = "flag"
 
 
 @dataclass(frozen=True, slots=True)

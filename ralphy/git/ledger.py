@@ -81,10 +81,29 @@ def story_commits(repository: Repository, feature: str, tip: str) -> dict[str, S
     return found
 
 
+def commit_named(repository: Repository, name: str) -> str:
+    """The id of the commit that a person calls so (a branch, a tag, `HEAD~2`), or ""."""
+    try:
+        return repository.text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+    except GitError:
+        return ""
+
+
+def landed_between(repository: Repository, base: str, tip: str) -> list[tuple[str, StoryCommit]]:
+    """(feature, commit) of every story that landed above `base` and up to `tip`, oldest first."""
+    found = []
+    for commit, at, subject, story, attempt, run, cost, _ in reversed(list(_log(repository, "", f"{base}..{tip}"))):
+        feature, _, name = story.partition("/")
+        if name:
+            found.append((feature, StoryCommit(name, commit, int(at), subject, _count(attempt), run, _dollars(cost))))
+    return found
+
+
 def _log(repository: Repository, feature: str, tip: str) -> Iterator[list[str]]:
     """The fields of every commit that could matter, newest first."""
+    begins = f"^Ralphy-Story: {feature}/" if feature else "^Ralphy-Story: "
     out = _ask(repository, "log", f"--format={_LOG}", "--topo-order", "--no-color", "--no-show-signature",
-               f"--grep=^Ralphy-Story: {feature}/", "--grep=^This reverts commit ", tip, "--")  # fmt: skip
+               f"--grep={begins}", "--grep=^This reverts commit ", tip, "--")  # fmt: skip
     for record in out.split("\x1e")[1:]:
         yield [field.strip() for field in record.split("\0", 7)]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.objects import TREE, Entry
-from ralphy.testguard.substance import is_test
+from ralphy.testguard.substance import is_manifest, is_test
 
 if TYPE_CHECKING:
     from ralphy.git.objects import Objects
@@ -52,13 +52,6 @@ _ASIDE = re.compile(
     r"(?:^|/)(?:docs?|examples?|\.[^/]+|config|scripts?|tools|bin|ci|vendor|third_party|node_modules|migrations|fixtures"
     r"|testdata|bench(?:marks?)?)/",
     re.I,
-)
-_MANIFESTS = re.compile(
-    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|requirements[^/]*\.(?:txt|in)|Pipfile|tox\.ini|pytest\.ini|conftest\.py"
-    r"|package\.json|tsconfig[^/]*\.json|(?:jest|vitest|vite|babel)\.config\.[^/]+|Cargo\.toml|go\.(?:mod|sum|work)"
-    r"|pom\.xml|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|Gemfile|composer\.json|mix\.exs|Package\.swift"
-    r"|(?:GNU)?[Mm]akefile|CMakeLists\.txt|justfile|Taskfile\.ya?ml|[^/]*\.(?:lock|csproj|sln)|package-lock\.json"
-    r"|pnpm-lock\.yaml|npm-shrinkwrap\.json|bun\.lockb|\.python-version|\.nvmrc|\.tool-versions)$"
 )
 
 
@@ -199,15 +192,10 @@ def cache_key(
 
     `files` are the paths of the tree with the ids of what they hold.
     """
-    steering = {path: oid for path, oid in files.items() if _MANIFESTS.search(path)}
+    steering = {path: oid for path, oid in files.items() if is_manifest(path)}
     endings = sorted({_ending(path) for path in files} & _SPOILED.keys())
     parts = [_VERSION, sorted(steering.items()), sorted(checks.items()), setup, is_mounted, sorted(brought), endings]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def is_manifest(path: str) -> bool:
-    """Does a file say what is installed, or how: a manifest, a lock file, the configuration of a runner?"""
-    return _MANIFESTS.search(path) is not None
 
 
 def files_of(objects: Objects, tree: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from ralphy.text.json_coerce import mapping_of, number_of, text_of
 
 SCHEMA = "ralphy/event@1"
 Tone = Literal["", "good", "bad", "waiting", "faint", "strong"]
-Purpose = Literal["candidate", "baseline", "probe", "hook", "old_tests", "accept"]
+Purpose = Literal["candidate", "baseline", "probe", "hook", "old_tests", "red_first", "accept"]
 Verdict = Literal["approved", "rejected", "revise"]
 
 
@@ -152,6 +152,8 @@ class Landed(Event):
     flagged: Annotated[tuple[str, ...], "what a reader should know although it counts"] = ()
     check_runs: Annotated[int, "how often all checks were run on the work of this attempt"] = 0
     old_test_runs: Annotated[int, "how often a check was run on the old versions of edited tests"] = 0
+    red_first_runs: Annotated[int, "how often a check was run with the story's tests on the code of before"] = 0
+    red_first: Annotated[int, "how many tests failed there, and pass with the story"] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ class Kind(Enum):
     RUNNER = "runner_config"
     EDITED = "edited_checks"
     STEERING = "steering_files"
+    UNPROVED = "unproved"
 
 
 # What it is called, and what the next attempt must do about it.
@@ -35,6 +36,7 @@ _SAID = {
     Kind.REWORDED: ("skipped tests have other expectations now", "restore their expectations"),
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),
+    Kind.UNPROVED: ("unproved", "a story needs a test that fails without its code, and a refactoring has none"),
     Kind.STEERING: ("files that steer agents, CI or what you run were changed", "undo this"),
 }  # fmt: skip
 

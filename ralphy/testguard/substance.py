@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -26,6 +28,13 @@ _DIRECTIVE = re.compile(
 )
 _STRING_MARKS = (b"'", b'"', b"`")
 _TEST_NAME = re.compile(r"(?:^|[._-])(?:conf)?(?:tests?|spec)(?:[._-]|$)|(?:Tests?|Spec)\.\w+$")
+_MANIFESTS = re.compile(
+    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|requirements[^/]*\.(?:txt|in)|Pipfile|tox\.ini|pytest\.ini|conftest\.py"
+    r"|package\.json|tsconfig[^/]*\.json|(?:jest|vitest|vite|babel)\.config\.[^/]+|Cargo\.toml|go\.(?:mod|sum|work)"
+    r"|pom\.xml|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|Gemfile|composer\.json|mix\.exs|Package\.swift"
+    r"|(?:GNU)?[Mm]akefile|CMakeLists\.txt|justfile|Taskfile\.ya?ml|[^/]*\.(?:lock|csproj|sln)|package-lock\.json"
+    r"|pnpm-lock\.yaml|npm-shrinkwrap\.json|bun\.lockb|\.python-version|\.nvmrc|\.tool-versions)$"
+)
 _TEST_FOLDERS = ("test", "tests", "__tests__", "spec")
 
 
@@ -37,6 +46,16 @@ class FileChange:
     old: bytes | None
     new: bytes | None
     mode: str = "100644"
+
+
+def digest_of(changes: Iterable[FileChange]) -> str:
+    """What tells a change from others, whatever code it is made on: its files, and the lines that came and went."""
+    rows = []
+    for change in sorted(changes, key=lambda one: one.path):
+        old, new = (Counter((data or b"").splitlines()) for data in (change.old, change.new))
+        went, came = (sorted(lines.elements()) for lines in (old - new, new - old))
+        rows.append((change.path, change.mode, change.old is None, change.new is None, went, came))
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:32]
 
 
 def why_no_work(changes: Iterable[FileChange]) -> str:
@@ -125,6 +144,11 @@ def is_test(path: str) -> bool:
     """Is it a file of tests, by its name or its folder?"""
     *folders, name = path.split("/")
     return any(folder.lower() in _TEST_FOLDERS for folder in folders) or bool(_TEST_NAME.search(name))
+
+
+def is_manifest(path: str) -> bool:
+    """Does a file say what is installed, or how: a manifest, a lock file, the configuration of a runner?"""
+    return _MANIFESTS.search(path) is not None
 
 
 def why_unsafe(path: str, mode: str, target: bytes = b"") -> str:

@@ -87,5 +87,5 @@ def test_status_says_how_often_the_checks_ran_for_the_stories_that_landed(made: 
     _, call = made(story("US-001"), story("US-002", priority=2))
     assert "checks:" not in call("status")[1]
     call("loop")
-    assert call.json("status")[1]["check_runs"] == {"stories": 2, "full": 2, "old_tests": 0}
+    assert call.json("status")[1]["check_runs"] == {"stories": 2, "full": 2, "old_tests": 0, "red_first": 0}
     assert "  checks:  2 full runs for 2 verified stories\n" in call("status")[1]

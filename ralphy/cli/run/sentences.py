@@ -15,6 +15,11 @@ from ralphy.text.durations import span
 from ralphy.text.tone import BAD, GOOD, WAITING
 
 Words = Iterator[tuple[str, e.Tone]]
+# What a check is run on beside the work itself; only -v shows these.
+_ON = {
+    "old_tests": " on the old versions of the tests that were edited",
+    "red_first": " on the code of before with the story's tests",
+}
 _QUIET = ("OpenGate", "SetAside", "Approve")
 
 
@@ -30,7 +35,7 @@ def is_detail(event: e.Event) -> bool:
     if isinstance(event, e.Decided):
         return event.decision in _QUIET
     if isinstance(event, e.CheckRan):
-        return event.purpose == "old_tests"
+        return event.purpose in _ON
     return isinstance(event, e.RunBegan) or (isinstance(event, e.Said) and event.is_detail)
 
 
@@ -102,8 +107,9 @@ def _(event: e.RunEnded) -> Words:
 
 @sentences.register
 def _(event: e.CheckRan) -> Words:
-    old = " on the old versions of the tests that were edited" if event.purpose == "old_tests" else ""
-    yield f"  check {event.check}{old} {event.said} ({event.seconds:.1f} s)", GOOD if event.passed else BAD
+    is_good = event.passed is (event.purpose != "red_first")
+    said = f"  check {event.check}{_ON.get(event.purpose, '')} {event.said} ({event.seconds:.1f} s)"
+    yield said, GOOD if is_good else BAD
     if event.first_error:
         yield f"    {event.first_error}", ""
 

@@ -242,7 +242,8 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         lines.append(f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate")
     if (ran := v.get("check_runs")) and ran["stories"]:
         stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
-        old = f", {ran['old_tests']} of old tests" if ran["old_tests"] else ""
+        more = (("of old tests", ran["old_tests"]), ("without the story's code", ran.get("red_first", 0)))
+        old = "".join(f", {times} {what}" for what, times in more if times)
         lines.append(f"  checks:  {ran['full']} full {'run' if ran['full'] == 1 else 'runs'}{old} for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")

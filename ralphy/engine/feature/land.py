@@ -298,6 +298,8 @@ def landed_event(story: Story, commit: str) -> Landed:
         flagged=tuple(warnings_of(story)),
         check_runs=count_of(evidence.get("check_runs")),
         old_test_runs=count_of(evidence.get("old_test_runs")),
+        red_first_runs=count_of(evidence.get("red_first_runs")),
+        red_first=count_of(mapping_of(mapping_of(evidence.get("tests")).get("red_first")).get("number")),
     )
 
 

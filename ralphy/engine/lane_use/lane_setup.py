@@ -17,7 +17,7 @@ from ralphy.files.atomic import read_regular, replace_file
 from ralphy.files.tree_walk import children
 from ralphy.git.objects import TREE
 from ralphy.lanes.ignored import kind_of
-from ralphy.lanes.probe import is_manifest
+from ralphy.testguard.substance import is_manifest
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace

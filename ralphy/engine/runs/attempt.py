@@ -17,7 +17,7 @@ from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
-from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import agent_lane, begin_with_next, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
@@ -39,13 +39,14 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import completed, not_passed
 from ralphy.pipeline.verification import is_unverified, verified_by
 from ralphy.prompts.budget import excerpt
-from ralphy.testguard.substance import is_test
+from ralphy.testguard.substance import digest_of, is_test
 from ralphy.text.plain_text import plain
 from ralphy.text.strict_json import dump
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
+_FURTHER_RUNS = {"old_tests": "old_test_runs", "red_first": "red_first_runs"}  # purpose -> name in the evidence
 _ERROR_BYTES = 2000
 _MOST_MOVES = 4  # of a person, each in the moment of a landing
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -156,7 +157,8 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
         "completed_at": w.iso_now,
     }
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
-    evidence = _evidence(a, cost, _names(w, a.candidate.files))
+    change = digest_of(file_changes(w, a.candidate.green, a.candidate.tree))
+    evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change}
     fields = completed(a.story, execution, evidence, tests)
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
@@ -277,7 +279,8 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
         "verified": any(not check.is_empty for check in a.verdict.checks),
     }
     runs = subject().check_runs
-    found |= {"check_runs": runs["candidate"], **({"old_test_runs": old} if (old := runs["old_tests"]) else {})}
+    found["check_runs"] = runs["candidate"]
+    found |= {name: runs[kind] for kind, name in _FURTHER_RUNS.items() if runs[kind]}
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)
     if steering := steering_files(names):

@@ -62,10 +62,10 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     return _judged(w, found, _evidence(old, new) if results else {})
 
 
-def with_old(w: Workspace, kept: Kept, found: Sequence[Finding]) -> Kept:
-    """The same with what the old versions of the tests say."""
-    more = _judged(w, found, kept.evidence)
-    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), kept.evidence)
+def with_more(w: Workspace, kept: Kept, found: Sequence[Finding], **evidence: Any) -> Kept:
+    """The same with what a further run of the tests says."""
+    more = _judged(w, found, {**kept.evidence, **evidence})
+    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), more.evidence)
 
 
 def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) -> frozenset[str]:

@@ -10,18 +10,17 @@ copy of the candidate outside of the repository.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
+from ralphy.checks.narrowing import narrowed, pytest_at
 from ralphy.checks.runner_output import failing_tests
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.lane_layout import clean_lane
-from ralphy.engine.lane_use.old_copy import run_with_old
+from ralphy.engine.lane_use.trial import Told, try_tree
 from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown
@@ -38,7 +37,6 @@ from ralphy.testguard.unsilenced import unsilenced
 
 _MOST_EDITED = 50
 _OUT = (SKIPPED, XFAILED)
-_WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def old_tests_fail(
     for check in w.checks:
         before = known.get(check.name)
         asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes)
-        if _pytest_at(argv(check)):
+        if pytest_at(argv(check)):
             yield from _by_pytest(w, candidate, asked) if before else ()
         elif before or any("test" in word for word in argv(check)):
             yield from _by_the_check(w, candidate, asked)
@@ -95,10 +93,11 @@ def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_S
     edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
     if not edited and not beside:
         return
-    root = clean_lane(w).tree
-    words = argv(check) if beside else [*_options(argv(check), root), *map(shown, sorted(edited))]
-    told = run_with_old(w, candidate, check, {**beside, **edited}, words, unsilenced)
-    after = (told and told[0]) or Listing()
+    there = clean_lane(w).tree
+    files = list(map(shown, sorted(edited)))
+    words = argv(check) if beside else narrowed(argv(check), files, lambda word: (there / word).exists())
+    told = _with_old_files(w, candidate, check, {**beside, **edited}, words or argv(check), unsilenced)
+    after = (told and told.listing) or Listing()
     yield from _woken(asked, [test for test, outcome in after.tests.items() if outcome == FAILED])
     red = [test for test, outcome in after.tests.items()
            if outcome == FAILED and before.tests.get(test) == PASSED and not may_go(test, removes)]  # fmt: skip
@@ -131,20 +130,17 @@ def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str
     return found if len(found) <= _MOST_EDITED else {}
 
 
-def _pytest_at(words: Sequence[str]) -> int:
-    """Behind which word pytest's own arguments begin; 0 if it is not pytest that is called."""
-    names = [os.path.basename(word) for word in words]  # noqa: PTH119 - words are no paths
-    return next((at for at, name in enumerate(names, start=1) if name in ("pytest", "py.test")), 0)
-
-
-def _options(words: Sequence[str], root: Path) -> Iterator[str]:
-    """The command without the files and folders that it names: the edited files are asked for instead."""
-    begin = _pytest_at(words)
-    yield words[0]
-    for at, word in enumerate(words[1:], start=1):
-        is_path = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
-        if not (is_path and (root / word.partition("::")[0]).exists()):
-            yield word
+def _with_old_files(
+    w: Workspace, candidate: Candidate, check: Check, old: Mapping[str, Entry | None], words: Sequence[str],
+    rewritten: Callable[[str, bytes], bytes],
+) -> Told | None:  # fmt: skip
+    """What a check tells of the candidate with files as they were, None for one that was not there; `rewritten` says
+    what is taken of each."""
+    with w.objects.together():
+        texts = {path: rewritten(path, w.objects.read(entry.oid) or b"") for path, entry in old.items() if entry}
+        files = {path: entry and replace(entry, oid=w.objects.write("blob", texts[path]))
+                 for path, entry in old.items()}  # fmt: skip
+    return try_tree(w, w.objects.graft(candidate.tree, files), check, words, "old_tests")
 
 
 def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
@@ -155,14 +151,12 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator
     if not edited and not beside:
         return
     w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
-    told = run_with_old(
-        w, candidate, check, {**beside, **edited}, argv(check), unsilenced if before.tests else _as_it_was
-    )
+    rewritten = unsilenced if before.tests else _as_it_was
+    told = _with_old_files(w, candidate, check, {**beside, **edited}, argv(check), rewritten)
     if told is None:
         return
-    listing, output = told
-    red = [*([test for test, outcome in listing.tests.items() if outcome == FAILED] if listing else ()),
-           *failing_tests(output)]  # fmt: skip
+    red = [*([test for test, outcome in told.listing.tests.items() if outcome == FAILED] if told.listing else ()),
+           *failing_tests(told.output)]  # fmt: skip
     yield from _woken(asked, red)
     red = [test for test in red if before.tests.get(test) not in _OUT]
     new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]

@@ -16,8 +16,9 @@ from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unles
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.verify.baseline import listed, record_baseline, without_tests
-from ralphy.engine.verify.identity import Kept, removes_of, tests_kept, with_old
+from ralphy.engine.verify.identity import Kept, removes_of, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail
+from ralphy.engine.verify.red_first import unproved
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
@@ -94,6 +95,15 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings]
     warnings = sorted(found, key=lambda said: said not in case.kept.read_first)
     return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
+
+
+def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
+    """The same of a tree alone, whoever made it: nobody reports, and no hook is run."""
+    case = Case(w, story, AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True), Hooked(candidate))
+    for each in OF_THE_TREE:
+        if verdict := each(case):
+            return verdict
+    return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=[*case.kept.warnings, *case.old])
 
 
 def run_counts(c: Case) -> Verdict | None:
@@ -186,8 +196,15 @@ def run_ended_well(c: Case) -> Verdict | None:
 
 def old_tests_pass(c: Case) -> Verdict | None:
     old = list(old_tests_fail(c.w, c.candidate, removes_of(c.story), listed(c.checks)))
-    c.kept = with_old(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
+    c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
     c.old = [said for said in old if isinstance(said, str)]
+    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+
+
+def tests_could_tell(c: Case) -> Verdict | None:
+    """Some test of the story fails without its code."""
+    found, evidence = unproved(c.w, c.story, c.candidate, c.checks)
+    c.kept = with_more(c.w, c.kept, found, **evidence)
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
 
@@ -204,7 +221,10 @@ JUDGES: tuple[Judge, ...] = (
     tests_are_kept,  # verify.*
     run_ended_well,
     old_tests_pass,  # verify.unskipped_tests
+    tests_could_tell,  # verify.unproved
 )
+
+OF_THE_TREE: tuple[Judge, ...] = (may_be_committed, checks_are_green, tests_are_kept, old_tests_pass, tests_could_tell)
 
 
 def checks_of(w: Workspace, candidate: Candidate) -> tuple[Sequence[CheckResult], str, str]:

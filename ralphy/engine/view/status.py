@@ -102,13 +102,15 @@ def _windows(s: Snapshot) -> list[dict[str, Any]]:
 
 
 def _check_runs(s: Snapshot) -> dict[str, int]:
-    """How often the checks were run for the stories that landed: on the work, and on old versions of edited tests."""
+    """How often the checks were run for the stories that landed: on the work, on old versions of
+    edited tests, and without the story's code."""
     noted = [mapping_of(story.raw.get("evidence")) for story in s.prd.stories if story.is_completed]
     counted = [evidence for evidence in noted if "check_runs" in evidence]
     return {
         "stories": len(counted),
         "full": sum(count_of(evidence["check_runs"]) for evidence in counted),
         "old_tests": sum(count_of(evidence.get("old_test_runs")) for evidence in counted),
+        "red_first": sum(count_of(evidence.get("red_first_runs")) for evidence in counted),
     }
 
 

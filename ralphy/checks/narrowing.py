@@ -1,0 +1,40 @@
+"""A check's command, asked to run certain files of tests alone: for the runners whose command line can say that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+_PYTEST = ("pytest", "py.test")
+# pytest's options that take the next word as their value
+_WITH_VALUE = frozenset(("-c", "-p", "-k", "-m", "-o", "-W", "-n", "-r", "--rootdir", "--confcutdir", "--basetemp"))
+# A file that cannot be imported must not keep the others from being run.
+_TO_THE_END = ("--maxfail=0", "--continue-on-collection-errors")
+
+
+def narrowed(words: Sequence[str], files: Sequence[str], is_there: Callable[[str], bool]) -> list[str] | None:
+    """The words that run these files alone, to the last test; None if the command's runner is not called directly.
+
+    Knows pytest and `node --test`. `is_there` tells whether a word names a file or folder, which is left out.
+    """
+    if begin := pytest_at(words):
+        return [*_without_places(words, begin, is_there), *_TO_THE_END, *files]
+    if PurePath(words[0]).name == "node" and "--test" in words:
+        begin = words.index("--test") + 1
+        return [*(word for at, word in enumerate(words) if at < begin or not is_there(word)), *files]
+    return None
+
+
+def pytest_at(words: Sequence[str]) -> int:
+    """Behind which word pytest's own arguments begin; 0 if it is not pytest that is called."""
+    return next((at for at, word in enumerate(words, start=1) if PurePath(word).name in _PYTEST), 0)
+
+
+def _without_places(words: Sequence[str], begin: int, is_there: Callable[[str], bool]) -> list[str]:
+    """The command without the files and folders that it names."""
+
+    def is_place(at: int, word: str) -> bool:
+        is_argument = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
+        return is_argument and is_there(word.partition("::")[0])
+
+    return [word for at, word in enumerate(words) if at == 0 or not is_place(at, word)]

@@ -1,0 +1,151 @@
+"""Red first: the story's tests on the code of before, where at least one of them must fail.
+
+What is tried is the last green tree with the story's tests, and what runs them, laid over it. Tests that were known to
+fail, and pass now, have been red before anybody asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.checks.listing import PASSED, Listing
+from ralphy.checks.narrowing import narrowed
+from ralphy.config.values import Check
+from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.checks import CheckResult, argv
+from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.trial import try_tree
+from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.objects import Entry
+from ralphy.pipeline.model import Story
+from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
+from ralphy.testguard.substance import is_manifest
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_parser import Case, parsed, python_cases
+from ralphy.testguard.text_test_parser import has_tests_beside_code, text_cases
+
+_MOST_FILES = 200
+_MOST_NOTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """The tests that are written in the files that a story changed, and those of them that are new or edited."""
+
+    there: Sequence[Case]
+    own: Sequence[Case]
+
+    @classmethod
+    def of(cls, w: Workspace, candidate: Candidate, files: Mapping[str, Entry | None]) -> _Tests:
+        there = [case for path, now in files.items() if now for case in _cases(w, path, now)]
+        before = [(path, was) for path, was, _ in w.objects.changes(candidate.green, candidate.tree) if was]
+        old = [case for path, was in before if path in files for case in _cases(w, path, was)]
+        known = {(case.path, case.name, case.body) for case in old}
+        return cls(there, [case for case in there if (case.path, case.name, case.body) not in known])
+
+
+def unproved(
+    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]
+) -> tuple[list[Finding], dict[str, Any]]:
+    """What speaks against the story's own tests, and what the evidence says of them."""
+    if w.config.verify.unproved == "off" or story.kind == "docs" or all(result.is_empty for result in results):
+        return [], {}
+    found = red_first(w, candidate, results)
+    return [Finding(Kind.UNPROVED, said) for said in _why_unproved(w, story, found)], {"red_first": _evidence(found)}
+
+
+def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
+    if story.kind == "refactor":
+        yield from (f"{test} fails without the refactoring" for test in (*found.tests, *found.checks))
+        return
+    if not found.is_proof:
+        yield from (f"{test} passes without the story's code" for test in found.blind)
+        yield from () if found.blind else ["no test of the story's fails without its code"]
+    text = json.dumps(story.raw, ensure_ascii=False)
+    still_red = sorted(test for test in w.history.known_red - set(found.tests) if test in text)
+    yield from (f"{test} belongs to the story, and still fails" for test in still_red)
+
+
+def _evidence(found: RedFirst) -> dict[str, Any]:
+    """Small enough for prd.json: how many, and the first names."""
+    named = {"tests": found.tests, "checks": found.checks, "blind": found.blind}
+    return {"number": len(found.tests), **{word: list(names[:_MOST_NOTED]) for word, names in named.items() if names}}
+
+
+def red_first(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> RedFirst:
+    """Which tests of a candidate with green checks fail without its code."""
+    mended = _known_red_that_passes(w, results)
+    files = _laid_over(w, candidate, results)
+    if all(map(is_manifest, files)):
+        return RedFirst(tests=mended)
+    tests = _Tests.of(w, candidate, files)
+    tree = w.objects.graft(candidate.green, files)
+    asked = [_asked(w, tree, check, result, tests) for check, result in _with_tests(w, results)]
+    return RedFirst(
+        tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
+        tuple(name for one in asked for name in one.checks),
+        tuple(dict.fromkeys(test for one in asked for test in one.blind)),
+    )
+
+
+def _known_red_that_passes(w: Workspace, results: Sequence[CheckResult]) -> tuple[str, ...]:
+    passing = {test for result in results if result.listing
+               for test, outcome in result.listing.tests.items() if outcome == PASSED}  # fmt: skip
+    return tuple(sorted(passing & w.history.known_red))
+
+
+def _with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[Check, CheckResult]]:
+    """The checks that run tests; if none is known to, all of them."""
+    by_name = {check.name: check for check in w.checks}
+    pairs = [(by_name[result.name], result) for result in results if result.name in by_name and result.is_green]
+    yield from [pair for pair in pairs if pair[1].listing or any("test" in word for word in argv(pair[0]))] or pairs
+
+
+def _asked(w: Workspace, tree: str, check: Check, result: CheckResult, tests: _Tests) -> RedFirst:
+    at = clean_lane(w).tree
+    paths = sorted({case.path for case in tests.there})
+    words = narrowed(argv(check), paths, lambda word: (at / word).exists()) if paths else None
+    told = try_tree(w, tree, check, words or argv(check), "red_first")
+    if told is None:
+        return RedFirst()
+    if result.listing and result.listing.tests:
+        return compared(result.listing, told.listing or Listing(), tests.there, tests.own, is_red=not told.is_green)
+    return RedFirst(checks=() if told.is_green else (check.name,))
+
+
+def _laid_over(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> Mapping[str, Entry | None]:
+    """The changed files that belong to the tests; None for those that are gone."""
+    places = {Key.of(test).path for result in results if result.listing for test in result.listing.tests} - {""}
+    found: dict[str, Entry | None] = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        if has_tests_beside_code(path) and not goes_along(path):
+            entry = _with_tests_beside(w, was, now)
+            found |= {path: entry} if entry else {}
+        elif goes_along(path) or (now and shown(path) in places and _cases(w, path, now)):
+            found[path] = now
+    return found if len(found) <= _MOST_FILES else {}
+
+
+def _cases(w: Workspace, path: str, entry: Entry) -> list[Case]:
+    """The tests that are written in a file, as far as its language is known."""
+    data = w.objects.read(entry.oid) or b""
+    if path.endswith(".py"):
+        tree = parsed(data)
+        return [] if tree is None else list(python_cases(shown(path), tree, {}))
+    return list(text_cases(shown(path), data.decode("utf-8", "replace")))
+
+
+def _with_tests_beside(w: Workspace, was: Entry | None, now: Entry | None) -> Entry | None:
+    """The code of before with the tests of now, where both stand in one file."""
+    if not (was and now):
+        return None
+    text = with_tests_of(w.objects.read(was.oid) or b"", w.objects.read(now.oid) or b"")
+    if text is None:
+        return None
+    with w.objects.together():
+        return Entry(now.mode, w.objects.write("blob", text))

@@ -1,0 +1,61 @@
+"""Red first: which tests pass with a story's code, and fail without it?
+
+The idea is SWE-bench's FAIL_TO_PASS: a test that passes on the code of before as well cannot tell the difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ralphy.checks.listing import FAILED, PASSED, Listing
+from ralphy.testguard.substance import is_manifest, is_test
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_parser import Case
+
+_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by convention the end of the file
+
+
+@dataclass(frozen=True, slots=True)
+class RedFirst:
+    """`tests` (or whole `checks`, which name none) fail without the story's code and pass with it; `blind` tests are
+    the story's own, and pass without it as well."""
+
+    tests: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+
+    @property
+    def is_proof(self) -> bool:
+        return bool(self.tests or self.checks)
+
+
+def goes_along(path: str) -> bool:
+    """Does a changed file belong to the tests or to what runs them, so that it is laid over the code of before?"""
+    return is_test(path) or is_manifest(path)
+
+
+def with_tests_of(old: bytes, new: bytes) -> bytes | None:
+    """A file of Rust as it was, with the tests that stand in it now; None if the new one has none of its own."""
+    tests = _RUST_TESTS.search(new.decode("utf-8", "replace"))
+    code = _RUST_TESTS.sub("", old.decode("utf-8", "replace"))
+    return f"{code.rstrip()}\n\n{tests[0]}".encode() if tests else None
+
+
+def compared(now: Listing, without: Listing, there: Sequence[Case], own: Sequence[Case], *, is_red: bool) -> RedFirst:
+    """What the tests of a green check (`now`) say on the code of before; `there` are the tests in the files that the
+    story changed, `own` those of them that are new or edited.
+
+    A test of these files that is missing counts as red if its file, or the whole check, could not be run.
+    """
+    broken = {Key.of(test).path for test, outcome in without.tests.items()
+              if outcome == FAILED and Key.of(test).is_for_several}  # fmt: skip
+    told = {Key.of(test).path for test in without.tests} - broken - {""}
+    passing = [test for test, outcome in now.tests.items() if outcome == PASSED]
+    failing = {test for test in passing if without.tests.get(test) == FAILED}
+    absent = [test for test in passing if test not in without.tests and any(map(Key.of(test).means, there))]
+    missing = {test for test in absent if is_red and Key.of(test).path not in told}
+    red = [test for test in passing if test in failing | missing]
+    green = [test for test in passing if without.tests.get(test) == PASSED]
+    return RedFirst(tuple(red), (), tuple(test for test in green if any(map(Key.of(test).means, own))))

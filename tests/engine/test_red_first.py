@@ -1,0 +1,162 @@
+"""Red first: a story counts as proved when one of its tests fails without its code."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.building import Act, Project, build, story
+from tests.engine.pytested import CALC, edited, pytested
+
+MUL = {"append": {"calc.py": "\n\ndef mul(a, b):\n    return a * b\n"}}
+NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
+GOOD = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
+INSIDE = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
+BLIND = "def test_mul():\n    assert True\n"
+
+
+def played(tmp_path: Path, act: Act, *, run: str = "", verify: Act | None = None, **fields: Any) -> Project:
+    settings = {"verify": verify} if verify else {}
+    project = pytested(tmp_path, story("US-001", **fields), limits={"max_attempts": 1}, run=run, **settings)
+    project.play(stories={"US-001": [act]})
+    project.loop()
+    return project
+
+
+def evidence(project: Project) -> dict[str, Any]:
+    return dict(project.story("US-001")["evidence"])
+
+
+def proof(project: Project) -> dict[str, Any]:
+    return dict(evidence(project)["tests"]["red_first"])
+
+
+def unproved(project: Project) -> list[str]:
+    return [said for said in evidence(project).get("warnings", ()) if said.startswith("unproved: ")]
+
+
+@pytest.mark.parametrize("text", [GOOD, INSIDE], ids=["imports what is new", "asks for it inside"])
+def test_a_test_that_needs_the_code_is_the_storys_proof(tmp_path: Path, text: str) -> None:
+    project = played(tmp_path, {**MUL, "write": {NEW: text}})
+
+    assert proof(project) == {"number": 1, "tests": [TOLD]}
+    assert unproved(project) == []
+    assert evidence(project)["red_first_runs"] == 1
+
+
+def test_a_test_that_passes_without_the_code_is_named(tmp_path: Path) -> None:
+    project = played(tmp_path, {**MUL, "write": {NEW: BLIND}})
+
+    assert proof(project) == {"number": 0, "blind": [TOLD]}
+    assert unproved(project) == [f"unproved: {TOLD} passes without the story's code"]
+
+
+def test_a_story_without_a_test_is_unproved_and_costs_no_further_run(tmp_path: Path) -> None:
+    project = played(tmp_path, MUL)
+
+    assert unproved(project) == ["unproved: no test of the story's fails without its code"]
+    assert "red_first_runs" not in evidence(project)
+
+
+def test_a_blind_test_beside_a_good_one_is_noted_and_does_not_flag(tmp_path: Path) -> None:
+    project = played(tmp_path, {**MUL, "write": {NEW: INSIDE + "\n\ndef test_true():\n    assert True\n"}})
+
+    assert proof(project) == {"number": 1, "tests": [TOLD], "blind": ["tests/test_mul.py::test_true"]}
+    assert unproved(project) == []
+
+
+def test_an_edited_test_is_a_proof_as_well(tmp_path: Path) -> None:
+    act = {"write": {"calc.py": CALC.replace("a + b", "int(a) + int(b)"),
+                     **edited("add(1, 2) == 3", 'add("1", 2) == 3')}}  # fmt: skip
+    project = played(tmp_path, act)
+
+    assert proof(project)["tests"] == ["tests/test_calc.py::test_small"]
+
+
+def test_a_changed_snapshot_is_a_proof_of_the_test_that_reads_it(tmp_path: Path) -> None:
+    reads = ("from pathlib import Path\n\nfrom calc import add\n\n\ndef test_file():\n"
+             "    assert str(add(1, 1)) == Path(__file__).with_name('sum.txt').read_text()\n")  # fmt: skip
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    (project.repo / "tests" / "test_file.py").write_text(reads)
+    (project.repo / "tests" / "sum.txt").write_text("2")
+    project.git("add", "tests")
+    project.git("commit", "--quiet", "-m", "test: what is expected stands in a file")
+    changed = {"calc.py": CALC.replace("return a + b", "return 3 if a == b == 1 else a + b"), "tests/sum.txt": "3"}
+    project.play(stories={"US-001": [{"write": changed}]})
+    project.loop()
+
+    assert proof(project)["tests"] == ["tests/test_file.py::test_file"]
+
+
+def test_a_check_that_names_no_tests_is_asked_as_a_whole(tmp_path: Path) -> None:
+    script = "import runpy\n\nrunpy.run_path('tests/run_all.py')\n"
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"{sys.executable} run_test.py"}],
+                    limits={"max_attempts": 1})  # fmt: skip
+    (project.repo / "tests").mkdir()
+    for name, text in {"calc.py": CALC, "run_test.py": script, "tests/run_all.py": "import calc\n"}.items():
+        (project.repo / name).write_text(text)
+    project.git("add", "calc.py", "run_test.py", "tests")
+    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    asks = "import sys\n\nsys.path.insert(0, '.')\nimport calc\n\nassert calc.mul(2, 3) == 6\n"
+    project.play(stories={"US-001": [{**MUL, "write": {"tests/run_all.py": asks}}]})
+    project.loop()
+
+    assert proof(project) == {"number": 0, "checks": ["test"]}
+    assert unproved(project) == []
+
+
+def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Path) -> None:
+    project = pytested(tmp_path, limits={"max_attempts": 2}, verify={"unproved": "reject"})
+    project.play(stories={"US-001": [{**MUL, "write": {NEW: BLIND}}, {"write": {NEW: GOOD}}]})
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert f"- {TOLD} passes without the story's code" in project.prompts("US-001")[1]
+    assert proof(project) == {"number": 1, "tests": [TOLD]}
+
+
+def test_off_asks_nobody(tmp_path: Path) -> None:
+    project = played(tmp_path, {**MUL, "write": {NEW: BLIND}}, verify={"unproved": "off"})
+
+    assert "red_first" not in evidence(project)["tests"]
+    assert unproved(project) == []
+
+
+def test_a_refactoring_has_no_test_that_fails_without_it(tmp_path: Path) -> None:
+    twice = CALC.replace("return a + b", "total = a + b\n    return total")
+    same = played(tmp_path / "same", {"write": {"calc.py": twice}}, kind="refactor")
+    other = played(tmp_path / "other", {**MUL, "write": {NEW: INSIDE}}, kind="refactor")
+
+    assert unproved(same) == []
+    assert unproved(other) == [f"unproved: {TOLD} fails without the refactoring"]
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_node_tells_which_tests_are_red_first(tmp_path: Path) -> None:
+    tests = ("const {{ test }} = require('node:test');\nconst assert = require('node:assert');\n"
+             "const calc = require('../calc.js');\ntest('{}', () => assert.strictEqual({}, {}));\n")  # fmt: skip
+    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "node --test"}],
+                    limits={"max_attempts": 1})  # fmt: skip
+    (project.repo / "tests").mkdir()
+    (project.repo / "calc.js").write_text("exports.add = (a, b) => a + b;\n")
+    (project.repo / "tests" / "add.test.js").write_text(tests.format("adds", "calc.add(1, 2)", 3))
+    project.git("add", "calc.js", "tests")
+    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    project.play(stories={"US-001": [{
+        "append": {"calc.js": "exports.mul = (a, b) => a * b;\n"},
+        "write": {"tests/mul.test.js": tests.format("multiplies", "calc.mul(2, 3)", 6)},
+    }]})  # fmt: skip
+    project.loop()
+
+    assert proof(project) == {"number": 1, "tests": ["multiplies"]}
+
+
+def test_tests_alone_prove_nothing(tmp_path: Path) -> None:
+    text = "from calc import sub\n\n\ndef test_same():\n    assert sub(2, 2) == 0\n"
+    project = played(tmp_path, {"write": {NEW: text}})
+
+    assert unproved(project) == ["unproved: tests/test_mul.py::test_same passes without the story's code"]
