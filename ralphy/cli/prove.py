@@ -1,0 +1,110 @@
+"""prove: judge the commits of stories once more, without an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.errors import ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.engine.prove import Proof
+    from ralphy.git.commands import Repository
+    from ralphy.git.ledger import StoryCommit
+
+
+@click.command("prove")
+@click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
+@click.option("--story", "only", metavar="ID", help="Prove this story alone.")
+@with_options
+def prove(call: Invocation, what: str | None, only: str | None) -> int:
+    """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
+
+    Works in any clone. By default it takes the stories between the base branch and HEAD, or on a feature's branch.
+    Exit code 11 if one of them does not hold.
+
+    \b
+    ralphy prove
+    ralphy prove login --story US-003
+    ralphy prove origin/main..HEAD --json
+    """
+    repository = call.repository()
+    call.require_trusted(repository)
+    rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
+    if not rows:
+        raise NotFound(f"no story {only} landed there" if only else "no story landed there",
+                       hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
+    proofs = []
+    for name in dict.fromkeys(name for name, _ in rows):
+        proofs += _proved(call, name, [one for feature, one in rows if feature == name])
+    failed = [row for row in proofs if not row["holds"]]
+    total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
+    flagged = sum(1 for row in proofs if row["flags"])
+    call.output.data(f"{total}, {flagged} flagged" if flagged else total,
+                     {"schema": "ralphy/prove@1", "ok": not failed, "stories": proofs})  # fmt: skip
+    return ExitCode.STORIES_OPEN if failed else ExitCode.DONE
+
+
+def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:
+    """(feature, commit) of the stories that are meant, oldest first."""
+    from ralphy.git.ledger import commit_named, landed_between
+
+    base, dots, head = (what or "").partition("..")
+    name = what if what and not dots else None
+    if not dots:
+        head = "HEAD"
+        if name and (found := call.found(repository, name)) and found.has_branch:
+            head = f"refs/heads/{found.branch}"
+        base = _base(call, repository)
+    tips = [commit_named(repository, ref or "HEAD") for ref in (base, head)]
+    for ref, tip in zip((base, head), tips, strict=True):
+        if not tip:
+            raise InvalidInput(f"{ref!r} is no commit", hint="ralphy prove main..HEAD")
+    return [row for row in landed_between(repository, *tips) if name in (None, row[0])]
+
+
+def _base(call: Invocation, repository: Repository) -> str:
+    """The base branch, here or at the remote; the remote's where there is no other, as in CI."""
+    from ralphy.documents.prd_reader import USUAL_BASES
+    from ralphy.git import commands as git
+
+    set_one = call.settings(repository).config.git.base
+    names = (set_one,) if set_one else USUAL_BASES
+    refs = [f"refs/{place}{name}" for name in names for place in ("heads/", "remotes/origin/")]
+    found = next((ref for ref in refs if git.resolve(repository, ref)), "")
+    if not found:
+        raise NotFound("no base branch was found", hint="name the range: ralphy prove BASE..HEAD")
+    return found
+
+
+def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit]) -> list[dict[str, Any]]:
+    from ralphy.cli.run.sentences import in_words
+    from ralphy.engine.prove import prove as judged
+    from ralphy.git.run_lock import Lock
+
+    rows = []
+    with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "prove"):
+        w.listener = in_words(call.output.say)
+        for proof in judged(w, landed):
+            for line in _lines(feature, proof):
+                call.output.say(line)
+            rows.append(_row(feature, proof))
+    return rows
+
+
+def _row(feature: str, proof: Proof) -> dict[str, Any]:
+    return {"feature": feature, "story": proof.story, "title": proof.title, "commit": proof.commit,
+            "holds": proof.holds, "failure": proof.failure or None, "flags": list(proof.flags),
+            "red_first": list(proof.red_first), "checks": proof.checks}  # fmt: skip
+
+
+def _lines(feature: str, proof: Proof) -> list[str]:
+    from ralphy.text.tone import BAD, GOOD, Toned
+
+    word = "holds" if proof.holds else "does not hold"
+    said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
+    why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
+    return [Toned(said, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]

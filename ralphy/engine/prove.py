@@ -1,0 +1,98 @@
+"""Prove: judge the commits of stories once more, from what is committed, without an agent.
+
+Each story's code is put on the commit before it, and asked what it was asked when it landed: is it green, are the tests
+kept, does one of its tests fail without it. Nothing that was noted at the landing is believed; it is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.engine.feature.documents import committed_prd
+from ralphy.engine.lane_use.candidate import Candidate, file_changes
+from ralphy.engine.lane_use.checks import run_checks
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.verify.baseline import key_of, record_baseline
+from ralphy.engine.verify.verify import Verdict, judge_tree
+from ralphy.engine.workspace.changes import is_control
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.ledger import StoryCommit
+from ralphy.pipeline.model import Story
+from ralphy.pipeline.verification import verified_by
+from ralphy.testguard.substance import digest_of
+from ralphy.text.json_coerce import mapping_of, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a story's commit is worth: `failure` says why it does not hold ("" if it does), `flags` what to look at.
+
+    `red_first` are the tests that fail without the story's code, `checks` what ran, in words.
+    """
+
+    story: str
+    title: str
+    commit: str
+    failure: str = ""
+    flags: tuple[str, ...] = ()
+    red_first: tuple[str, ...] = ()
+    checks: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return not self.failure
+
+
+def prove(w: Workspace, landed: Sequence[StoryCommit]) -> Iterator[Proof]:
+    """The proof of each commit, oldest first, as soon as it is known."""
+    asked: set[str] = set()
+    for one in landed:
+        yield _proof(w, one, asked)
+
+
+def _proof(w: Workspace, one: StoryCommit, asked: set[str]) -> Proof:
+    story = next((s for s in committed_prd(w, one.commit).stories if s.id == one.story), None)
+    if story is None:
+        return Proof(one.story, one.subject, one.commit, "prd.json of this commit has no such story")
+    candidate = _candidate(w, one.commit)
+    evidence = mapping_of(story.raw.get("evidence"))
+    was = text_of(evidence.get("change"))
+    if was and was != digest_of(file_changes(w, candidate.green, candidate.tree)):
+        return Proof(one.story, story.title, one.commit, "the commit's code is not what was verified when it landed")
+    _ask_before(w, candidate.green, asked)
+    verdict = judge_tree(w, story, candidate)
+    asked.add(key_of(candidate.code, w.checks))
+    return _told(one, story, verdict, mapping_of(evidence.get("tests")))
+
+
+def _candidate(w: Workspace, commit: str) -> Candidate:
+    """The commit's code on the tree of its parent, as the agent handed it in."""
+    green = w.objects.tree_of(f"{commit}^")
+    rows = w.objects.changes(green, w.objects.tree_of(commit))
+    files = {path: now for path, _, now in rows if not is_control(w, path)}
+    tree = w.objects.graft(green, files)
+    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)))
+
+
+def _ask_before(w: Workspace, tree: str, asked: set[str]) -> None:
+    """Run the checks on the code before a story, unless the story before it was just proved with that code."""
+    key = key_of(w.code_of(tree), w.checks)
+    if key in asked:
+        return
+    lay_out_clean(w, tree)
+    results = run_checks(w, "baseline", until_red=False)
+    record_baseline(w, w.code_of(tree), results)
+    w.history.known_red = frozenset(name for result in results if not result.is_green for name in result.failing)
+    asked.add(key)
+
+
+def _told(one: StoryCommit, story: Story, verdict: Verdict, noted: Mapping[str, Any]) -> Proof:
+    now = mapping_of(verdict.tests.get("red_first"))
+    red, was = (list(map(str, found.get("tests") or ())) for found in (now, mapping_of(noted.get("red_first"))))
+    lost = [f"{test} failed without the story's code when it landed, and passes now" for test in was if test not in red]
+    checks = {"checks": [{"name": check.name, "exit": check.exit} for check in verdict.checks], "tests": verdict.tests}
+    unverified = [] if any(not check.is_empty for check in verdict.checks) else ["no check had anything to run"]
+    flags = (*verdict.warnings, *unverified, *(lost if verdict.passed else ()))
+    return Proof(one.story, story.title, one.commit, verdict.failure, flags, tuple(red), verified_by(checks))

@@ -1,0 +1,117 @@
+"""prove: what stories are worth, asked again from their commits, in any clone and without an agent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.building import ROOT, Project, story
+from tests.engine.pytested import pytested
+
+MUL = "\n\ndef mul(a, b):\n    return a * b\n"
+HALF = "\n\ndef half(a):\n    return a / 2\n"
+
+
+def asks(name: str, said: str) -> str:
+    return f"def test_{name}():\n    from calc import {name}\n\n    assert {said}\n"
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Project:
+    """Two stories on the feature's branch, each with a test that fails without it."""
+    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2))
+    project.play(stories={
+        "US-001": [{"append": {"calc.py": MUL}, "write": {"tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}}],
+        "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": asks("half", "half(4) == 2")}}],
+    })  # fmt: skip
+    project.loop()
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    return project
+
+
+def cloned(project: Project, at: Path) -> Project:
+    """The feature's branch in a clone, where nothing is known but what is committed."""
+    project.git("clone", "--quiet", "--branch", project.branch, str(project.repo), str(at))
+    clone = replace(project, repo=at)
+    clone.git("branch", "--quiet", "main", "origin/main")
+    clone.git("config", "user.name", "Person")
+    clone.git("config", "user.email", "person@example.com")
+    assert clone.call("trust")[0] == 0
+    return clone
+
+
+def proved(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
+    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", "prove", "--json", *words], cwd=project.repo,
+                          env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)  # fmt: skip
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_in_a_clone_every_story_is_proved_again_by_name(landed: Project, tmp_path: Path) -> None:
+    code, value = proved(cloned(landed, tmp_path / "clone"))
+
+    rows = {row["story"]: row for row in value["stories"]}
+    assert (code, value["ok"]) == (0, True)
+    assert rows["US-001"]["red_first"] == ["tests/test_mul.py::test_mul"]
+    assert rows["US-002"]["red_first"] == ["tests/test_half.py::test_half"]
+
+
+def test_a_story_whose_commit_was_changed_by_hand_is_named(landed: Project, tmp_path: Path) -> None:
+    clone = cloned(landed, tmp_path / "clone")
+    first, second = clone.commit_of("US-001"), clone.commit_of("US-002")
+    clone.git("checkout", "--quiet", "--detach", first)
+    calc = clone.repo / "calc.py"
+    calc.write_text(calc.read_text().replace("\n\n\ndef mul", "\n\n\ndef mul_of"))
+    clone.git("commit", "--quiet", "--amend", "--no-edit", "--all")
+    clone.git("-c", "rebase.autostash=false", "rebase", "--quiet", "--onto", "HEAD", first, second)
+
+    code, value = proved(clone, "main..HEAD")
+
+    assert code == 11
+    assert [row["story"] for row in value["stories"] if not row["holds"]] == ["US-001"]
+
+
+def test_a_rebased_branch_still_holds(landed: Project, tmp_path: Path) -> None:
+    clone = cloned(landed, tmp_path / "clone")
+    clone.git("checkout", "--quiet", "main")
+    (clone.repo / "NEWS").write_text("what is new\n")
+    clone.git("add", "NEWS")
+    clone.git("commit", "--quiet", "-m", "docs: what is new")
+    clone.git("rebase", "--quiet", "main", clone.branch)
+
+    code, value = proved(clone)
+
+    assert (code, [row["holds"] for row in value["stories"]]) == (0, [True, True])
+
+
+def test_one_story_alone_and_what_is_not_there(landed: Project) -> None:
+    code, value = proved(landed, "login", "--story", "US-002")
+    assert (code, [row["story"] for row in value["stories"]]) == (0, ["US-002"])
+
+    code, out = landed.call("prove", "login", "--story", "US-009")
+    assert (code, "no story US-009 landed there" in out) == (2, True)
+
+    code, out = landed.call("prove", "main..nowhere")
+    assert (code, "'nowhere' is no commit" in out) == (3, True)
+
+
+def test_a_test_that_was_the_proof_and_is_it_no_more_is_flagged(landed: Project, tmp_path: Path) -> None:
+    clone = cloned(landed, tmp_path / "clone")
+    clone.git("checkout", "--quiet", "--detach", clone.commit_of("US-001"))
+    prd = clone.folder / "prd.json"
+    raw = json.loads(prd.read_text())
+    del raw["userStories"][0]["evidence"]["change"]
+    prd.write_text(json.dumps(raw))
+    (clone.repo / "tests" / "test_mul.py").write_text("def test_mul():\n    assert True\n")
+    clone.git("commit", "--quiet", "--amend", "--no-edit", "--all")
+
+    code, value = proved(clone, "main..HEAD")
+
+    (row,) = value["stories"]
+    assert (code, row["holds"]) == (0, True)
+    assert "tests/test_mul.py::test_mul failed without the story's code when it landed, and passes now" in row["flags"]
