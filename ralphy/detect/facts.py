@@ -113,8 +113,8 @@ def _python_facts(tree: Tree, _: Language) -> Facts:
     lists = [name for name in tree.names if fnmatchcase(name, "requirements*.txt") or name.startswith("requirements/")]
     deps = {
         *_project_requirements(project),
-        *_keys(pipfile, "packages"),
-        *_keys(pipfile, "dev-packages"),
+        *_table(pipfile, "packages"),
+        *_table(pipfile, "dev-packages"),
         *_requirements(line for name in lists[:10] for line in tree.read(name).splitlines()),
         *_tokens(tree, ("setup.py", "setup.cfg")),
     }
@@ -144,8 +144,8 @@ def _project_requirements(project: Mapping[str, Any]) -> Iterator[str]:
         for listed in groups.values():
             yield from _requirements(listed if isinstance(listed, list) else ())
     for table in (poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))):
-        yield from _keys(table, "dependencies")
-        yield from _keys(table, "dev-dependencies")
+        yield from _table(table, "dependencies")
+        yield from _table(table, "dev-dependencies")
 
 
 def _requirements(lines: Iterable[object]) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _node_facts(tree: Tree, _: Language) -> Facts:
     named = package.get("packageManager")
     scripts, unusable = _usable_scripts(_table(package, "scripts"))
     return Facts(
-        deps=frozenset(name for table in tables for name in _keys(package, table)),
+        deps=frozenset(name for table in tables for name in _table(package, table)),
         scripts=scripts,
         manager=named.partition("@")[0] if isinstance(named, str) else "",
         notes=notes + unusable,
@@ -209,14 +209,14 @@ def _cargo_facts(tree: Tree, _: Language) -> Facts:
     cargo, notes = _toml(tree, "Cargo.toml")
     tables = (cargo, _table(cargo, "workspace"))
     names = ("dependencies", "dev-dependencies", "build-dependencies")
-    deps = frozenset(key for table in tables for name in names for key in _keys(table, name))
+    deps = frozenset(key for table in tables for name in names for key in _table(table, name))
     return Facts(deps=deps, tables=frozenset(_dotted(cargo)), notes=notes)
 
 
 def _composer_facts(tree: Tree, _: Language) -> Facts:
     composer, notes = _json(tree, "composer.json")
-    deps = frozenset((*_keys(composer, "require"), *_keys(composer, "require-dev")))
-    return Facts(deps=deps, scripts=dict.fromkeys(_keys(composer, "scripts"), ""), notes=notes)
+    deps = frozenset((*_table(composer, "require"), *_table(composer, "require-dev")))
+    return Facts(deps=deps, scripts=dict.fromkeys(_table(composer, "scripts"), ""), notes=notes)
 
 
 _READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
@@ -258,10 +258,6 @@ def _parsed(tree: Tree, name: str, kind: str, loads: Callable[[str], Any]) -> tu
 def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = parent.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _keys(parent: Mapping[str, Any], key: str) -> Iterable[str]:
-    return _table(parent, key)
 
 
 def _dotted(table: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
     found.sort(key=lambda candidate: candidate.strength, reverse=True)
     first = found[0].report if found else StackReport("", None, None, (), (_nothing(),))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in found[1:])
-    report = StackReport(first.language, first.framework, first.package_manager, first.checks, first.evidence + others)
+    report = replace(first, evidence=first.evidence + others)
     return report if _has_test(report.checks) else _with_task_runner(tree, report)
 
 
@@ -67,7 +66,8 @@ def _report(tree: Tree, row: Language, facts: Facts, found_by: str) -> StackRepo
     language = next((name for condition, name in row.variants if first((condition,))), row.name)
     manager = _manager(row, facts, tree)
     framework = next((name for condition, name in row.frameworks if first((condition,))), None)
-    words = {**(manager.words if manager else {}), **facts.words, **_local_words(row, tree, facts)}
+    local = next((words for condition, words in row.local if first((condition,))), {})
+    words = {**(manager.words if manager else {}), **facts.words, **local}
     checks: dict[str, Check] = {}
     reasons = [f"{language}: {found_by}"]
     for command in row.commands:
@@ -92,10 +92,6 @@ def _manager(row: Language, facts: Facts, tree: Tree) -> Manager | None:
     named = [manager for manager in row.managers if manager.name == facts.manager]
     present = (one for one in row.managers if any(_holds(condition, tree, facts) for condition in one.when))
     return named[0] if named else next(present, None)
-
-
-def _local_words(row: Language, tree: Tree, facts: Facts) -> Mapping[str, str]:
-    return next((words for condition, words in row.local if _holds(condition, tree, facts)), {})
 
 
 def _holds(condition: str, tree: Tree, facts: Facts) -> bool:
@@ -132,18 +128,12 @@ def _has_test(checks: tuple[Check, ...]) -> bool:
 
 
 def _with_task_runner(tree: Tree, report: StackReport) -> StackReport:
-    for file, run in _test_targets(tree):
-        checks = (Check("test", run), *report.checks)
-        evidence = (*report.evidence, f"test: {run} ({file} has a target test)")
-        return StackReport(report.language, report.framework, report.package_manager, checks, evidence)
-    return report
-
-
-def _test_targets(tree: Tree) -> Iterator[tuple[str, str]]:
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")
         if file and re.search(declares, tree.read(file)):
-            yield file, run
+            evidence = (*report.evidence, f"test: {run} ({file} has a target test)")
+            return replace(report, checks=(Check("test", run), *report.checks), evidence=evidence)
+    return report
 
 
 def _nothing() -> str:

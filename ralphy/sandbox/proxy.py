@@ -27,10 +27,10 @@ _ABSOLUTE = re.compile(rb"([A-Z]+) http://([^\s/:@]+)(?::(\d{1,5}))?(/?\S*) (HTT
 Host = tuple[str, int]
 
 
-def host_of(text: str, port: int = 443) -> Host:
+def host_of(text: str) -> Host:
     """`name` or `name:port` as a host."""
     name, colon, number = text.rpartition(":")
-    return (name.lower(), int(number)) if colon and number.isdigit() else (text.lower(), port)
+    return (name.lower(), int(number)) if colon and number.isdigit() else (text.lower(), 443)
 
 
 class AllowProxy:
