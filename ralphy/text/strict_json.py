@@ -6,7 +6,6 @@ settle silently (keys given twice, NaN, numbers that overflow, halves of surroga
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +51,9 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
     """
     text = decode(data, where, max_bytes)
     try:
-        value = _load(text)
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+        )
         if _is_deeper(value, MAX_DEPTH):
             raise _too_deep(where)
         if _ESCAPED_HALF_PAIR.search(text) and _first_half_pair(text) >= 0:
@@ -128,22 +129,6 @@ def shown(value: Any, limit: int = 60) -> str:
 def escaped(text: str) -> str:
     """The text with everything that does not print (controls, bidirectional marks) as \\uXXXX."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
-
-
-def _load(text: str) -> Any:
-    was_on = gc.isenabled()
-    gc.disable()  # a document has no cycles, and the collector would walk it again and again
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_decimal,
-            parse_constant=_constant,
-        )
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
