@@ -122,7 +122,7 @@ class LaneSandbox:
         at their other paths."""
         place = self.place
         found = [place.lanes, *(() if self._hides_git else (place.common_dir,))]
-        return dict.fromkeys([*found, *(at for path in (place.root, *found) for at in other_paths(path))])
+        return dict.fromkeys([*found, *other_paths((place.root, *found))])
 
     def _visible(self, paths: Iterable[Path]) -> Iterator[Path]:
         shown = (Path("/"),) if self.view is None else (*self.view.readable, *self.view.writable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +27,14 @@ class _Mount:
     at: Path
 
 
-def other_paths(folder: Path) -> list[Path]:
-    """The paths outside of a folder at which bind mounts show it, or something in it."""
+def other_paths(folders: Iterable[Path]) -> Iterator[Path]:
+    """The paths outside of each folder at which bind mounts show it, or something in it."""
     mounts = list(_mounts())
+    for folder in folders:
+        yield from _others(folder, mounts)
+
+
+def _others(folder: Path, mounts: Sequence[_Mount]) -> list[Path]:
     own = [mount for mount in mounts if folder.is_relative_to(mount.at)]
     if not own:
         return []
