@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story, works
 
@@ -84,6 +85,12 @@ def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
     assert (second["status"], second["passes"]) == ("pending", False)
     assert first["execution"]["files_modified"] == ["src/us_001.py"]
     assert first["evidence"]["checks"][0]["exit"] == 0
+
+
+def test_what_a_story_leaves_in_prd_json_is_valid_and_canonical(two: Project) -> None:
+    written = two.git("show", f"{two.branch}:docs/features/login/prd.json")
+
+    assert check_prd(written.encode(), "prd.json") == json.loads(written)
 
 
 def test_nothing_dirty_is_left_and_git_finds_no_fault(two: Project) -> None:

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import orjson
+
 from ralphy.documents.feature_folder import artifact_names
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.document_edits import TakenIn, take_in
+from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import Edits, edited
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, read_text
 from ralphy.git.objects import TREE
 from ralphy.pipeline.model import Artifact, Prd
+from ralphy.text.strict_json import dump
 
 _MOST_BYTES = 4 << 20
 
@@ -88,6 +92,13 @@ def committed_prd(w: Workspace, commit: str) -> Prd:
         known = Prd.of(check_prd(w.objects.read(entry.oid) or b"", f"{commit[:10]}:{path}"))
         w.checkout.prds[entry.oid] = known
     return known
+
+
+def written_prd(w: Workspace, prd: Prd) -> bytes:
+    """The bytes of prd.json for a commit: whoever finds them there need not check a thousand stories again."""
+    data = dump(prd.raw)
+    w.checkout.prds[blob_id(data, w.repository.object_format)] = Prd.of(orjson.loads(data))
+    return data
 
 
 def all_of_the_folder(w: Workspace) -> Iterator[tuple[str, bytes]]:

@@ -12,7 +12,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.documents import committed_prd
+from ralphy.engine.feature.documents import committed_prd, written_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
@@ -296,7 +296,7 @@ def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes |
     document = w.feature.story_document(a.story.id)
     log = progress.added(documents.text(w, "progress.txt", a.head), entry, w.iso_now)
     return {
-        "prd.json": dump(prd.raw),
+        "prd.json": written_prd(w, prd),
         "progress.txt": log.encode(),
         document: progress.story_document(documents.text(w, document, a.head), a.story, entry).encode(),
     }

@@ -72,11 +72,12 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
 
 def _items(story: Story) -> Iterator[str]:
     """The story's criteria and tasks, ticked where they are done."""
+    proved = is_proved(story)
     for title, items in titled_lists(story.raw):
         yield f"  - {title}:"
         for item in items:
-            mark = "x" if item.done or is_proved(story) else " "
-            yield indent(item.bullet(f"- [{mark}]"), "    ")
+            bullet = item.bullet("- [x]" if item.done or proved else "- [ ]")
+            yield indent(bullet, "    ") if "\n" in bullet else f"    {bullet}"
 
 
 def phase_of(decision: d.Decision, s: Snapshot) -> str:
