@@ -26,6 +26,7 @@ _MEANINGS = {
     errno.ESTALE: ("the file system lost the file", "mount it again, then rerun"),
 }
 _GITS_OWN = "Out of diskspace"  # git's words for a write that was cut short
+_GITS_UNTOLD = "error: unable to write file "  # git does not say why
 _NO_ROOM_BYTES = 64 * 1024
 _MEGABYTE = 1 << 20
 
@@ -47,8 +48,9 @@ def as_problem(error: OSError) -> EnvironmentProblem | None:
 
 def problem_said(text: str, where: str) -> EnvironmentProblem | None:
     """What another program (git) says about the disk, as such trouble; None if it says nothing about it."""
+    is_full = _GITS_OWN in text or (_GITS_UNTOLD in text and is_disk_full([Path(where)]))
     for number, (what, hint) in _MEANINGS.items():
-        if f": {os.strerror(number)}" in text or (number == errno.ENOSPC and _GITS_OWN in text):
+        if f": {os.strerror(number)}" in text or (number == errno.ENOSPC and is_full):
             return _kind(number)(f"{what}: {text.splitlines()[0]}", where=where, hint=hint)
     return None
 
@@ -90,6 +92,8 @@ def free_bytes(places: Iterable[Path]) -> tuple[float, Path]:
         try:
             found = os.statvfs(place)
         except OSError:
+            continue
+        if not found.f_blocks:  # no disk: /proc
             continue
         is_out_of_inodes = found.f_files and not found.f_favail
         rooms.append((0.0 if is_out_of_inodes else float(found.f_bavail * found.f_frsize), place))

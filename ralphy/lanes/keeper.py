@@ -178,7 +178,8 @@ def take_over(git: Git, request: dict[str, Any]) -> tuple[dict[str, Any], list[s
     """(the answer, ids of new objects): the tree with what changed in it, but for what may not be taken."""
     record = read_record(git)
     if record["tree"] != request["base"]:
-        raise Refused(f"laid out is {record['tree'] or 'nothing'}, not {request['base']}")
+        what = "does not hold what was laid out in it" if record["tree"] else "was removed, or emptied"
+        raise Refused(f"it {what}")
     rows = record["rows"]
     clear_objects(git)
     found = look(rows, set(request["keep"]))

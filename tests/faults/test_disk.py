@@ -166,6 +166,28 @@ def test_a_disk_without_room_ends_an_impatient_loop_in_words_and_the_next_one_go
 
 
 @needs_root
+@pytest.mark.fault("F1", "L3")
+@pytest.mark.parametrize("free_kb", [0, 600])
+def test_a_full_disk_of_the_lanes_is_said_and_the_next_run_goes_on(tmp_path: Path, disk: Path, free_kb: int) -> None:
+    project = two(tmp_path, lanes={"dir": str(disk / "lanes")})
+    (project.repo / "large.bin").write_bytes(os.urandom(1 << 20))
+    project.git("add", "large.bin")
+    project.git("commit", "--quiet", "-m", "feat: a large file")
+    (disk / "room").write_bytes(b"\0" * (free_kb << 10))
+    (disk / "lanes").mkdir()
+    fill(disk / "taken")
+    (disk / "room").unlink()
+
+    code, said = loop(project)
+
+    assert code == ExitCode.ENVIRONMENT, said
+    assert "the disk is full" in said and str(disk) in said
+    (disk / "taken").unlink()
+    assert loop(project)[0] == ExitCode.WAITING
+    assert_done(project)
+
+
+@needs_root
 @pytest.mark.fault("F1")
 def test_documents_that_cannot_be_laid_out_on_a_full_disk_are_waited_for_and_said_once(disk: Path) -> None:
     project, taken = two(disk), disk / "taken"

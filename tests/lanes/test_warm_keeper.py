@@ -106,7 +106,7 @@ def test_another_tree_takes_the_place_of_what_was_begun(world: World) -> None:
     assert not (lane.tree / "src/c.py").exists()
     lane.begin(world.tree)
     (lane.tree / "src/a.py").write_text("a = 5\n")
-    with pytest.raises(LaneProblem, match="laid out is"):
+    with pytest.raises(LaneProblem, match="does not hold what was laid out"):
         lane.take_over(first, LIMITS)
     require_works(world, lane)
 

@@ -26,7 +26,8 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     taken, why = _taken(w, lane, laid_out)
     if taken is None:
         w.say(f"what the run changed in lane {lane.name} is lost: {why}", BAD)
-        return Candidate(green, w.code_of(green), green, (), refused=f"the lane was damaged during the run: {why}")
+        refused = f"the lane was removed or damaged during the run: {why}"
+        return Candidate(green, w.code_of(green), green, (), refused=refused)
     changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
     tree = w.objects.graft(green, changes)
     w.objects.persist(tree)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode
-from ralphy.files.disk_space import is_disk_full
+from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode, RalphyError
+from ralphy.files.disk_space import free_bytes, is_disk_full
 from ralphy.git.commands import GitError
+from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.pipeline.decision import Decision, Rest, RunAgent, Wait
 from ralphy.pipeline.preconditions import wait_for_disk_space
 
@@ -17,9 +19,13 @@ _MOST_CUTS = 5
 
 
 def places(w: Workspace) -> tuple[Path, ...]:
-    """Where Ralphy and its agents write: in strict, an agent has a home of its own."""
+    """Where Ralphy and its agents write, the lanes too: in strict, an agent has a home of its own."""
     home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
-    return w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])
+    found = [w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])]
+    with suppress(RalphyError):  # that no lane can be there is said when one is needed
+        lanes = lanes_folder(w.repository, w.config.lanes, w.env)
+        found += [next(place for place in (lanes, *lanes.parents) if place.exists())]
+    return tuple(dict.fromkeys(found))
 
 
 def require_disk_space(w: Workspace) -> None:
@@ -52,5 +58,6 @@ def wait_instead(w: Workspace, decision: Decision | None, error: BaseException) 
     if decision:
         w.session = replace(w.session, times_cut=cuts, cut_short=f"the disk was full: {error}"[:300])
     if not is_known:
-        w.say(f"{error}: will resume when disk space is available")
+        at = "" if getattr(error, "where", "") else f"{free_bytes(places(w))[1]}: "
+        w.say(f"{at}{error}: will resume when disk space is available")
     return rest
