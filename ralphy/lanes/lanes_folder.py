@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.errors import EnvironmentProblem, InvalidInput
+from ralphy.files.safe_open import read_safely
 
 if TYPE_CHECKING:
     from ralphy.config.values import Lanes
@@ -61,7 +63,7 @@ def left_over(repository: Repository, lanes: Path) -> dict[str, Path]:
 def _is_there(git_dir: Path) -> bool:
     """Is there a worktree? One whose folder cannot be seen now may lie on a disk that comes back: then Git locks it."""
     try:
-        place = Path((git_dir / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip())
+        place = Path(os.fsdecode(read_safely(git_dir / "gitdir")).strip())
     except OSError:
         return False
     return place.exists() or (git_dir / "locked").exists()
