@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 @click.command("prove")
 @click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
 @click.option("--story", "only", metavar="ID", help="Prove this story alone.")
+@click.option("--parts", "by_parts", is_flag=True, help="Also take back each part of a story's code alone.")
 @with_options
-def prove(call: Invocation, what: str | None, only: str | None) -> int:
+def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool) -> int:
     """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
 
     Works in any clone. By default it takes the stories between the base branch and HEAD, or on a feature's branch.
     Exit code 11 if one of them does not hold.
+
+    --parts names the lines that no test would miss. It takes at least one run of the story's tests for each part.
 
     \b
     ralphy prove
@@ -39,7 +42,8 @@ def prove(call: Invocation, what: str | None, only: str | None) -> int:
                        hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
-        proofs += _proved(call, name, [one for feature, one in rows if feature == name])
+        proofs += _proved(call, name, [one for feature, one in rows if feature == name],
+                          by_parts=by_parts)  # fmt: skip
     failed = [row for row in proofs if not row["holds"]]
     total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
     flagged = sum(1 for row in proofs if row["flags"])
@@ -80,7 +84,7 @@ def _base(call: Invocation, repository: Repository) -> str:
     return found
 
 
-def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit]) -> list[dict[str, Any]]:
+def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool) -> list[dict[str, Any]]:
     from ralphy.cli.run.sentences import in_words
     from ralphy.engine.prove import prove as judged
     from ralphy.git.run_lock import Lock
@@ -88,7 +92,7 @@ def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit]) -> li
     rows = []
     with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "prove"):
         w.listener = in_words(call.output.say)
-        for proof in judged(w, landed):
+        for proof in judged(w, landed, by_parts=by_parts):
             for line in _lines(feature, proof):
                 call.output.say(line)
             rows.append(_row(feature, proof))
@@ -98,7 +102,8 @@ def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit]) -> li
 def _row(feature: str, proof: Proof) -> dict[str, Any]:
     return {"feature": feature, "story": proof.story, "title": proof.title, "commit": proof.commit,
             "holds": proof.holds, "failure": proof.failure or None, "flags": list(proof.flags),
-            "red_first": list(proof.red_first), "checks": proof.checks}  # fmt: skip
+            "red_first": list(proof.red_first), "checks": proof.checks,
+            "parts": len(proof.parts), "unproved_parts": proof.unproved}  # fmt: skip
 
 
 def _lines(feature: str, proof: Proof) -> list[str]:
@@ -107,4 +112,7 @@ def _lines(feature: str, proof: Proof) -> list[str]:
     word = "holds" if proof.holds else "does not hold"
     said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
+    if proof.parts:
+        missing = f"; no test would miss {', '.join(proof.unproved)}" if proof.unproved else ""
+        why.append(f"  {len(proof.parts) - len(proof.unproved)} of {len(proof.parts)} parts proved{missing}")
     return [Toned(said, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]

@@ -7,7 +7,7 @@ kept, does one of its tests fail without it. Nothing that was noted at the landi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.engine.feature.documents import committed_prd
@@ -15,6 +15,7 @@ from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.verify.baseline import key_of, record_baseline
+from ralphy.engine.verify.parts import Part, parts_of
 from ralphy.engine.verify.verify import Verdict, judge_tree
 from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.workspace import Workspace
@@ -29,7 +30,8 @@ from ralphy.text.json_coerce import mapping_of, text_of
 class Proof:
     """What a story's commit is worth: `failure` says why it does not hold ("" if it does), `flags` what to look at.
 
-    `red_first` are the tests that fail without the story's code, `checks` what ran, in words.
+    `red_first` are the tests that fail without the story's code, `checks` what ran, in words, and `parts` what was
+    taken back alone.
     """
 
     story: str
@@ -39,20 +41,26 @@ class Proof:
     flags: tuple[str, ...] = ()
     red_first: tuple[str, ...] = ()
     checks: str = ""
+    parts: tuple[Part, ...] = ()
 
     @property
     def holds(self) -> bool:
         return not self.failure
 
+    @property
+    def unproved(self) -> list[str]:
+        """The places of the parts that no test would miss."""
+        return [part.place for part in self.parts if not part.is_proved]
 
-def prove(w: Workspace, landed: Sequence[StoryCommit]) -> Iterator[Proof]:
-    """The proof of each commit, oldest first, as soon as it is known."""
+
+def prove(w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False) -> Iterator[Proof]:
+    """The proof of each commit, oldest first, as soon as it is known; `by_parts` takes back each part of it alone."""
     asked: set[str] = set()
     for one in landed:
-        yield _proof(w, one, asked)
+        yield _proof(w, one, asked, by_parts=by_parts)
 
 
-def _proof(w: Workspace, one: StoryCommit, asked: set[str]) -> Proof:
+def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -> Proof:
     story = next((s for s in committed_prd(w, one.commit).stories if s.id == one.story), None)
     if story is None:
         return Proof(one.story, one.subject, one.commit, "prd.json of this commit has no such story")
@@ -64,7 +72,10 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str]) -> Proof:
     _ask_before(w, candidate.green, asked)
     verdict = judge_tree(w, story, candidate)
     asked.add(key_of(candidate.code, w.checks))
-    return _told(one, story, verdict, mapping_of(evidence.get("tests")))
+    proof = _told(one, story, verdict, mapping_of(evidence.get("tests")))
+    if not by_parts or not proof.holds:
+        return proof
+    return replace(proof, parts=tuple(parts_of(w, candidate, verdict.checks, proof.red_first)))
 
 
 def _candidate(w: Workspace, commit: str) -> Candidate:

@@ -100,6 +100,20 @@ def test_one_story_alone_and_what_is_not_there(landed: Project) -> None:
     assert (code, "'nowhere' is no commit" in out) == (3, True)
 
 
+def test_parts_that_no_test_would_miss_are_named_by_their_lines(tmp_path: Path) -> None:
+    code = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
+    project = pytested(tmp_path, story("US-001"))
+    project.play(stories={
+        "US-001": [{"append": {"calc.py": code}, "write": {"tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}}],
+    })  # fmt: skip
+    project.loop()
+
+    code_, value = proved(project, "login", "--parts")
+
+    (row,) = value["stories"]
+    assert (code_, row["parts"], row["unproved_parts"]) == (0, 2, ["calc.py:13-14"])
+
+
 def test_a_test_that_was_the_proof_and_is_it_no_more_is_flagged(landed: Project, tmp_path: Path) -> None:
     clone = cloned(landed, tmp_path / "clone")
     clone.git("checkout", "--quiet", "--detach", clone.commit_of("US-001"))

@@ -19,6 +19,7 @@ Words = Iterator[tuple[str, e.Tone]]
 _ON = {
     "old_tests": " on the old versions of the tests that were edited",
     "red_first": " on the code of before with the story's tests",
+    "part": " without a part of the story",
 }
 _QUIET = ("OpenGate", "SetAside", "Approve")
 
@@ -107,7 +108,7 @@ def _(event: e.RunEnded) -> Words:
 
 @sentences.register
 def _(event: e.CheckRan) -> Words:
-    is_good = event.passed is (event.purpose != "red_first")
+    is_good = event.passed is (event.purpose not in ("red_first", "part"))
     said = f"  check {event.check}{_ON.get(event.purpose, '')} {event.said} ({event.seconds:.1f} s)"
     yield said, GOOD if is_good else BAD
     if event.first_error:

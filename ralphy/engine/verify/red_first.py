@@ -85,7 +85,7 @@ def red_first(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]
         return RedFirst(tests=mended)
     tests = _Tests.of(w, candidate, files)
     tree = w.objects.graft(candidate.green, files)
-    asked = [_asked(w, tree, check, result, tests) for check, result in _with_tests(w, results)]
+    asked = [_asked(w, tree, check, result, tests) for check, result in with_tests(w, results)]
     return RedFirst(
         tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
         tuple(name for one in asked for name in one.checks),
@@ -99,7 +99,7 @@ def _known_red_that_passes(w: Workspace, results: Sequence[CheckResult]) -> tupl
     return tuple(sorted(passing & w.history.known_red))
 
 
-def _with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[Check, CheckResult]]:
+def with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[Check, CheckResult]]:
     """The checks that run tests; if none is known to, all of them."""
     by_name = {check.name: check for check in w.checks}
     pairs = [(by_name[result.name], result) for result in results if result.name in by_name and result.is_green]
