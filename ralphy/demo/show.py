@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,23 +19,14 @@ _READING_S = 0.6  # a person would read the document, at least so long
 
 
 @dataclass(frozen=True, slots=True)
-class StoryRow:
-    """A story as prd.json has it at the end; `checks` are the names of those that passed."""
-
-    id: str
-    title: str
-    status: str
-    attempts: int
-    cost_usd: float
-    checks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
-    """What came of it: `faults` says, a sentence each, why the demonstration failed."""
+    """What came of it: `faults` says, a sentence each, why the demonstration failed.
+
+    `stories` are as prd.json has them at the end: id, title, status, attempts, cost_usd, and the checks that passed.
+    """
 
     exit_code: int
-    stories: tuple[StoryRow, ...]
+    stories: tuple[Mapping[str, Any], ...]
     log: tuple[str, ...]
     kept: tuple[str, ...]
     faults: tuple[str, ...]
@@ -96,27 +87,22 @@ def _prd(toy: Toy) -> dict[str, Any]:
     return found
 
 
-def _row(story: Mapping[str, Any]) -> StoryRow:
+def _row(story: Mapping[str, Any]) -> dict[str, Any]:
     evidence, execution = story.get("evidence") or {}, story.get("execution") or {}
-    passed = tuple(str(check["name"]) for check in evidence.get("checks", ()) if check["exit"] == 0)
-    return StoryRow(
-        story["id"],
-        story["title"],
-        str(story.get("status", "pending")),
-        int(execution.get("attempts") or 0),
-        float(evidence.get("cost_usd") or 0.0),
-        passed,
-    )
+    passed = [check["name"] for check in evidence.get("checks", ()) if check["exit"] == 0]
+    return {"id": story["id"], "title": story["title"], "status": story.get("status", "pending"),
+            "attempts": execution.get("attempts") or 0, "cost_usd": evidence.get("cost_usd") or 0.0,
+            "checks": passed}  # fmt: skip
 
 
-def _faults(toy: Toy, exit_code: int, stories: tuple[StoryRow, ...]) -> list[str]:
+def _faults(toy: Toy, exit_code: int, stories: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is not as it must be: a demonstration that ends well has none."""
     branch = f"refs/heads/{BRANCH}"
     pushed = toy.git("ls-remote", "origin", branch).split("\t")[0]
     found = (
         (exit_code != ExitCode.DONE, f"ralphy start ended with {exit_code}"),
         (not stories, "there are no stories"),
-        *((story.status != "completed", f"{story.id} is {story.status}") for story in stories),
+        *((story["status"] != "completed", f"{story['id']} is {story['status']}") for story in stories),
         (pushed != _tip(toy), f"{BRANCH} is not at the remote as it is here"),
         (bool(toy.git("status", "--porcelain")), "the checkout is not clean"),
     )

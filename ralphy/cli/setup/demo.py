@@ -6,10 +6,10 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import EnvironmentProblem, ExitCode
 
 if TYPE_CHECKING:
-    from ralphy.demo.show import Result, StoryRow
+    from ralphy.demo.show import Result
     from ralphy.demo.toy import Toy
 
 _LIMIT_S = 120.0
@@ -104,10 +104,18 @@ def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
         yield f"git show {ref}", "a failed attempt, kept"
 
 
-def _table(stories: tuple[StoryRow, ...]) -> list[str]:
+def _table(stories: Sequence[Mapping[str, Any]]) -> list[str]:
     rows = [("story", "status", "attempts", "cost", "checks", "")]
     rows += [
-        (s.id, s.status, str(s.attempts), f"${s.cost_usd:.2f}", ", ".join(s.checks) or "none", s.title) for s in stories
+        (
+            s["id"],
+            s["status"],
+            str(s["attempts"]),
+            f"${s['cost_usd']:.2f}",
+            ", ".join(s["checks"]) or "none",
+            s["title"],
+        )
+        for s in stories
     ]
     widths = [max(len(row[n]) for row in rows) for n in range(5)]
     return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]).rstrip()
