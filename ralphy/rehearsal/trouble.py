@@ -29,7 +29,8 @@ GARBAGE = (
 # The shell goes at once and leaves the sleeper behind: in a session of its own, with init as its parent.
 LEAVE_BEHIND = 'sleep "$1" </dev/null >/dev/null 2>&1 & echo $!'
 MULTIPLY = 'n=0; while [ $n -lt "$1" ]; do sleep "$2" & n=$((n+1)); done; wait'
-EAT = "import sys, time; held = bytearray(b'x') * (int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
+_EATS = "import sys, time; held = bytearray(b'x') * (int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
+EAT = (sys.executable, "-I", "-S", "-c", _EATS)
 IGNORING = 'trap "" TERM; '
 
 
@@ -38,17 +39,6 @@ def flood(stage: Stage, megabytes: float) -> None:
     size = int(megabytes * MEGABYTE)
     for start in range(0, size, BLOCK):
         stage.stream.say("x" * min(BLOCK, size - start))
-
-
-def long_line(stage: Stage, megabytes: float) -> None:
-    """Print one single line of so many megabytes."""
-    stage.stream.say("x" * int(megabytes * MEGABYTE))
-
-
-def garbage(stage: Stage, wanted: bool) -> None:
-    """Print what no reader expects: NUL bytes, broken UTF-8, broken JSON, JSON that is no object."""
-    if wanted:
-        stage.stream.put_bytes(b"".join(GARBAGE))
 
 
 def raw(stage: Stage, lines: str | list[str]) -> None:
@@ -68,17 +58,6 @@ def orphan(stage: Stage, wanted: bool | dict[str, Any]) -> None:
     stage.bash(f"setsid sleep {seconds} &", [["sh", "-c", script, "sh", seconds]], held)
 
 
-def fork_bomb(stage: Stage, number: int) -> None:
-    """Start so many processes, and wait for them."""
-    stage.bash("make -j", [["sh", "-c", MULTIPLY, "sh", str(number), HUNGER_S]])
-
-
-def eat(stage: Stage, megabytes: float) -> None:
-    """Take so much memory, and hold it."""
-    argv = [sys.executable, "-I", "-S", "-c", EAT, str(int(megabytes)), HUNGER_S]
-    stage.bash("python train.py", [argv])
-
-
 def same_error(stage: Stage, times: int) -> None:
     """Run what fails, so often; it says the same each time but for the hour and a process number."""
     for number in range(times):
@@ -89,11 +68,11 @@ def same_error(stage: Stage, times: int) -> None:
 
 TROUBLES: dict[str, Callable[[Stage, Any], None]] = {
     "orphan": orphan,
-    "fork_bomb": fork_bomb,
-    "eat_mb": eat,
+    "fork_bomb": lambda stage, number: stage.bash("make -j", [["sh", "-c", MULTIPLY, "sh", str(number), HUNGER_S]]),
+    "eat_mb": lambda stage, megabytes: stage.bash("python train.py", [[*EAT, str(int(megabytes)), HUNGER_S]]),
     "same_error": same_error,
     "flood_mb": flood,
-    "long_line_mb": long_line,
-    "garbage": garbage,
+    "long_line_mb": lambda stage, megabytes: stage.stream.say("x" * int(megabytes * MEGABYTE)),
+    "garbage": lambda stage, wanted: stage.stream.put_bytes(b"".join(GARBAGE) if wanted else b""),
     "raw": raw,
 }
