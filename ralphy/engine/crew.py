@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from ralphy.agents.protocol import AgentResult
+from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.documents.request_queue import made_folder
 from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.runs.running import Flight, Go
@@ -41,9 +41,18 @@ class _Seat:
     """A flight, and the thread that sits with its agent."""
 
     flight: Flight
+    run: str
     thread: threading.Thread
     result: AgentResult | None = None
     error: BaseException | None = field(default=None)
+
+    @property
+    def can_wait(self) -> bool:
+        """Is only its work left to be judged? What an agent tells of a limit or a trouble is heard at once."""
+        if self.result is None or self.result.outcome is not Outcome.SUCCEEDED:
+            return False
+        limit = self.result.limit
+        return limit is None or not (limit.status != "allowed" or any(w.is_worth_a_warning for w in limit.windows))
 
 
 class _Inbox:
@@ -81,6 +90,7 @@ class Crew:
         self._inbox = _Inbox()
         self._events: FolderEvents | None = None  # from the first flight on
         self._seats: list[_Seat] = []
+        self._ended: list[_Seat] = []  # whose work is to be judged
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
@@ -106,18 +116,23 @@ class Crew:
         finally:
             w.post, w.should_end = before
         inbox = self._inbox
-        seat = _Seat(flight, threading.Thread(target=lambda: inbox.put(_sat(seat, go)), daemon=True))
+        run = w.session.in_work[-1].run
+        seat = _Seat(flight, run, threading.Thread(target=lambda: inbox.put(_sat(seat, go)), daemon=True))
         self._seats.append(seat)
         seat.thread.start()
 
     def wait(self, rest: Rest, before: int) -> None:
-        """Until a run is settled, the folder is not as it was `before`, or the time of the rest has come."""
+        """Until an agent has ended, a run is settled, the folder is not as it was `before`, or the time of the rest has
+        come. What can wait is settled at the next call, so that another agent can begin before the checks."""
         until, look_at = getattr(rest, "until", None), 0.0
         tick_s = RESYNC_S if self._watched().descriptor >= 0 else _LOOK_S
         while self._seats:
+            if self._ended:
+                self._settle(self._ended.pop())
+                return
             came = self._inbox.take()
             if isinstance(came, _Seat):
-                self._settle(came)
+                (self._note_over if came.can_wait else self._settle)(came)
                 return
             if came:
                 came()
@@ -156,8 +171,18 @@ class Crew:
         except BaseException:  # the first one is passed on
             self._w.checkout.kill_supervisors()
         self._seats.clear()
+        self._ended.clear()
         self._inbox.close()
         self._inbox, self._over = _Inbox(), threading.Event()
+
+    def _note_over(self, seat: _Seat) -> None:
+        """The agent is at work no more, and what it cost is known."""
+        assert seat.result
+        in_work, cost = self._w.session.in_work, seat.result.cost_usd
+        self._w.session = replace(self._w.session, in_work=tuple(
+            replace(work, is_over=True, promised_usd=cost) if work.run == seat.run else work for work in in_work
+        ))  # fmt: skip
+        self._ended.append(seat)
 
     def _settle(self, seat: _Seat) -> None:
         """The rest of a flight, once its agent has ended."""

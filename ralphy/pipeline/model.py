@@ -261,12 +261,13 @@ class Baseline:
 @dataclass(frozen=True, slots=True)
 class InWork:
     """A run that an agent works in now: its story (or step), the dollars that it may spend, 0 where nothing bounds
-    them; and whether walls keep the agent in its lane."""
+    them; whether walls keep the agent in its lane; and whether the agent has ended, and its work is to be judged."""
 
     run: str
     story: str
     promised_usd: float = 0.0
     is_closed: bool = True
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,11 @@ class Session:
     @property
     def stories_in_work(self) -> frozenset[str]:
         return frozenset(work.story for work in self.in_work)
+
+    @property
+    def at_work(self) -> int:
+        """How many agents work now."""
+        return sum(not work.is_over for work in self.in_work)
 
     @property
     def promised_usd(self) -> float:

@@ -204,7 +204,7 @@ def share_of_budget(s: Snapshot, config: Config) -> float | None:
         return None
     left = config.limits.max_cost_usd - s.session.cost_usd - s.session.promised_usd
     ready = sum(story.id not in s.session.stories_in_work for story in all_ready(s.prd))
-    free = max(1, min(config.lanes.jobs - len(s.session.in_work), ready))
+    free = max(1, min(config.lanes.jobs - s.session.at_work, ready))
     ahead = forecast(s)
     return min(left, max(left / free, 2 * ahead.cost_of_one if ahead else 0.0))
 

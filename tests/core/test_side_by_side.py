@@ -37,6 +37,14 @@ def test_nothing_is_begun_when_all_lanes_are_taken_or_nothing_else_is_ready(name
     assert isinstance(decide(snapshot(*THREE, session=working(*names)), config(jobs)), d.Await)
 
 
+def test_an_agent_that_has_ended_frees_its_place_and_not_its_story() -> None:
+    over = (InWork("r0", "US-001", is_over=True), InWork("r1", "US-003"))
+    four = (*THREE, story("US-004", priority=3))
+    found = decide(snapshot(*four, session={"in_work": over}), config(2))
+    assert isinstance(found, d.RunAgent) and found.story == "US-004"
+    assert isinstance(decide(snapshot(*THREE, session={"in_work": over}), config(2)), d.Await)
+
+
 def test_a_story_that_shares_a_file_with_one_in_work_waits() -> None:
     paths = {"US-001": frozenset({"src/a.py"}), "US-003": frozenset({"src/a.py", "src/b.py"})}
     free = story("US-004", priority=3)

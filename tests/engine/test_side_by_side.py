@@ -16,7 +16,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.conftest import is_gone
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, person, story, works
+from tests.engine.building import CHECK, PATIENCE_S, ROOT, Project, assert_clean, build, person, story, works
 
 
 def stories(number: int, **fields: Any) -> list[dict[str, Any]]:
@@ -50,6 +50,31 @@ def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_
     assert {run["lane"] for run in project.journal("run") if run.get("story")} == {"1", "2"}
     found = [project.story(one)["evidence"] for one in ("US-001", "US-002")]
     assert [(evidence["verified"], evidence.get("warnings")) for evidence in found] == [(True, None)] * 2
+    assert_clean(project)
+
+
+def test_the_next_agent_begins_before_the_work_of_the_last_one_is_checked(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(3), lanes={"jobs": 2})
+    place = project.repo.parent / "place"
+    waits = f"""
+import time
+for _ in range(400 if pathlib.Path("src/us_001.py").exists() else 0):
+    if pathlib.Path("{place}/US-003").exists():
+        break
+    time.sleep(0.05)
+else:
+    broken += [pathlib.Path("src/us_001.py")] if pathlib.Path("src/us_001.py").exists() else []
+"""
+    check = CHECK.replace("for path in broken", f"{waits}for path in broken")
+    (project.repo / "check.py").write_text(check, encoding="utf-8")
+    project.git("commit", "-qam", "a check that waits until the agent of US-003 works")
+    others = ["US-002", "US-003"]
+    project.play(stories={"US-001": [works()], **meets(project, others)})
+
+    ended = project.loop()
+
+    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 4)], ended.text
+    assert sorted(project.outcomes()[:3]) == [(f"US-00{n}", "succeeded") for n in range(1, 4)]
     assert_clean(project)
 
 
@@ -236,7 +261,8 @@ def test_kill_9_with_three_agents_at_work_costs_no_attempt_and_loses_no_work(tmp
 def test_stop_begins_nothing_more_and_lets_those_at_work_finish(tmp_path: Path) -> None:
     project = build(tmp_path, *stories(3), lanes={"jobs": 2})
     acts = meets(project, ["US-001", "US-002"])
-    acts["US-001"][0]["run"] += person(project, "touch docs/features/login/STOP")
+    acts["US-001"][0]["run"] += person(project, "touch docs/features/login/STOP ../place/stopped")
+    acts["US-002"][0]["run"] += meeting(project, "stopped")
     project.play(stories={**acts, "*": [works()]})
 
     ended = project.loop()
@@ -257,6 +283,18 @@ def test_a_usage_limit_that_all_meet_is_waited_for_once_and_costs_no_attempt(tmp
     assert sorted(project.outcomes()[:4]) == [(one, "limited") for one in ids]
     assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 6)]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in ids} == {"1"}
+
+
+def test_a_warning_of_a_limit_is_heard_before_the_next_agent_begins(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(3), lanes={"jobs": 2})
+    look = "n=0; until git rev-parse -q --verify ':/US-001 Story'; do n=$((n+1)); [ $n -lt 400 ]; sleep 0.05; done"
+    warned = works(warning={"utilization": 0.96, "resets_at": int(time.time()) + 3600})
+    project.play(stories={"US-001": [warned], "US-002": [works(run=person(project, look))], "*": [works()]})
+
+    ended = project.loop(waits=False)
+
+    assert (ended.code, ended.runs) == (ExitCode.LIMITED, ["US-001", "US-002"]), ended.text
+    assert project.landed() == ["login/US-001", "login/US-002"]
 
 
 def test_two_that_change_one_file_differently_both_land(tmp_path: Path) -> None:

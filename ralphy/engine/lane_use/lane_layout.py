@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
 
-_MOST_LANES = 64
+_MOST_LANES = 80  # more than agents at the same time
 
 
 def lanes_of(w: Workspace) -> Pool:

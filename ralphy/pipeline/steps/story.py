@@ -98,7 +98,7 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
 
 def _beside(s: Snapshot, config: Config) -> d.Decision:
     """What can be done while agents work: a story that is ready and likely to touch other files than theirs."""
-    if len(s.session.in_work) < config.lanes.jobs:
+    if s.session.at_work < config.lanes.jobs:
         for story in startable(s.prd, s.session.stories_in_work, s.paths):
             choice = _for_story(s, config, story)
             if not (isinstance(choice, d.RunAgent) and choice.step == names.SPLIT):
