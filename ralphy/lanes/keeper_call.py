@@ -80,20 +80,21 @@ class Keeper:
         Nothing happens without a sandbox: there, nothing of a keeper is alive between two requests.
         """
         if self.sandbox:
-            self._process(request).ask({"keep": (), **request}, self._longest_s)
+            try:
+                self._process(request).ask({"keep": (), **request}, self._longest_s)
+            except BaseException:  # one that has ended is asked no more
+                self.end()
+                raise
             self._begun = request
 
     def ask(self, request: Mapping[str, Any], meanwhile: Callable[[], None] | None = None) -> dict[str, Any]:
         """Its answer; the pack, if it sends one, goes into the person's objects. LaneProblem if it says why not.
 
-        `meanwhile` is called while it works, and perhaps once more.
+        One that gives no answer may have been killed: a fresh one is asked, once. `meanwhile` is called while it works,
+        and perhaps once more.
         """
-        was_running = self._running
-        try:
+        with suppress(NoAnswer):
             return self._asked(request, meanwhile)
-        except NoAnswer:
-            if was_running is None:
-                raise
         return self._asked(request, meanwhile)
 
     def end(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -141,3 +143,30 @@ def test_a_place_for_lanes_that_cannot_be_written_is_said_before_any_money_is_sp
     assert str(tmp_path / place) in said
     assert "lanes.dir" in said
     assert "Traceback" not in said
+
+
+KILLS = f"""
+case $MILESTONE in laid_out|agent_ended|candidate_written|judged|refs_moved) {sys.executable} -c '
+import sys
+from types import SimpleNamespace
+from tests.faults.strikes import HITS
+ralphy = SimpleNamespace(pid=int(sys.argv[1]), poll=lambda: None)
+print(sum(HITS["kill a keeper"](None, ralphy) for _ in range(2)))
+' $PPID;; esac
+"""
+
+
+@pytest.mark.fault("P3")
+def test_keepers_that_are_killed_before_every_request_cost_nothing(tmp_path: Path, sandbox: None) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), gates={"spec": "auto", "qa": "auto"})
+    script = tmp_path / "kills.sh"
+    script.write_text(KILLS)
+
+    assert drive(project, "meet", str(script), "main", str(tmp_path / "acts.jsonl")) == ExitCode.DONE
+
+    acts = [json.loads(line) for line in (tmp_path / "acts.jsonl").read_text().splitlines()]
+    killed = {act["milestone"]: act["said"].strip() for act in acts if act["said"]}
+    hit = {name for name, said in killed.items() if int(said)}
+    assert {"laid_out", "candidate_written"} <= hit, killed
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.outcomes() == [(name, "succeeded") for name in ("US-001", "US-002", "qa", "pr")]

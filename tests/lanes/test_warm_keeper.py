@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,49 @@ def test_one_that_was_killed_is_replaced(world: World) -> None:
     os.killpg(pid, signal.SIGKILL)
     require_works(world, lane)
     assert pid_of(lane) != pid
+
+
+def test_one_that_was_killed_before_it_begins_is_replaced(world: World) -> None:
+    lane = world.laid_out()
+    os.killpg(pid_of(lane), signal.SIGKILL)
+    assert is_gone(pid_of(lane))
+    with suppress(EnvironmentProblem):
+        lane.begin(world.commit({"src/c.py": "c = 3\n"}))
+    require_works(world, lane)
+
+
+@pytest.mark.parametrize("at", ["between two requests", "in the middle of one"])
+def test_one_that_ends_with_the_thread_that_started_it_is_replaced(world: World, at: str) -> None:
+    """The kernel ends what is tied to a parent when the thread that started it ends."""
+    lane, may_end = world.pool.agent(), threading.Event()
+    ready = threading.Event()
+
+    def starts_it() -> None:
+        world.laid_out(lane)
+        ready.set()
+        may_end.wait(60)
+
+    thread = threading.Thread(target=starts_it)
+    thread.start()
+    assert ready.wait(60)
+    pid, seen = pid_of(lane), list[bool]()
+
+    def ends() -> None:
+        may_end.set()
+        thread.join()
+        seen.append(is_gone(pid))
+
+    if at == "between two requests":
+        ends()
+    else:
+        os.killpg(pid, signal.SIGSTOP)  # it has been asked, and cannot answer any more
+    (lane.tree / "src/a.py").write_text("a = 5\n")
+    request = {"do": "lay-out", "tree": world.tree, "keep": (), "base": "", "changes": ()}
+    lane._keeper.ask(request, ends if not seen else None)
+    assert seen[0]
+    assert (lane.tree / "src/a.py").read_text() == "a = 1\n"
+    assert pid_of(lane) != pid
+    require_works(world, lane)
 
 
 @pytest.mark.parametrize("said", ["garbage, and much of it", "0000000000000002\\n[]", "0000000000000002\\n{]",
