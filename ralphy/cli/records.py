@@ -240,13 +240,12 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
     """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
     from ralphy.git.commands import head_of
-    from ralphy.git.special_files import run_patient
 
     here, head = head_of(repository)
     if here != branch:
         raise Conflict(f"{here or head[:10]} is checked out, but the attempt belongs to {branch}",
                        hint=f"git switch {branch}, then try again")  # fmt: skip
-    rows = run_patient(repository, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
+    rows = repository.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
                           "--ignore-submodules=all", "--", ".", f":(top,exclude,literal){features_dir}")  # fmt: skip
     dirty = [row[3:] for row in rows.decode("utf-8", "replace").split("\0") if row]
     if dirty:

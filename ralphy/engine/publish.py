@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import number_of_tests
 from ralphy.engine.feature import documents
-from ralphy.engine.person.gate import commit_files
+from ralphy.engine.feature.land import keep
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
@@ -27,7 +27,6 @@ from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
-from ralphy.text.strict_json import dump
 from ralphy.text.tone import WAITING
 
 
@@ -125,4 +124,4 @@ def _record(w: Workspace, s: Snapshot, done: _Published) -> str:
     if done.pull_request:
         pr |= {"url": done.pull_request.url, "number": done.pull_request.number, "state": "open"}
     prd = s.prd.with_workflow(phase="COMPLETED", pr=pr)
-    return commit_files(w, s, "published", "published", {"prd.json": dump(prd.raw)})
+    return keep(w, s, "published", "published", prd=prd)

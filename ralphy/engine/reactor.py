@@ -118,7 +118,6 @@ def get_ready(w: Workspace) -> None:
     """What the next act will need is made ready while a person reads: processes, the index, the templates."""
     w.supervisor.warm()
     w.checkout.refs.warm()
-    w.checkout.blobs.warm()
     make_lanes(w)
     warm_prompts(w)
     _ = w.checkout.identity

@@ -91,7 +91,7 @@ class Repository:
         return _run((self.program, *self.options, *args), self.root, env, stdin)
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
-        """A git command that runs beside others; `finish` collects it."""
+        """A git command that runs beside others."""
         return subprocess.Popen(
             (self.program, *self.options, *args), cwd=self.root, env=self.env, close_fds=False,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -108,14 +108,6 @@ def _git(env: Mapping[str, str], root: str) -> str:
         raise EnvironmentProblem("git is not on PATH (outside the checkout)",
                                  hint="install git 2.36 or later")  # fmt: skip
     return found
-
-
-def finish(process: subprocess.Popen[bytes], stdin: bytes = b"") -> bytes:
-    """Wait for a started command and give its output; GitError if it failed."""
-    out, err = process.communicate(stdin)
-    if process.returncode:
-        raise failure([str(process.args)], process.returncode, err, "")
-    return out
 
 
 def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:

@@ -1,55 +1,16 @@
-"""Git processes that are started ahead of their use, so that nobody waits for them between two agents."""
+"""A `git update-ref` that is started ahead of its use, so that nobody waits for it between two agents."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
 from ralphy.files.disk_space import is_disk_full, problem_said
-from ralphy.git.commands import DURABLE, Repository, finish, resolve
+from ralphy.git.commands import DURABLE, Repository, resolve
 
 # A lock that another git holds for a moment is waited out.
 _PATIENT = ("-c", "core.filesRefLockTimeout=2000", "-c", "core.packedRefsTimeout=2000")
-_WRITTEN_OUT = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only")
-
-
-class BlobWriter:
-    """Stores the contents of files, filters and all, through a `git hash-object` that was started ahead.
-
-    What it writes is handed to the disk; a later flush of anything makes it durable. Each process serves one
-    call, so that none holds on to attributes that have changed since.
-    """
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def warm(self) -> None:
-        """Start the process ahead of its use: it waits for names."""
-        if self._process is None:
-            self._process = self._repository.start(*_WRITTEN_OUT, "hash-object", "-w", "--stdin-paths")
-
-    def write(self, paths: Iterable[str]) -> list[str]:
-        """The object ids of the files at these paths (relative to the root), in order; GitError if one is not there."""
-        self.warm()
-        process, self._process = self._process, None
-        assert process
-        names = "\n".join(_quoted(path) for path in paths) + "\n"
-        return finish(process, names.encode("utf-8", "surrogateescape")).decode().split()
-
-    def close(self) -> None:
-        """End a process that was not used."""
-        if self._process:
-            self._process.communicate()
-            self._process = None
-
-
-def _quoted(path: str) -> str:
-    """A path on a line of its own; git unquotes C style, as it does in its own output."""
-    if not any(c in path for c in '"\n\r\\'):
-        return path
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
 class RefMover:
@@ -68,10 +29,8 @@ class RefMover:
         if self._process is None:
             self._process = self._repository.start(*DURABLE, *_PATIENT, "update-ref", "--stdin", "-m", "ralphy")
 
-    def move(self, updates: Iterable[tuple[str, str, str]], meanwhile: Callable[[], None] | None = None) -> None:
+    def move(self, updates: Iterable[tuple[str, str, str]]) -> None:
         """Move (ref, new, old) all together, each only if it still is `old` ("": must not exist).
-
-        `meanwhile` is called while git is at it; if that raises, the refs may have moved, or not.
 
         Raises BranchMoved if a ref was moved by somebody else, Conflict if it is locked or has no room beside another's
         name, EnvironmentProblem for all else; nothing has moved then.
@@ -80,7 +39,7 @@ class RefMover:
         moves = list(updates)
         self.moved |= {ref: new for ref, new, _ in moves}
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
-        why = self._why_refused(rows, meanwhile)
+        why = self._why_refused(rows)
         if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):
             return  # it was done, only the answer is missing
         if why == "":  # the warm process had been ended by somebody: a fresh one is asked
@@ -88,7 +47,7 @@ class RefMover:
         if why is not None:
             raise _refusal(why, self._repository)
 
-    def _why_refused(self, rows: str, meanwhile: Callable[[], None] | None = None) -> str | None:
+    def _why_refused(self, rows: str) -> str | None:
         """What git says against it; None if it is done."""
         self.warm()
         process = self._process
@@ -96,8 +55,6 @@ class RefMover:
         try:
             process.stdin.write(f"start\n{rows}prepare\ncommit\n".encode())
             process.stdin.flush()
-            if meanwhile:
-                meanwhile()
             answers = [process.stdout.readline() for _ in ("start", "prepare", "commit")]
         except BrokenPipeError:
             answers = [b""]

@@ -1,7 +1,7 @@
 """What the checkout has and Git ignores, and a lane needs: dependencies, `.env`, local databases, other small files.
 
 Git says which files it ignores; `lanes.bring` says which of them come along. They are copied: a write in a lane never
-reaches the original. In a sandbox, the folders of dependencies can be bound read-only instead (`binds`).
+reaches the original. In a sandbox, the folders of dependencies can be bound read-only instead.
 """
 
 from __future__ import annotations
@@ -218,28 +218,8 @@ def apart_from(brought: Iterable[Brought], has: Callable[[str], bool]) -> list[B
             for one in brought]  # fmt: skip
 
 
-def excludes(brought: Iterable[Brought]) -> list[str]:
-    """Lines for `info/exclude` that name what was brought: a branch may have no rule for it."""
-    return [f"/{_quoted(one.path)}" for one in coming(brought) if "\n" not in one.path]
-
-
-def _quoted(path: str) -> str:
-    text = re.sub(r"([\\*?\[])", r"\\\1", path)
-    return re.sub(r" $", r"\\ ", text)
-
-
-def binds(brought: Iterable[Brought], root: Path) -> list[tuple[Path, Path]]:
-    """(source, destination) of the folders of dependencies: in a sandbox they can be bound read-only, at their paths.
-
-    A folder whose original is a link is not among them. What else was brought has to be copied.
-    """
-    return [
-        (root / one.path, root / one.path) for one in coming(brought) if one.kind is Kind.DEPENDENCY and one.is_folder
-    ]
-
-
 def unbound(brought: Iterable[Brought]) -> list[Brought]:
-    """What comes along and is not among `binds`: what has to be copied all the same."""
+    """What comes along and is no folder of dependencies: what is copied where those are bound read-only."""
     return [one for one in coming(brought) if one.kind is not Kind.DEPENDENCY or not one.is_folder]
 
 

@@ -11,7 +11,6 @@ Nothing in it is trusted. Git looks at it through the keeper alone, and nothing 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,13 +27,11 @@ from ralphy.git.objects import TREE, Objects
 from ralphy.git.ref_files import is_oid
 from ralphy.lanes.git_folders import PersonGit, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
-from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
+from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
-from ralphy.processes.command import Command
 
 _MOST_INDEX = 1 << 30
 _MODES = ("100644", "100755", "120000", "160000", TREE)
-_PATHS = ("PATH", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "PWD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +159,6 @@ class Lane:
             if found and not keep_content(self._person.lfs, self.home / "own" / "lfs", *found):
                 yield path
 
-    def inside(
-        self, sandbox: LaneSandbox | None, argv: Sequence[str], env: Mapping[str, str], deadline_s: float,
-        binds: Sequence[Bind] = (),
-    ) -> Command:  # fmt: skip
-        """A program in the lane. NotStarted if there is no such program there.
-
-        Without a sandbox, variables that lead into the checkout lead into the lane.
-        """
-        if sandbox is None:
-            root = str(self._repository.root)
-            moved = {name: _moved(env[name], root, str(self.tree)) for name in _PATHS if name in env}
-            return Command(tuple(argv), str(self.tree), {**env, **moved}, deadline_s)
-        box = sandbox.around(self.home, binds=binds)
-        return Command(box.around(argv, env), str(sandbox.place.root), env, deadline_s, filter=box.filter)
-
     def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
         """Write down what the lane is used for, and why it is kept, if it is."""
         note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
@@ -189,15 +171,6 @@ class Lane:
         except (OSError, ValueError):
             return ""
         return str(note.get("feature") or "") if isinstance(note, dict) and note.get("kept") else ""
-
-    def let_go(self) -> None:
-        """Remove all of it, whatever is in it. EnvironmentProblem names what cannot be removed."""
-        self.close()
-        for name in ("tree", "git", "own", "lane.json"):
-            remove(self.home / name, self.home.parent)
-        if not remove(self.home, self.home.parent):
-            raise EnvironmentProblem("cannot be removed: it has a mount or an immutable file",
-                                     where=str(self.home), hint="unmount it or chattr -i, then remove it")  # fmt: skip
 
     @property
     def _seen_git(self) -> Path | None:
@@ -245,12 +218,6 @@ def _taken(answer: Mapping[str, Any]) -> Taken:
         return Taken(str(answer["tree"]), big, many=int(answer["many"]), **named)
     except (KeyError, TypeError, ValueError) as error:
         raise LaneProblem(f"the keeper of the lane gave no answer: {error!r}") from error
-
-
-def _moved(value: str, root: str, tree: str) -> str:
-    """A list of places with those in the checkout led into the lane."""
-    places = value.split(os.pathsep)
-    return os.pathsep.join(tree + at[len(root) :] if at == root or at.startswith(f"{root}/") else at for at in places)
 
 
 def _is_gitfile(path: Path) -> bool:

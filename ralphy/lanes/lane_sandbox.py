@@ -67,14 +67,12 @@ class LanePlace:
 class LaneSandbox:
     """The walls around programs in any lane of a repository; closed if there is a `view`.
 
-    `binds` are shown in every lane (what was brought along). Without `is_networked` the open kind has no network; the
-    closed kind has what its view says.
+    Without `is_networked` the open kind has no network; the closed kind has what its view says.
     """
 
     program: str
     place: LanePlace
     view: View | None = None
-    binds: tuple[Bind, ...] = ()
     is_networked: bool = True
 
     def around(self, home: Path, folder: str = AGENTS, binds: Sequence[Bind] = ()) -> Sandbox:
@@ -83,16 +81,15 @@ class LaneSandbox:
         The keeper, whose folder is OWN, may write everything in the tree. EnvironmentProblem where a link, or something
         else that an agent left, is in the way of a bind.
         """
-        shown = (*self.binds, *binds)
-        self._make_mount_points(home, folder, shown)
+        self._make_mount_points(home, folder, binds)
         kept = self.place.kept if folder == AGENTS else ()
         tree = home / "tree"
         view = self.view or View((), (), ())
         sources = BindSources(tree, self.place.root, tuple(tree / name for name in kept),
                               tuple(exposed(view.writable, view)), is_closed=self.view is not None)  # fmt: skip
-        root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(shown))
+        root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(binds))
         if self.view:
-            last = (*last, *_sockets_in(shown))
+            last = (*last, *_sockets_in(binds))
             box = closed_around(self.program, root, self.view, project, sources, last)
             return replace(box, outside=lambda at: self.source_of(at, home, binds))
         net = () if self.is_networked else ("--unshare-net",)
@@ -100,9 +97,9 @@ class LaneSandbox:
         return Sandbox(prefix, (), root, sources, last, call_filter(root, is_closed=False),
                        lambda at: self.source_of(at, home, binds))  # fmt: skip
 
-    def source_of(self, at: Path, home: Path, binds: Sequence[Bind] = ()) -> Path:
+    def source_of(self, at: Path, home: Path, binds: Sequence[Bind]) -> Path:
         """Where outside a path lies that programs in the lane see."""
-        for bind in reversed((*self.binds, *binds)):
+        for bind in reversed(binds):
             if at.is_relative_to(bind.at):
                 return bind.source / at.relative_to(bind.at)
         return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at

@@ -19,7 +19,7 @@ from ralphy.git.objects import Objects
 from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
-from ralphy.lanes.lane_sandbox import Bind, LanePlace, LaneSandbox
+from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
 from ralphy.lanes.lanes_folder import folder_name, left_over
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
@@ -54,18 +54,17 @@ class Pool:
     """The lanes of one repository below `folder`, the folder of all lanes.
 
     `bwrap` is where bubblewrap is, None for no sandbox; `level` "strict" for the closed one. `control` are further
-    paths, relative to the root, that agents and checks may not write (the features' folder); `readable` is what the
-    closed sandbox shows to the keeper beside the system.
+    paths, relative to the root, that agents and checks may not write (the features' folder).
     """
 
     def __init__(
         self, repository: Repository, folder: Path, bwrap: str | None, level: str, *, control: Iterable[str] = (),
-        readable: Iterable[Path] = (), objects: Objects | None = None,
+        objects: Objects | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder.expanduser().absolute() / folder_name(repository)
         self._repository = repository
         self._bwrap, self._level = bwrap, level
-        self._control, self._readable = tuple(control), tuple(readable)
+        self._control = tuple(control)
         self._own_objects = Objects(repository) if objects is None else None
         self._objects = objects or self._own_objects or Objects(repository)
         self._held: dict[str, tuple[Lane, Lock]] = {}
@@ -86,7 +85,7 @@ class Pool:
         """A lane that no agent ever enters. Held if another process uses it."""
         return self._lane(f"clean-{slot}")
 
-    def sandbox(self, view: View | None = None, binds: Iterable[Bind] = ()) -> LaneSandbox | None:
+    def sandbox(self, view: View | None = None) -> LaneSandbox | None:
         """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says."""
         if self._bwrap is None:
             return None
@@ -95,7 +94,7 @@ class Pool:
         place = LanePlace(r.root.resolve(), r.common_dir.resolve(), self.folder.parent.resolve(), self.person.objects,
                           tuple(dict.fromkeys((*CONTROL, *self._control))), (*other_checkouts(r), *settings_of(r.env)),
                           self.person.lfs)  # fmt: skip
-        return LaneSandbox(self._bwrap, place, view, tuple(binds))
+        return LaneSandbox(self._bwrap, place, view)
 
     def listed(self) -> list[LaneFacts]:
         """All lanes that are there, by name; those of removed worktrees, too."""
@@ -159,7 +158,7 @@ class Pool:
 
     def _keepers_view(self) -> View:
         git = Path(self._repository.program).resolve()
-        seen = dict.fromkeys((Path(sys.base_prefix), Path(interpreter()).parent, git.parent, *self._readable))
+        seen = dict.fromkeys((Path(sys.base_prefix), Path(interpreter()).parent, git.parent))
         return View(tuple(path for path in seen if not any(path.is_relative_to(at) for at in _SYSTEM)), (), ())
 
     def _make_folder(self) -> None:

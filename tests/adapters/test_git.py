@@ -167,15 +167,6 @@ def test_a_failed_command_says_what_git_says(repository: Repository) -> None:
     assert str(caught.value).startswith("git rev-parse --verify nope: exit 128")
 
 
-def test_a_command_beside_others_is_collected(repository: Repository) -> None:
-    assert (
-        verbs.finish(repository.start("hash-object", "--stdin"), b"x\n")
-        == b"587be6b4c3f93f93c489c0111bba5596147a26cb\n"
-    )
-    with pytest.raises(GitError, match="not a git command"):
-        verbs.finish(repository.start("nope"))
-
-
 # refs
 
 
@@ -357,18 +348,3 @@ def test_a_private_index_leaves_the_checkouts_alone(
     repository.run("status", "--porcelain")
     assert (repository.git_dir / "index").read_bytes() == before
     assert git("diff", "--cached", "--name-only") == ""
-
-
-def fails() -> None:
-    raise ZeroDivisionError
-
-
-def test_what_goes_wrong_meanwhile_is_not_taken_for_the_next_answer(mover: RefMover, git: RunGit) -> None:
-    head = git("rev-parse", "HEAD")
-    with pytest.raises(ZeroDivisionError):
-        mover.move([("refs/heads/one", head, "")], meanwhile=fails)
-    with pytest.raises(Conflict):
-        mover.move([("refs/heads/two", head, "1" * 40)])
-    mover.move([("refs/heads/three", head, "")])
-    assert git("rev-parse", "three") == head
-    assert "refs/heads/two" not in git("for-each-ref", "--format=%(refname)")

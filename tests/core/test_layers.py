@@ -31,7 +31,7 @@ PACKAGES: dict[str, set[str]] = {
     "detect": {"errors", "files", "config"},
     "checks": {"files"},
     "testguard": {"checks"},
-    "lanes": {"errors", "system", "files", "processes", "git", "sandbox", "config", "testguard"},
+    "lanes": {"errors", "system", "files", "git", "sandbox", "config", "testguard"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
     "state": {"errors", "secrets", "text", "system", "files", "agents", "pipeline", "documents"},

@@ -233,8 +233,9 @@ def test_a_landing_that_is_refused_leaves_no_half_written_file(tmp_path: Path) -
     with open_feature(project.repo, project.path, project.env) as w:
         files: dict[str, bytes | None] = {"prd.json": b"{}", "progress.txt": b"-\n", "stories/US-009.md": b"new\n"}
         tree = w.objects.tree_of(head)
+        sibling = project.git("commit-tree", tree, "-m", "where the branch was")
         with pytest.raises(Conflict):
-            land(w, NewCommit("feat: too late", [], tree, head, "1" * 40, files))
+            land(w, NewCommit("feat: too late", [], tree, sibling, files))
     assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()} == before
     assert project.tip == head
     assert project.loop().code == ExitCode.WAITING

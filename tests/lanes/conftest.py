@@ -12,6 +12,7 @@ import pytest
 
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import discover
+from ralphy.lanes.environment import rewritten
 from ralphy.lanes.lane import Lane, TakeLimits
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
 from ralphy.lanes.pool import Pool
@@ -62,14 +63,16 @@ class World:
 
     def inside(self, lane: Lane, script: str, binds: Sequence[Bind] = ()) -> tuple[int, str]:
         """(exit code, what was printed) of a shell script in the lane."""
-        command = lane.inside(self.sandbox(), ["/bin/sh", "-c", script], os.environ, 30, binds)
-        with sealed(command.filter) as fd:
-            words = list(command.argv)
+        sandbox, words = self.sandbox(), ["/bin/sh", "-c", script]
+        box = sandbox.around(lane.home, binds=binds) if sandbox else None
+        cwd, env = (self.root, dict(os.environ)) if box else (lane.tree, rewritten(os.environ, self.root, lane.tree))
+        with sealed(box.filter if box else b"") as fd:
+            words = list(box.around(words, env)) if box else words
             if "--seccomp" in words:
                 at = words.index("--seccomp") + 1
                 assert words[at] == str(FILTER_AT)
                 words[at] = str(fd)
-            done = subprocess.run(words, cwd=command.cwd, env=dict(command.env), capture_output=True, pass_fds=(fd,),
+            done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, pass_fds=(fd,),
                                   check=False, timeout=60)  # fmt: skip
         return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
 

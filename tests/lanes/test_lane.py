@@ -339,15 +339,15 @@ def test_a_program_that_is_not_in_the_lane_is_named(world: World) -> None:
     lane = world.laid_out()
     (world.root / "only-here.sh").write_text("#!/bin/sh\n")
     (world.root / "only-here.sh").chmod(0o755)
-    if world.kind != "none":
+    if sandbox := world.sandbox():
         with pytest.raises(NotStarted, match=r"only-here\.sh"):
-            lane.inside(world.sandbox(), ["./only-here.sh"], os.environ, 10)
+            sandbox.around(lane.home).around(["./only-here.sh"], os.environ)
 
 
 def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:
     lane = world.laid_out()
     world.inside(lane, "for i in $(seq 1500); do mkdir d; cd d; done; chmod 000 .")
-    lane.let_go()
+    world.pool.let_go([lane.name])
     assert not lane.home.exists()
 
 

@@ -56,12 +56,10 @@ def _plan(call: Invocation, repository: Repository) -> list[Change]:
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
-    from ralphy.git.special_files import run_patient
     from ralphy.scaffold.writer import ChangeKind
 
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
-    asked = {path: run_patient(repository, "status", "--porcelain", "--ignored", "--", path) for path in added_to}
-    said = {path: out.decode("utf-8", "replace").strip() for path, out in asked.items()}
+    said = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
     return {path: line[:2] for path, line in said.items() if line}
 
 

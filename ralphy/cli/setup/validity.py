@@ -74,13 +74,15 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 def _all(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read, the ignored ones aside."""
-    from ralphy.git.special_files import run_patient
+    from ralphy.files.tree_walk import walk
 
     repository = call.repository()
-    wanted = (":(top,glob)**/prd.json", ":(top,glob)**/.ralphy/config.yaml")
-    listed = run_patient(
-        repository, "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", *wanted
-    )
+    paths = [found.path for found in walk(repository.root, skipped=(".git",))]
+    wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
+    if not wanted:
+        return
+    asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
+    listed = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # opens no other folder's .gitignore
     for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
         if name and (repository.root / name).exists():
             yield repository.root / name

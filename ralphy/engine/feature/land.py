@@ -41,18 +41,19 @@ from ralphy.engine.feature.live_documents import (
 )
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict, InvalidInput
-from ralphy.files.atomic import read_regular
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Landed
-from ralphy.pipeline.model import Document, Prd, Story, Tree
+from ralphy.pipeline.model import Document, Prd, Snapshot, Story, Tree
 from ralphy.pipeline.stories import canonical, warnings_of
 from ralphy.pipeline.verification import is_unverified
+from ralphy.scaffold.writer import feature_ignore_text
 from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
 
 _TRIES, _PAUSE_S = 20, 1.0
-Refs = Sequence[tuple[str, str, str]]
+_NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,15 @@ class NewCommit:
     """A commit to be made on the feature's branch.
 
     `tree` is the code to commit (a whole tree with the control files of its parent); `files` are the
-    control files in their new form (None removes one), by their name in the feature folder; `tip` is where
-    the branch is expected to be, `parent` what the commit follows; `end` is the run's last line for the journal.
+    control files in their new form (None removes one), by their name in the feature folder; `parent` is what the
+    commit follows, and where the branch is expected to be; `end` is the run's last line for the journal.
     """
 
     subject: str
     trailers: Sequence[tuple[str, str]]
     tree: str
     parent: str
-    tip: str
     files: Mapping[str, bytes | None]
-    refs: Refs = ()
     end: Mapping[str, Any] = field(default_factory=dict)
     body: str = ""
 
@@ -86,27 +85,93 @@ def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None 
     lay_out(w, new.parent)  # what a person committed and has checked out is no edit
     edits = edited(w, new.parent) if not w.is_anyone_outside(new.end.get("run")) else Edits()
     taken = take_in(w, new.parent, edits, new.files)
+
+    def write() -> str:
+        parent, tree = _adoption(w, new, taken)
+        return _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
+
+    return _moved_to(w, new.parent, write, edits, taken, new.end, when_moved)
+
+
+def _moved_to(
+    w: Workspace, old: str, write: Callable[[], str], edits: Edits, taken: TakenIn, end: Mapping[str, Any],
+    when_moved: Callable[[str], None] | None = None,
+) -> str:  # fmt: skip
+    """Move the branch from `old` to the commit that `write` makes, and show it; gives the commit."""
+    adopted = ids_of(w, edits.but(taken.waits))
     try:
         with w.objects.together():
-            parent, tree = _adoption(w, new, taken)
-            commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
+            commit = write()
         w.milestone("objects_written")
-        adopted = ids_of(w, edits.but(taken.waits))
-        _move(w, new, commit, adopted)
-    except BaseException as error:
-        _give_up(w, error)
+        write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(end), "adopted": adopted})
+        w.milestone("intent_recorded")
+        _move(w, old, commit)
+    except Conflict:  # nothing has moved; after anything else the refs may have, and the intent stays to tell
+        clear_intent(w)
         raise
     if when_moved:
         when_moved(commit)
     note_ours(w, adopted)
     lay_out(w, commit)
     w.milestone("files_replaced")
-    follow(w, new.tip, commit)
+    follow(w, old, commit)
     keep_aside(w, taken)
     for sentence in taken.said:
         w.say(sentence)
-    finish_intent(w, new.end)
+    finish_intent(w, end)
     return commit
+
+
+def _move(w: Workspace, old: str, commit: str) -> None:
+    expect(w, old, commit)
+    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, old),))
+    w.milestone("refs_moved")
+
+
+def keep(
+    w: Workspace, s: Snapshot, event: str, subject: str, *, prd: Prd | None = None,
+    files: Mapping[str, bytes | None] | None = None, story: str = "", end: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """Commit documents on the feature's branch, with the end of the run that made them; gives the commit.
+
+    Before there is a branch they are written as files, prd.json last: it says what was answered. Then it gives "".
+    """
+    changed = {**(files or {}), **({"prd.json": dump(prd.raw)} if prd else {})}
+    if s.tree.is_on_branch:
+        about = f"{w.feature.name}/{story}" if story else w.feature.name
+        trailers = [("Ralphy-Event", f"{event} {about}"), *([("Ralphy-Run", end["run"])] if end else [])]
+        tree, subject = w.objects.tree_of(s.tree.head), f"chore({w.feature.name}): {subject}"
+        return land(w, NewCommit(subject, trailers, tree, s.tree.head, changed, end or {}))
+    ensure_folder_files(w)
+    written = {name: data for name, data in changed.items() if data is not None}
+    note_ours(w, ids_of(w, written))
+    for name, data in written.items():
+        if name != "prd.json":
+            replace_file(w.feature.file(name), data)
+    w.milestone("documents_written")
+    if prd:
+        w.store.save(prd)
+        w.milestone("stories_written")
+    if end:
+        w.record("end", **end)
+    return ""
+
+
+def ensure_folder_files(w: Workspace) -> None:
+    """The feature folder's own .gitignore, .gitattributes and log, if nobody has written them.
+
+    The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
+    """
+    texts = {
+        ".gitignore": feature_ignore_text(),
+        ".gitattributes": "progress.txt merge=union\n",
+        "progress.txt": _NEW_LOG.format(w.iso_now),
+    }
+    files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
+    if files:
+        note_ours(w, ids_of(w, files))
+    for name, data in files.items():
+        replace_file(w.feature.file(name), data, durable=False)
 
 
 def _wait_for_git(w: Workspace) -> None:
@@ -124,34 +189,28 @@ def _adoption(w: Workspace, new: NewCommit, taken: TakenIn) -> tuple[str, str]:
     if not taken.adoption:
         return new.parent, new.tree
     tree = w.objects.graft(w.objects.tree_of(new.parent), _entries(w, taken.adoption))
-    return _write_commit(w, by_hand(w, new.parent), tree), w.objects.graft(new.tree, _entries(w, taken.adoption))
+    return _write_commit(w, _by_hand(w, new.parent), tree), w.objects.graft(new.tree, _entries(w, taken.adoption))
 
 
-def by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
+def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
     """The commit of what a person changed in the documents."""
     trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
     tree = w.objects.tree_of(parent)
-    return NewCommit(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, parent, {}, body=body)
+    return NewCommit(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, {}, body=body)
 
 
-def adopt_edits(w: Workspace, tip: str, body: str) -> str:
-    """Commit what a person changed in the documents, if anything can be; gives the branch's tip."""
+def adopt_edits(w: Workspace, tip: str, body: str) -> None:
+    """Commit what a person changed in the documents, if anything can be."""
     edits = edited(w, tip)
     taken = take_in(w, tip, edits, {})
     if not taken.adoption:
-        return tip
-    with w.objects.together():
+        return
+
+    def write() -> str:
         tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
-        commit = _write_commit(w, by_hand(w, tip, body), tree)
-    expect(w, tip, commit)
-    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, tip),))
-    w.milestone("edits_adopted")
-    note_ours(w, ids_of(w, edits.but(taken.waits)))
-    lay_out(w, commit)
-    follow(w, tip, commit)
-    for sentence in taken.said:
-        w.say(sentence)
-    return commit
+        return _write_commit(w, _by_hand(w, tip, body), tree)
+
+    _moved_to(w, tip, write, edits, taken, {})
 
 
 def tip_taken_up(w: Workspace) -> str:
@@ -178,29 +237,12 @@ def _bring_back(w: Workspace, moved: Moved) -> None:
     trailers = [("Ralphy-Event", f"brought back {w.feature.name}")]
     body = f"The commit {moved.tip[:10]} was made in a checkout that was behind, and undid: {names}"
     subject = f"chore({w.feature.name}): bring back what a stale checkout undid"
-    land(w, NewCommit(subject, trailers, tree, moved.tip, moved.tip, {}, body=body))
+    land(w, NewCommit(subject, trailers, tree, moved.tip, {}, body=body))
     w.say(f"{body}; it is back")
 
 
 def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry | None]:
     return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
-
-
-def _move(w: Workspace, new: NewCommit, commit: str, adopted: Mapping[str, str]) -> None:
-    """Record the intent, and move the refs."""
-    write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end), "adopted": adopted})
-    w.milestone("intent_recorded")
-    expect(w, new.tip, commit)
-    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, new.tip), *new.refs))
-    w.milestone("refs_moved")
-
-
-def _give_up(w: Workspace, error: BaseException) -> None:
-    """After a Conflict nothing has moved. After an interruption the refs may have, and the intent stays to tell."""
-    if isinstance(error, Conflict):
-        clear_intent(w)
-    else:
-        w.checkout.refs.close()
 
 
 def _blob(w: Workspace, data: bytes | None) -> Entry | None:
@@ -322,14 +364,13 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     files: dict[str, bytes | None] = {**edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)
-    new = NewCommit(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, before.behind, {})
+    new = NewCommit(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, {})
     with w.objects.together():
         tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
         commit = _write_commit(w, new, tree)
     w.milestone("objects_written")
     exclude(w)
-    expect(w, before.behind, commit)
-    w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, before.behind),))
+    _move(w, before.behind, commit)
     w.milestone("branch_made")
     note_ours(w, ids_of(w, edits.files))
     lay_out(w, commit)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
-_DEPENDENCIES = frozenset((".venv", "venv", "node_modules", "site-packages", ".tox", ".nox", "vendor"))
 _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was killed is run again
 
 

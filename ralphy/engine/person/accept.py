@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from ralphy.documents.questions import without
 from ralphy.engine.feature import documents
+from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.person.gate import keep_prd
 from ralphy.engine.verify.baseline import record_baseline
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
@@ -35,7 +35,7 @@ def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
     answered = without(questions, story.id)
     more = {"QUESTIONS.md": answered.encode()} if answered != questions else {}
     prd = s.prd.with_story(story.id, **fields)
-    keep_prd(w, s, prd, f"accepted {story.id}", f"{story.id} is accepted by a person", **more)
+    keep(w, s, f"accepted {story.id}", f"{story.id} is accepted by a person", prd=prd, files=more)
     w.record("reset", story=story.id)
     return was_verified(evidence)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ralphy.documents.questions import step_key
-from ralphy.engine.person.gate import keep_prd
+from ralphy.engine.feature.land import keep
 from ralphy.engine.person.story_changes import unasked
 from ralphy.engine.runs.recover import is_unfinished, recover
 from ralphy.engine.view.observe import observe
@@ -42,7 +42,7 @@ def redo_step(w: Workspace, step: Step) -> str:
     moved = set_aside(w, w.feature.file(step.document))
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))
-    keep_prd(w, s, prd, f"redo-{step.name}", f"{step.name} is made again", **files)
+    keep(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
     old = f"; the old one is {moved.name} in set-aside" if moved else ""
     return f"{step.document} is made again at the next run{old}"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ralphy.documents.questions import step_key, without
 from ralphy.engine.feature import documents
-from ralphy.engine.person import gate
+from ralphy.engine.feature.land import keep
+from ralphy.engine.verify.verify import SATISFIED
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.model import Answer, Snapshot, Status
+from ralphy.pipeline import stories
+from ralphy.pipeline.model import Answer, Prd, Snapshot, Status, Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import clip
-from ralphy.text.strict_json import dump
 
 _MOST_KEPT = 6000  # bytes of a step's questions and answers that its later runs are told
 _MOST_OF_A_QUESTION = 1500
@@ -19,25 +19,16 @@ _MOST_OF_A_QUESTION = 1500
 
 def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
     """An answer reopens what asked: the step, the split of a story, or the story."""
-    if decision.step:
-        answer = next(a for a in s.answers if a.step == decision.step)
-        _remember(w, s, decision.step, None, answer)
-        text = without(documents.text(w, "QUESTIONS.md"), step_key(decision.step))
-        _write(w, s, f"answered {decision.step}", f"the {decision.step} step answered in QUESTIONS.md",
-               {"QUESTIONS.md": text.encode()})  # fmt: skip
-    elif s.history.of(names.SPLIT, decision.story).asks:
-        _take_for_split(w, decision.story, s)
+    step, story = decision.step, decision.story
+    if step:
+        _remember(w, s, step, None, next(a for a in s.answers if a.step == step))
+        _keep(w, s, step, f"the {step} step", step_key(step))
+    elif s.history.of(names.SPLIT, story).asks:  # the story keeps its used attempts: what comes next is its split again
+        _remember(w, s, names.SPLIT, story, next(a for a in s.answers if a.story == story))
+        prd = s.prd.with_story(story, passes=False, status=Status.PENDING.value)
+        _keep(w, s, story, f"the split of {story}", story, prd)
     else:
-        gate.take_answer(w, decision, s)
-
-
-def _take_for_split(w: Workspace, story_id: str, s: Snapshot) -> None:
-    """The story keeps its used attempts, so what comes next is its split again, with the answer."""
-    _remember(w, s, names.SPLIT, story_id, next(a for a in s.answers if a.story == story_id))
-    text = without(documents.text(w, "QUESTIONS.md"), story_id)
-    prd = s.prd.with_story(story_id, passes=False, status=Status.PENDING.value)
-    _write(w, s, f"answered {story_id}", f"the split of {story_id} answered in QUESTIONS.md",
-           {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
+        _take_for_story(w, s.prd.story(story), s)
 
 
 def _remember(w: Workspace, s: Snapshot, step: str, story: str | None, answer: Answer) -> None:
@@ -48,9 +39,22 @@ def _remember(w: Workspace, s: Snapshot, step: str, story: str | None, answer: A
     w.record("reset", step=step, story=story, feedback=clip(together, _MOST_KEPT, 0.0))
 
 
-def _write(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> None:
-    if s.tree.is_on_branch:
-        gate.commit_files(w, s, event, subject, files)
-        return
-    for name, data in files.items():
-        replace_file(w.feature.file(name), data or b"")
+def _take_for_story(w: Workspace, story: Story, s: Snapshot) -> None:
+    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt."""
+    answer = next(a for a in s.answers if a.story == story.id)
+    asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
+    if answer.is_yes and asked_whether_done:
+        said = "a person said that it is already satisfied"
+        evidence = {"tree": s.tree.code, "base": s.tree.head, "accepted": said}
+        fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
+    else:
+        fields = stories.reopened(story)
+    w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
+    _keep(w, s, story.id, story.id, story.id, s.prd.with_story(story.id, **fields))
+
+
+def _keep(w: Workspace, s: Snapshot, asker: str, told: str, key: str, prd: Prd | None = None) -> None:
+    """The question goes from QUESTIONS.md; `asker` is a step or a story, `told` what people call it."""
+    text = without(documents.text(w, "QUESTIONS.md"), key)
+    subject, files = f"{told} answered in QUESTIONS.md", {"QUESTIONS.md": text.encode()}
+    keep(w, s, f"answered {asker}", subject, prd=prd, files=files)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ralphy.documents.questions import asked, without
+from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_numbers
-from ralphy.engine.feature.land import NewCommit, adopt_edits, begin_branch, land
-from ralphy.engine.runs.authoring import ensure_folder_files
-from ralphy.engine.verify.verify import SATISFIED
+from ralphy.engine.feature.land import adopt_edits, begin_branch, ensure_folder_files, keep
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
-from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.events import GateAnswered, StoryFailed, Verdict
@@ -24,29 +21,8 @@ from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import phase_after, step_of
 from ralphy.prompts.budget import clip
-from ralphy.text.strict_json import dump
 
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
-
-
-def commit_files(w: Workspace, s: Snapshot, event: str, subject: str, files: dict[str, bytes | None]) -> str:
-    """A bookkeeping commit of control files on the feature's branch."""
-    trailers = [("Ralphy-Event", f"{event} {w.feature.name}")]
-    tree = w.objects.tree_of(s.tree.head)
-    subject = f"chore({w.feature.name}): {subject}"
-    return land(w, NewCommit(subject, trailers, tree, s.tree.head, s.tree.head, files))
-
-
-def keep_prd(w: Workspace, s: Snapshot, prd: Prd, event: str, subject: str, **more: bytes | None) -> None:
-    """A new PRD: committed where there is a branch, else written."""
-    if s.tree.is_on_branch:
-        commit_files(w, s, event, subject, {"prd.json": dump(prd.raw), **more})
-    else:
-        ensure_folder_files(w)
-        for name, data in more.items():
-            if data is not None:
-                replace_file(w.feature.file(name), data)
-        w.store.save(prd)
 
 
 def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
@@ -63,7 +39,7 @@ def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
     prd = _with_entry(s.prd, entry).with_workflow(phase=phase_after(step))
     if made := s.prd.step(step.name):
         prd = prd.with_step(step.name, {**made, "inputs": {**made.get("inputs", {}), **step.inputs_now(s)}})
-    keep_prd(w, s, stories.canonical(prd), f"{decision.gate}-approved", f"{step.document} approved")
+    keep(w, s, f"{decision.gate}-approved", f"{step.document} approved", prd=stories.canonical(prd))
     w.record("approved", durable=False, gate=decision.gate, digest=entry["digest"], by=decision.by)
     w.milestone("approval_written")
     w.feature.file("APPROVED").unlink(missing_ok=True)
@@ -79,7 +55,7 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     if decision.text:
         entry["text"] = decision.text[:8000]
     w.record("reset", step=decision.gate)
-    keep_prd(w, s, _with_entry(s.prd, entry), f"{decision.gate}-{verdict}", f"{artifact} {verdict}")
+    keep(w, s, f"{decision.gate}-{verdict}", f"{artifact} {verdict}", prd=_with_entry(s.prd, entry))
     w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict)
     w.milestone("rejection_written")
     set_aside(w, w.feature.file("REJECTED"))
@@ -157,8 +133,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
     text = asked(documents.text(w, "QUESTIONS.md"), story.id, story.title, question)
     what = "is set aside" if decision.error else f"failed after {used} attempts"
-    commit_files(w, s, f"failed {story.id}", f"{story.id} {what}",
-                 {"prd.json": dump(prd.raw), "QUESTIONS.md": text.encode()})  # fmt: skip
+    keep(w, s, f"failed {story.id}", f"{story.id} {what}", prd=prd, files={"QUESTIONS.md": text.encode()})
     w.emit(StoryFailed(story=story.id, reason=str(execution["last_error"])[:300],
                        asked_in=w.feature.in_repository("QUESTIONS.md")))  # fmt: skip
 
@@ -188,26 +163,6 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
-def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
-    """Yes to "already satisfied" completes the story; any other answer goes to its next attempt."""
-    story = s.prd.story(decision.story)
-    answer = next(a for a in s.answers if a.story == story.id)
-    asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
-    if answer.is_yes and asked_whether_done:
-        evidence = {
-            "tree": s.tree.code,
-            "base": s.tree.head,
-            "accepted": "a person said that it is already satisfied",
-        }
-        fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
-    else:
-        fields = stories.reopened(story)
-    w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
-    text = without(documents.text(w, "QUESTIONS.md"), story.id)
-    files = {"prd.json": dump(s.prd.with_story(story.id, **fields).raw), "QUESTIONS.md": text.encode()}
-    commit_files(w, s, f"answered {story.id}", f"{story.id} answered in QUESTIONS.md", dict(files))
-
-
 def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
     """The review's blocking findings become stories behind the others."""
     assert s.qa
@@ -215,7 +170,7 @@ def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
     prd = s.prd.with_stories(stories.merged(s.prd, new))
     record = {**s.prd.step(QA.name), "fixed": s.digest(QA.document)}
     prd = prd.with_step(QA.name, record).with_workflow(phase=STORY.phase)
-    keep_prd(w, s, prd, "fixes", f"{len(new)} findings of the review become stories")
+    keep(w, s, "fixes", f"{len(new)} findings of the review become stories", prd=prd)
 
 
 def accept_red(w: Workspace, _: d.AcceptRed, s: Snapshot) -> None:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from ralphy.documents import request_queue
 from ralphy.documents.prd_reader import check_prd
 from ralphy.documents.questions import without
-from ralphy.engine.feature import documents
-from ralphy.engine.person.gate import keep_prd
+from ralphy.engine.feature import documents, land
 from ralphy.engine.workspace.set_aside import set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
@@ -45,7 +44,7 @@ def keep(w: Workspace, s: Snapshot, new: Changed, request: str = "") -> None:
     if new.prd.raw == s.prd.raw and not withdrawn:
         return
     prd = new.prd.with_workflow(request=request) if request else new.prd
-    keep_prd(w, s, prd, new.event, new.subject, **withdrawn)
+    land.keep(w, s, new.event, new.subject, prd=prd, files=withdrawn)
 
 
 def unasked(w: Workspace, keys: tuple[str, ...]) -> dict[str, bytes | None]:

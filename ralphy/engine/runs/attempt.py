@@ -173,7 +173,7 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")
     commit = land(w, NewCommit(
-        subject, trailers, a.candidate.tree, a.head, a.head, files, (), end, body,
+        subject, trailers, a.candidate.tree, a.head, files, end, body,
     ), when_landed)  # fmt: skip
     w.emit(landed_event(prd.story(a.story.id), commit))
 
@@ -222,7 +222,7 @@ def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
     land(w, NewCommit(
-        subject, trailers, w.objects.tree_of(a.head), a.head, a.head, files, (), end, why,
+        subject, trailers, w.objects.tree_of(a.head), a.head, files, end, why,
     ))  # fmt: skip
 
 

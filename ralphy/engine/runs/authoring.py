@@ -14,12 +14,12 @@ from ralphy.agents.protocol import Outcome
 from ralphy.documents.feature_folder import Digests
 from ralphy.documents.prd_reader import check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
+from ralphy.documents.questions import asked, step_key
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_commit
-from ralphy.engine.feature.land import NewCommit, land
-from ralphy.engine.feature.live_documents import ids_of, note_ours
+from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
-from ralphy.engine.runs.asking import ask
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
 from ralphy.engine.workspace.changes import shown
@@ -28,23 +28,19 @@ from ralphy.engine.workspace.subject import Subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.gates import revision
-from ralphy.pipeline.model import Document, Prd, Snapshot
+from ralphy.pipeline.model import Document, Prd, Snapshot, Status
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
 from ralphy.pipeline.steps.table import step_of
-from ralphy.scaffold import writer
 from ralphy.text.strict_json import dump
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
-
-_NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
 def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
@@ -66,7 +62,7 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
     """Move in what the run made, or note why not."""
     end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
     if ran.claim.asks and ran.result.outcome.costs_an_attempt:
-        ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
+        _ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
         return
     why, digest = _why_not(ran)
     try:
@@ -176,41 +172,27 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
 
 
 def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:
-    """On the feature's branch as a commit; before there is one, as files, prd.json last: it says what was answered."""
     step = step_of(d.step)
     prd = made.prd.with_workflow(phase=step.waiting_phase or step.phase)
+    what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
-    if s.tree.is_on_branch:
-        files = {**made.files, "prd.json": dump(prd.raw)}
-        what = made.subject or f"{step.document} by the {d.step} step"
-        subject = f"chore({w.feature.name}): {what}"
-        of = f"{w.feature.name}/{d.story}" if d.story else w.feature.name
-        event = [("Ralphy-Event", f"{d.step} {of}"), ("Ralphy-Run", end["run"])]
-        tree = w.objects.tree_of(s.tree.head)
-        land(w, NewCommit(subject, event, tree, s.tree.head, s.tree.head, files, end=end))
-        return
-    ensure_folder_files(w)
-    note_ours(w, ids_of(w, {**made.files, "prd.json": dump(prd.raw)}))
-    for name, data in made.files.items():
-        replace_file(w.feature.file(name), data)
-    w.milestone("artifact_written")
-    w.store.save(prd)
-    w.milestone("stories_written")
-    w.record("end", **end)
+    keep(w, s, d.step, what, prd=prd, files=made.files, story=d.story or "", end=end)
 
 
-def ensure_folder_files(w: Workspace) -> None:
-    """The feature folder's own .gitignore, .gitattributes and log, if nobody has written them.
+def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:
+    """Keep the question where a person answers it, and end the run; nothing more is paid until then.
 
-    The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
+    What a story's split asks stands under the story's id, so that the other stories go on meanwhile.
     """
-    texts = {
-        ".gitignore": writer.feature_ignore_text(),
-        ".gitattributes": "progress.txt merge=union\n",
-        "progress.txt": _NEW_LOG.format(w.iso_now),
-    }
-    files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
-    if files:
-        note_ours(w, ids_of(w, files))
-    for name, data in files.items():
-        replace_file(w.feature.file(name), data, durable=False)
+    line = {**end, "outcome": Outcome.NEEDS_INPUT.value, "failure": f"the agent asks: {question}"[:2000],
+            "detail": f"the {run.step} agent asks a question: answer it in {w.feature.in_repository('QUESTIONS.md')}",
+            "error": "blocked"}  # fmt: skip
+    questions, prd, subject = documents.text(w, "QUESTIONS.md"), None, f"the {run.step} step asks"
+    if run.story:
+        story = s.prd.story(run.story)
+        execution = {**story.execution, "last_error": f"the {run.step} agent asks: {question}"[:2000]}
+        prd = s.prd.with_story(story.id, passes=False, status=Status.BLOCKED.value, execution=execution)
+        text, subject = asked(questions, story.id, story.title, question), f"{subject} about {run.story}"
+    else:
+        text = asked(questions, step_key(run.step), step_of(run.step).document, question)
+    keep(w, s, "question", subject, prd=prd, files={"QUESTIONS.md": text.encode()}, story=run.story or "", end=line)

@@ -110,7 +110,7 @@ def agent_run(
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
     hears, post = _listener(w, run, subject()), w.post
-    with _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(lambda: _warm(w))) as go:
+    with _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(w.checkout.refs.warm)) as go:
         prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
         outside = Outside.take(w, lane)
         lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
@@ -203,12 +203,6 @@ def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     conditions = Conditions(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
                             _allowed(w), sandbox, w.should_end or _stop_notice(w))  # fmt: skip
     return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
-
-
-def _warm(w: Workspace) -> None:
-    """Start what will be needed when the agent has ended."""
-    w.checkout.blobs.warm()
-    w.checkout.refs.warm()
 
 
 def _listener(w: Workspace, run: str, about: Subject) -> Callable[[Activity], None]:

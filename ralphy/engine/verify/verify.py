@@ -227,12 +227,6 @@ JUDGES: tuple[Judge, ...] = (
 OF_THE_TREE: tuple[Judge, ...] = (may_be_committed, checks_are_green, tests_are_kept, old_tests_pass, tests_could_tell)
 
 
-def checks_of(w: Workspace, candidate: Candidate) -> tuple[Sequence[CheckResult], str, str]:
-    """(what the checks say of a candidate, why it is red, the digest for the next attempt); "" where it is green."""
-    results = _check(w, candidate)
-    return results, *_why_red(w, candidate, results)
-
-
 def _why_red(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, str]:
     red = failed(results, w.history.known_red, without_tests(w, w.code_of(candidate.green)))
     if not red:

@@ -15,7 +15,7 @@ from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.merged import is_ancestor
 from ralphy.git.objects import Objects
-from ralphy.git.warm_processes import BlobWriter, RefMover
+from ralphy.git.warm_processes import RefMover
 from ralphy.pipeline.model import Prd
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ class Checkout:
     repository: Repository
     objects: Objects
     refs: RefMover
-    blobs: BlobWriter
     hooks: Path | None = None
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
@@ -51,13 +50,12 @@ class Checkout:
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
-        return cls(repository, Objects(repository), RefMover(repository), BlobWriter(repository))
+        return cls(repository, Objects(repository), RefMover(repository))
 
     def close(self) -> None:
         """End the processes that were kept warm."""
         self.objects.close()
         self.refs.close()
-        self.blobs.close()
         for proxy in self.proxies.values():
             proxy.close()
         self.proxies.clear()
