@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import listed
-from ralphy.engine.workspace.run_folders import old_runs
+from ralphy.engine.runs.running import old_runs
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.tree_walk import children, remove, size_of, walk
 from ralphy.git.commands import Repository

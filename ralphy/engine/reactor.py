@@ -17,18 +17,19 @@ from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.closing import close_finished
-from ralphy.engine.folder_signature import signature_of
+from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane_use.lane_layout import make_lanes
 from ralphy.engine.reconcile import reconcile
-from ralphy.engine.repair import repair_torn_files
 from ralphy.engine.runs.prompt import warm_prompts
-from ralphy.engine.wakeups import RESYNC_S, Wakeups
+from ralphy.engine.wakeups import RESYNC_S, Wakeups, signature_of
 from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.set_aside import drop_leftovers
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
-from ralphy.engine.workspace.workspace import Workspace
+from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import ExitCode, RalphyError
-from ralphy.files.atomic import signature
+from ralphy.files import temporary
+from ralphy.files.atomic import read_regular, replace_file, signature
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
 from ralphy.pipeline.events import HeldUp, Listener, Said
@@ -272,3 +273,26 @@ class Watching:
         left = [(w, r, seconds_left(w, r.until)) for w, r in waits if r.until]
         ticks = (min(left_s, tell_waiting(w, r, left_s)) for w, r, left_s in left)
         return max(0.0, min([_WATCH_RESYNC_S, *ticks]))
+
+
+def repair_torn_files(w: Workspace) -> None:
+    """Remove leftovers of writing, and restore torn ends; a line is said for each."""
+    drop_leftovers(w)
+    temporary.sweep(repository_token(w.repository))
+    torn = w.journal.drop_torn_line()
+    if torn:
+        w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")
+    _restore_log(w)
+
+
+def _restore_log(w: Workspace) -> None:
+    """progress.txt that ends in the middle of a line is put back from the last commit, which has all of it."""
+    path = w.feature.file("progress.txt")
+    there = read_regular(path)
+    if there is None or there.endswith(b"\n"):
+        return
+    head = tip_of(w)
+    whole = w.objects.read(f"{head}:{w.feature.in_repository('progress.txt')}") if head else None
+    if whole is not None and len(there) < len(whole) and whole.startswith(there.rstrip(b"\0")):
+        replace_file(path, whole)
+        w.say(f"warning: progress.txt was torn: its last {len(whole) - len(there)} bytes are restored")

@@ -1,28 +1,42 @@
-"""reconcile: observe, decide, act once, look again, until there is nothing to do for the moment."""
+"""reconcile: observe, decide, act once, look again, until there is nothing to do for the moment.
+
+The table at the end has the verb for each kind of act.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
-from ralphy.engine.act import act
 from ralphy.engine.crew import Crew
-from ralphy.engine.folder_signature import signature_of
-from ralphy.engine.keep_up import keep_up
-from ralphy.engine.runs.attempt import show_in_work
-from ralphy.engine.runs.recover import close_stopped
-from ralphy.engine.view.observe import observe
+from ralphy.engine.feature.checkout_sync import catch_up
+from ralphy.engine.feature.land import tip_taken_up
+from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.person import answering, gate
+from ralphy.engine.person.story_changes import take_request
+from ralphy.engine.publish import publish
+from ralphy.engine.runs.attempt import run_story, show_in_work
+from ralphy.engine.runs.authoring import run_step
+from ralphy.engine.runs.recover import close_stopped, recover_left
+from ralphy.engine.runs.running import complete
+from ralphy.engine.verify.baseline import take_baseline
+from ralphy.engine.view.observe import branch_of, observe
 from ralphy.engine.view.view import decided, render_tasks
+from ralphy.engine.wakeups import signature_of
 from ralphy.engine.workspace.full_disk import record_shortage, wait_instead
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
 from ralphy.files.disk_space import named_trouble
 from ralphy.git import commands as git
 from ralphy.git.tree_programs import require_programs_outside
+from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent
 from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steps import names
 
 
 def reconcile(workspace: Workspace) -> Rest:
@@ -129,3 +143,49 @@ def _is_elsewhere(snapshot: Snapshot, w: Workspace) -> bool:
         return False
     w.say(f"{w.feature_branch} has moved; continuing from {tip[:10]}")
     return True
+
+
+Act = Callable[[Workspace, Any, Snapshot], None]
+
+
+def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Crew) -> None:
+    """Do what was decided, once; the agent of a story may go on in the crew."""
+    if isinstance(decision, d.RunAgent):
+        flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
+        is_alone = decision.step != names.STORY or workspace.config.lanes.jobs == 1
+        complete(flight) if is_alone else crew.begin(flight)
+    else:
+        _ACTS[type(decision)](workspace, decision, snapshot)
+
+
+_ACTS: dict[type[d.Decision], Act] = {
+    d.Recover: lambda w, _, __: recover_left(w),
+    d.SetAside: gate.set_marker_aside,
+    d.Stop: gate.stop,
+    d.Adopt: gate.adopt,
+    d.Approve: gate.approve,
+    d.Reject: gate.reject,
+    d.OpenGate: gate.open_gate,
+    d.OpenBranch: gate.open_branch,
+    d.TakeBaseline: lambda w, _, s: take_baseline(w, s),
+    d.AcceptRed: gate.accept_red,
+    d.GiveUp: gate.give_up,
+    d.TakeAnswer: answering.take_answer,
+    d.TakeRequest: take_request,
+    d.AddFixes: gate.add_fixes,
+    d.Publish: publish,
+}
+
+
+def keep_up(w: Workspace) -> None:
+    """Go on from where a person has put the branch, and lay out the documents; nothing before there is a branch."""
+    w.branch = branch_of(w)
+    tip_taken_up(w)
+    tip = begun_at(w)
+    if not tip or w.left_runs:
+        return
+    catch_up(w)
+    laid = lay_out(w, tip)
+    if laid.missing:
+        names = ", ".join(laid.missing[:5])
+        w.say(f"{names}: removed from {w.feature.path}; restored from {w.feature_branch}")

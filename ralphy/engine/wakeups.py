@@ -3,6 +3,7 @@
 watchfiles watches everything below some folders, from a thread that makes a pipe readable. It begins to watch
 at its first `next()`, so a change made before that is lost: the first waits are short, and a resync tick
 bounds every later loss. Folders that wait at a gate are watched directly as well, for the sake of a fast answer.
+A wait ends when the folder's signature differs from what it was before the look.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from ralphy.documents.feature_folder import Feature
+from ralphy.documents.request_queue import folder_of
+from ralphy.files.atomic import names_in, signature
+from ralphy.git import commands as git
 from ralphy.system.door import here
 
 STEP_MS = 50
@@ -98,3 +103,23 @@ class Wakeups:
         with self._guard:
             changed, self._changed = self._changed, set()
         return changed
+
+
+def signature_of(repository: git.Repository, feature: Feature) -> int:
+    """What changes when the folder does, or a change of the stories is queued."""
+    queued = (name for name in names_in(folder_of(repository.state_dir, feature.name)) if not name.startswith("."))
+    return hash((_of_folder(feature), frozenset(queued)))
+
+
+def _of_folder(feature: Feature) -> int:
+    """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
+    try:
+        entries = list(os.scandir(feature.folder))
+    except OSError:  # it is gone
+        return 0
+    found = [
+        (entry.name, signature(Path(entry.path)))
+        for entry in entries
+        if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
+    ]
+    return hash(frozenset(found))

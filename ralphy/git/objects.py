@@ -11,14 +11,14 @@ import os
 import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
 from ralphy.files.safe_open import read_safely
 from ralphy.git.commands import SAFE, Repository
-from ralphy.git.loose_objects import Batch
+from ralphy.system.door import here
 
 TREE = "40000"
 
@@ -315,3 +315,52 @@ def _packed(entries: Entries) -> bytes:
         b"%s %s\0%s" % (e.mode.encode(), name.encode("utf-8", "surrogateescape"), bytes.fromhex(e.oid))
         for _, name, e in sorted(rows)
     )
+
+
+class Batch:
+    """Files that get their names all at the end, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str, int]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._open
+
+    def add(self, path: str, data: bytes) -> None:
+        """Write a file and have the disk begin with it."""
+        folder, _, _ = path.rpartition("/")
+        temporary = f"{folder}/tmp_obj_{os.urandom(8).hex()}"  # not to be guessed, and new: never written through
+        descriptor = _create(temporary)
+        self._open[path] = (temporary, descriptor)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        here.begin_write(descriptor)
+
+    def finish(self) -> None:
+        """Wait for the disk, and name them. What the disk's own cache holds is flushed by whoever needs that."""
+        while self._open:
+            path = next(iter(self._open))
+            temporary, descriptor = self._open[path]
+            here.finish_write(descriptor)
+            os.replace(temporary, path)
+            os.close(descriptor)
+            del self._open[path]
+
+    def drop(self) -> None:
+        """Leave nothing behind of what has no name yet."""
+        for temporary, descriptor in self._open.values():
+            with suppress(OSError):
+                os.close(descriptor)
+            with suppress(OSError):
+                os.unlink(temporary)
+        self._open.clear()
+
+
+def _create(path: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o444)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, flags, 0o444)

@@ -4,17 +4,21 @@ Two kinds, as `bubblewrap` has them. The *open* one shows the machine as it is; 
 other paths of the checkout are covered, other checkouts and the person's settings are read-only. The *closed* one shows
 a bare system. In both the person's objects are read-only, in the place where the lane's Git folders look for them, and
 what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the features) is read-only in the tree, but for the keeper.
+
+Bubblewrap makes missing mount points itself, and follows links while it does: they are made here first, by no link.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.tree_walk import remove
 from ralphy.lanes.git_folders import LFS, borrowed
-from ralphy.lanes.mount_points import make_mount_point
 from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
@@ -168,3 +172,43 @@ def _sockets_in(binds: Iterable[Bind]) -> Iterator[str]:
         if not bind.is_scratch and bind.source.is_dir():
             for path in sockets_below(bind.source):
                 yield from ("--ro-bind", os.devnull, str(bind.at / path.relative_to(bind.source)))
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def make_mount_point(top: Path, inner: PurePath, *, is_file: bool = False, may_replace: bool = False) -> None:
+    """Have a folder (or an empty file) at a path below `top`; what is there and fits stays.
+
+    EnvironmentProblem if something else is in the way; with `may_replace` it is removed.
+    """
+    at, fd = top, os.open(top, _FOLDER)
+    try:
+        for number, name in enumerate(inner.parts, 1):
+            wants_file = is_file and number == len(inner.parts)
+            at /= name
+            _have(fd, at, wants_file=wants_file, may_replace=may_replace)
+            if wants_file:
+                return
+            opened = os.open(name, _FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = opened
+    finally:
+        os.close(fd)
+
+
+def _have(parent: int, at: Path, *, wants_file: bool, may_replace: bool) -> None:
+    fits = stat.S_ISREG if wants_file else stat.S_ISDIR
+    try:
+        if fits(os.stat(at.name, dir_fd=parent, follow_symlinks=False).st_mode):
+            return
+    except FileNotFoundError:
+        pass
+    else:
+        if not may_replace or not remove(at):
+            raise EnvironmentProblem("blocks a mount point of the sandbox", where=str(at),
+                                     hint="check what it is, then remove it")  # fmt: skip
+    if wants_file:
+        os.close(os.open(at.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=parent))
+    else:
+        os.mkdir(at.name, dir_fd=parent)

@@ -13,7 +13,7 @@ from ralphy.pipeline.decide import decide
 from ralphy.pipeline.model import InWork
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.requests import Change, Request, Verb
-from ralphy.pipeline.side_by_side import likely_paths
+from ralphy.pipeline.stories import likely_paths
 from tests.core.building import done, one, snapshot, story
 
 THREE = (story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003", priority=2))

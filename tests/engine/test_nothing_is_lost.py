@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.act import act
 from ralphy.engine.crew import Crew
+from ralphy.engine.reconcile import act
 from ralphy.engine.view.observe import observe
 from ralphy.pipeline import decision as d
 from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works

@@ -200,14 +200,14 @@ def test_a_journal_that_a_kill_has_torn_costs_nothing(tmp_path: Path, milestone:
 def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
     failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ralphy.git import loose_objects, objects
+    from ralphy.git import objects
 
     project = build(tmp_path)
     found = objects.Objects(git.discover(project.repo, project.env))
     blob = objects.Entry("100644", found.write("blob", b"1\n"))
     tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
     with monkeypatch.context() as full:
-        full.setattr(loose_objects.Batch, failing, refuse_to_write)
+        full.setattr(objects.Batch, failing, refuse_to_write)
         with pytest.raises(EnvironmentProblem):
             found.persist(tree)
     assert list((project.repo / ".git" / "objects").glob("*/tmp_obj_*")) == []

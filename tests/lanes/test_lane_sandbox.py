@@ -10,8 +10,7 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.lane_sandbox import Bind
-from ralphy.lanes.mount_points import make_mount_point
+from ralphy.lanes.lane_sandbox import Bind, make_mount_point
 from ralphy.lanes.pool import Pool
 from ralphy.sandbox.bubblewrap import find
 from tests.conftest import RunGit

@@ -14,7 +14,7 @@ from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular
 from ralphy.files.safe_open import read_bounded
 from ralphy.git import commands as git
-from ralphy.git.merged import is_squashed
+from ralphy.git.commands import is_squashed
 from ralphy.git.objects import TREE
 from ralphy.pipeline.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
 from ralphy.pipeline.model import Prd

@@ -1,8 +1,17 @@
-"""Attempts that are kept: a commit of Ralphy's own under a ref, numbered on, never overwritten."""
+"""Attempts that are kept: a commit of Ralphy's own under a ref, numbered on, never overwritten.
+
+Where the journal has no line about a story, the refs say how many attempts it had: a wiped journal gives no more.
+"""
 
 from __future__ import annotations
 
+import re
+
+from ralphy.agents.protocol import Outcome
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.commands import GitError
+from ralphy.pipeline.history import StoryHistory
+from ralphy.pipeline.model import Prd
 
 
 def kept_commit(w: Workspace, tree: str, parent: str, message: str) -> str:
@@ -24,3 +33,31 @@ def kept_numbers(w: Workspace, story: str) -> list[int]:
 def next_number(w: Workspace, story: str, attempt: int) -> int:
     """The attempt count resets after a redo, and a limit costs none: kept ones are numbered on, never overwritten."""
     return max([attempt - 1, *kept_numbers(w, story)]) + 1
+
+
+_FORM = "--format=%(objectname) %(refname) %(contents:subject)"
+_KEPT = re.compile(r"([0-9a-f]+) refs/ralphy/[^/]+/([^/]+)/attempt-(\d{1,9}) .* attempt (\d{1,9}): (\w+)")
+_COUNTED = {outcome.value for outcome in Outcome if outcome.costs_an_attempt}
+_CUT_OFF = {Outcome.DIED.value: "Ralphy or the machine died", Outcome.STOPPED.value: "it was stopped"}
+
+
+def note_kept(w: Workspace, prd: Prd) -> None:
+    """Fill in `history.noted`, once, if there is an open story that the journal does not know."""
+    if w.history.noted is None and any(s.is_open and s.id not in w.history.stories for s in prd.stories):
+        w.history.noted = _by_story(w)
+
+
+def _by_story(w: Workspace) -> dict[str, StoryHistory]:
+    try:
+        lines = w.repository.text("for-each-ref", _FORM, f"refs/ralphy/{w.feature.name}").splitlines()
+    except GitError:  # a ref without its object: prd.json's word stands alone
+        return {}
+    found: dict[str, StoryHistory] = {}
+    for row in sorted((m.groups() for line in lines if (m := _KEPT.fullmatch(line))), key=lambda row: int(row[2])):
+        commit, story, _, counted_as, outcome = row
+        past = found.setdefault(story, StoryHistory())
+        past.tree, past.cut_off = commit, _CUT_OFF.get(outcome, "")
+        past.deaths += outcome == Outcome.DIED.value
+        if outcome in _COUNTED:
+            past.attempts = max(past.attempts, int(counted_as))
+    return found

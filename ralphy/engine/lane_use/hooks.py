@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
-from ralphy.engine.lane_use.take_over import taken_from
+from ralphy.engine.lane_use.take_over import Candidate, taken_from
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.safe_open import read_safely

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
-from ralphy.testguard.substance import why_unsafe
+from ralphy.testguard.substance import FileChange, why_unsafe
 from ralphy.text.tone import BAD, WAITING
 
 if TYPE_CHECKING:
@@ -94,3 +94,31 @@ def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
         if old and old.mode == GITLINK and old != new:
             return f"{shown(path)} is a submodule: it is not changed by a story"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`tree` is the whole tree with the control files of `green`; `code` its id without the feature folder.
+
+    `files` are the changed code files, as git names them. `tampered` names control files that had been changed,
+    `refused` why it may not be committed at all; `stands` names
+    refs that moved during the run, perhaps by the agent.
+    """
+
+    tree: str
+    code: str
+    green: str
+    files: tuple[str, ...]
+    tampered: tuple[str, ...] = ()
+    refused: str = ""
+    stands: tuple[str, ...] = ()
+
+
+def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
+    """The changed files with their bytes, one at a time."""
+    for path, old, new in w.objects.changes(green, tree):
+        before = w.objects.read(old.oid) if old and old.mode != "160000" else None
+        after = w.objects.read(new.oid) if new and new.mode != "160000" else None
+        if old and new and old.oid == new.oid:
+            before, after = None, None  # only the mode changed: that is a change of code
+        yield FileChange(path, before, after, new.mode if new else "")

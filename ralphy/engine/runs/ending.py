@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+from ralphy.agents.presets import preset_of
 from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_regular
+from ralphy.pipeline.history import Entry
+from ralphy.text.json_coerce import text_of
 
 
 def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> dict[str, Any]:
@@ -33,3 +39,19 @@ def _limit(result: AgentResult) -> dict[str, Any] | None:
     """The provider's last word on its limit; what only newer versions tell is left out where it is not told."""
     found = asdict(result.limit) if result.limit else {}
     return {name: value for name, value in found.items() if name not in ("is_paid_for", "windows") or value} or None
+
+
+_MOST = 80 << 20
+
+
+def with_known_cost(w: Workspace, run: Entry, result: AgentResult) -> AgentResult:
+    """The result with the cost and tokens that the stream tells of; unknown if the agent had worked already."""
+    log = preset_of(run.get("agent")).log()
+    for line in _stream(w.feature.private / "runs", text_of(run.get("run"))).splitlines():
+        log.read(line)
+    return replace(result, cost_usd=log.cost_usd, tokens=log.tokens, cost_known=log.knows_its_cost)
+
+
+def _stream(runs: Path, run: str) -> bytes:
+    folder = next(runs.glob(f"{run}*"), None) if run else None
+    return (read_regular(folder / "stream.ndjson", _MOST) or b"") if folder else b""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import tip_taken_up
-from ralphy.engine.lane_use.candidate import Candidate
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.runs.conflict import conflict_told, landed_between
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.verify import Verdict, judge

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ralphy.engine.feature import documents
-from ralphy.engine.runs.named_documents import context_texts
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.decision import RunAgent
@@ -19,7 +18,8 @@ from ralphy.pipeline.steps.step import Told
 from ralphy.pipeline.steps.story import STORY
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.verification import verified_by
-from ralphy.prompts.budget import pick_progress
+from ralphy.prompts.budget import pick_progress, pick_spec_section
+from ralphy.prompts.context_documents import Reference, read_document, references
 from ralphy.prompts.render import TEXTS, render
 from ralphy.prompts.review_brief import stories_for_review
 
@@ -139,3 +139,33 @@ def _evidence(story: Story) -> str:
     warnings = [str(text)[:300] for text in evidence.get("warnings") or ()]
     flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
     return f"- {story.id}: {story.status.value}; {said}{flagged}"
+
+
+def context_texts(w: Workspace, story: Story) -> Mapping[str, str]:
+    """`spec_section` and `brief` for a story's prompt; without a reference, what SPEC.md says under the story's id."""
+    named = {reference.field: reference for reference in references(story.raw)}
+    spec, brief = named.get("parent_spec"), named.get("parent_brief")
+    own = pick_spec_section(documents.text(w, "SPEC.md"), story.id)
+    return {
+        "spec_section": _text(w, story, spec, story.id) if spec else own,
+        "brief": _text(w, story, brief, "") if brief else "",
+    }
+
+
+def _text(w: Workspace, story: Story, reference: Reference, story_id: str) -> str:
+    """The section that is named, or that names the story; else all of it, unless it is the feature's SPEC.md."""
+    found = read_document(reference, w.feature.folder, w.repository.root)
+    if found.problem:
+        return _said(w, story, found.problem)
+    section = pick_spec_section(found.text, story_id, f"#{reference.section}")
+    if reference.is_own_spec and story_id:
+        return section
+    if section or not reference.section:
+        return f"({reference.path})\n\n{section or found.text}"
+    return f"{_said(w, story, f'{reference}, which has no section {reference.section[:80]!r}')}\n\n{found.text}"
+
+
+def _said(w: Workspace, story: Story, problem: str) -> str:
+    """The problem for the agent; a person is told it as a warning."""
+    w.say(f"warning: {story.id}: {problem}")
+    return f"({problem})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -23,13 +23,12 @@ from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
 from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.full_disk import places
-from ralphy.engine.workspace.run_folders import old_runs
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.subject import Subject, subject, working_on
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
-from ralphy.files.tree_walk import remove
+from ralphy.files.tree_walk import children, remove
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.events import AgentActivity
@@ -303,3 +302,12 @@ def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
 def _share(w: Workspace, s: Snapshot) -> float | None:
     share = share_of_budget(s, w.config)
     return None if share is None else round(max(0.01, share), 4)
+
+
+_KEPT_RUNS = 200
+
+
+def old_runs(root: Path, folder: Path) -> Iterator[Path]:
+    """All but the newest runs; their names begin with the time."""
+    names = sorted(found.name for found in children(root, folder) if found.name[:1] != ".")
+    return (folder / name for name in names[:-_KEPT_RUNS])

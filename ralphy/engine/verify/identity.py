@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ralphy.checks.listing import FAILED, Listing, merged
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.verify.baseline import known_tests, listed
 from ralphy.engine.verify.written_tests import sources, surroundings_of
 from ralphy.engine.workspace.changes import shown

@@ -11,10 +11,10 @@ from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
-from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.verify.baseline import listed, record_baseline, without_tests
 from ralphy.engine.verify.identity import Kept, removes_of, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ralphy.checks.listing import Listing
 from ralphy.checks.reachability import MAKEFILES
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import argv
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry

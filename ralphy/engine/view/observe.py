@@ -14,10 +14,10 @@ from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.request_queue import queued
 from ralphy.engine.feature import documents, lane_tree
 from ralphy.engine.feature.checkout_sync import recorded_branch
+from ralphy.engine.feature.documents import lost_stories, with_way_back
 from ralphy.engine.feature.features import base_of, places_of, prd_at
-from ralphy.engine.feature.kept_refs import note_kept
+from ralphy.engine.feature.kept_attempts import note_kept
 from ralphy.engine.feature.land import read_intent
-from ralphy.engine.feature.lost_stories import lost_stories, with_way_back
 from ralphy.engine.verify.baseline import known_baseline
 from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.workspace import Workspace, base_branch
@@ -27,11 +27,10 @@ from ralphy.files.disk_space import free_mb
 from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
-from ralphy.pipeline.side_by_side import likely_paths
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
-from ralphy.pipeline.stories import all_ready
+from ralphy.pipeline.stories import all_ready, likely_paths
 from ralphy.prompts.budget import pick_spec_section
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.git import commands as git
-from ralphy.git.commands import Repository
-from ralphy.git.merged import is_ancestor
+from ralphy.git.commands import Repository, is_ancestor
 from ralphy.git.objects import Objects
 from ralphy.git.warm_processes import RefMover
 from ralphy.pipeline.model import Prd

@@ -8,11 +8,10 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import RESUME, StoryHistory
 from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.preconditions import baseline, too_many_deaths
-from ralphy.pipeline.side_by_side import startable
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
-from ralphy.pipeline.stories import next_ready, why_stuck
+from ralphy.pipeline.stories import next_ready, startable, why_stuck
 
 # A draft that splits a story gets one more chance: after that a person is asked.
 SPLIT_RUNS = 2
