@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ralphy.files.atomic import last_bytes, read_regular, replace_file
 from ralphy.files.git_places import common_of, find_root
+from ralphy.files.notes import read_note
 
 PATH = ".ralphy/config.yaml"
 Values = Mapping[str, object]
@@ -64,7 +65,7 @@ def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
     new = [digest for name, value in values.items() if (digest := _digest(name, value)) not in noted]
     if not new:
         return
-    known = _record(path)
+    known = read_note(path)
     known[str(dirs[1])] = [*noted, *new][-_MOST_NOTED:]
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -79,16 +80,8 @@ def _git_dirs(start: Path) -> tuple[Path, Path] | None:
 
 def _noted(common_dir: Path, env: Mapping[str, str]) -> list[str]:
     path = record_path(env)
-    found = _record(path).get(str(common_dir)) if path else None
+    found = read_note(path).get(str(common_dir)) if path else None
     return [digest for digest in found if isinstance(digest, str)] if isinstance(found, list) else []
-
-
-def _record(path: Path) -> dict[str, object]:
-    try:
-        found = json.loads(read_regular(path) or b"{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _digest(name: str, value: object) -> str:

@@ -20,7 +20,6 @@ from typing import Self
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.documents.request_queue import made_folder
-from ralphy.engine.folder_signature import signature_of
 from ralphy.engine.runs.running import Flight, Go
 from ralphy.engine.wakeups import RESYNC_S, signature_of
 from ralphy.engine.workspace.waiting import seconds_left

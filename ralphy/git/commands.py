@@ -32,7 +32,7 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
-               "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisect"}  # fmt: skip
+               "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
 
 
 class GitError(EnvironmentProblem):
@@ -195,7 +195,10 @@ def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[
 
 
 def operation_in_progress(repository: Repository) -> str:
-    """The name of a merge, rebase, … that a person has not finished; "" if there is none."""
+    """The name of a merge, rebase, … that a person has not finished; "" if there is none.
+
+    A bisect is none: it steps on commits as a switch does, and may be left open for weeks.
+    """
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
 
 

@@ -6,7 +6,6 @@ reaches the original. In a sandbox, the folders of dependencies can be bound rea
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import walk
 from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
 from ralphy.lanes.tree_copy import Row, TreeCopy
@@ -260,13 +259,13 @@ def bring(
         for one in chosen:
             copy.bring(one.path)
     if copy.rows != known:
-        replace_file(manifest, json.dumps(copy.rows, separators=(",", ":")).encode(), durable=False)
+        write_note(manifest, copy.rows, durable=False)
     return Copied(copy.files, copy.bytes, tuple(copy.left_out))
 
 
 def _known(manifest: Path) -> Mapping[str, Row]:
     """The rows of the copying before; none if they cannot be read, and then all is copied again."""
-    with suppress(ValueError, TypeError, AttributeError):
-        rows = json.loads(read_regular(manifest, _MOST_OF_THE_MANIFEST) or b"{}")
+    rows = read_note(manifest, _MOST_OF_THE_MANIFEST)
+    with suppress(ValueError, TypeError):
         return {path: (int(a), int(b), int(c), int(d), int(e)) for path, (a, b, c, d, e) in rows.items()}
     return {}

@@ -10,7 +10,6 @@ Nothing in it is trusted. Git looks at it through the keeper alone, and nothing 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.errors import DiskFull, EnvironmentProblem
-from ralphy.files.atomic import replace_file
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
@@ -162,15 +161,12 @@ class Lane:
     def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
         """Write down what the lane is used for, and why it is kept, if it is."""
         note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
-        replace_file(self.home / "lane.json", json.dumps(note).encode(), durable=False)
+        write_note(self.home / "lane.json", note, durable=False)
 
     def kept_for(self) -> str:
         """The feature whose work lies in it and has not been taken over; "" if nothing is kept."""
-        try:
-            note = json.loads(read_safely(self.home / "lane.json", 1 << 16))
-        except (OSError, ValueError):
-            return ""
-        return str(note.get("feature") or "") if isinstance(note, dict) and note.get("kept") else ""
+        note = read_note(self.home / "lane.json", 1 << 16)
+        return str(note.get("feature") or "") if note.get("kept") else ""
 
     @property
     def _seen_git(self) -> Path | None:

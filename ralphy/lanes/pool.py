@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.disk_space import as_problem
-from ralphy.files.safe_open import read_safely
+from ralphy.files.notes import read_note
 from ralphy.files.tree_walk import children, remove, size_of
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
@@ -174,11 +173,7 @@ class Pool:
             raise EnvironmentProblem(what, where=where, hint=hint) from error
 
     def _facts(self, name: str, home: Path) -> LaneFacts:
-        try:
-            note = json.loads(read_safely(home / "lane.json", 1 << 16))
-        except (OSError, ValueError):
-            note = {}
-        note = note if isinstance(note, dict) else {}
+        note = read_note(home / "lane.json", 1 << 16)
         pid, since = holder(self._lock(name)).get("pid"), note.get("since")
         feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
         return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,

@@ -11,12 +11,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.notes import read_note, write_note
 from ralphy.git.objects import TREE, Entry
 from ralphy.testguard.substance import is_manifest, is_test
 
@@ -205,7 +204,7 @@ def files_of(objects: Objects, tree: str) -> dict[str, str]:
 
 def remembered(store: Path, key: str) -> Verdict | None:
     """The verdict that was noted for a key; None if there is none."""
-    row = _rows(store).get(key)
+    row = read_note(store).get(key)
     if not isinstance(row, list) or not all(isinstance(note, str) for note in row):
         return None
     return Verdict(notes=tuple(row))
@@ -215,14 +214,7 @@ def remember(store: Path, key: str, verdict: Verdict) -> None:
     """Note a verdict. One that stops the run is not noted: what helps may lie outside of what the key knows."""
     if verdict.problem:
         return
-    rows = {name: row for name, row in _rows(store).items() if name != key}
+    rows = {name: row for name, row in read_note(store).items() if name != key}
     kept = dict([*rows.items(), (key, list(verdict.notes))][-_MOST_REMEMBERED:])
     store.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(store, json.dumps(kept).encode(), durable=False)
-
-
-def _rows(store: Path) -> dict[str, object]:
-    with suppress(ValueError):
-        found = json.loads(read_regular(store) or b"{}")
-        return found if isinstance(found, dict) else {}
-    return {}
+    write_note(store, kept, durable=False)

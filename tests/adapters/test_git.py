@@ -217,7 +217,7 @@ def test_a_worktree_sees_the_branches_of_all(git_repo: Path, git: RunGit, tmp_pa
 @pytest.mark.parametrize(
     "mark, name",
     [("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"),
-     ("BISECT_LOG", "a bisect"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")],
+     ("BISECT_LOG", ""), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")],
 )  # fmt: skip
 @pytest.mark.fault("G6")
 def test_what_a_person_has_not_finished_is_named(repository: Repository, mark: str, name: str) -> None:

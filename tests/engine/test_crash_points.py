@@ -84,7 +84,7 @@ def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
 
     assert {"run_recorded", "agent_ended", "candidate_written", "judged"} <= names
     assert {"objects_written", "intent_recorded", "refs_moved", "files_replaced", "end_recorded"} <= names
-    assert {"attempt_kept", "documents_written", "stories_written", "approval_written"} <= names
+    assert {"attempt_kept", "artifact_written", "stories_written", "approval_written"} <= names
     assert {"branch_made", "checkout_followed", "pushed", "pull_request_made"} <= names
     assert len(milestones) > 50
 

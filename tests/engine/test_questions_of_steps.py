@@ -97,7 +97,7 @@ def test_what_a_split_asks_holds_up_its_story_alone_and_the_answer_reaches_the_s
 def test_a_kill_right_after_the_question_was_written_does_not_ask_again(tmp_path: Path) -> None:
     project = for_spec(tmp_path)
 
-    assert drive(project, "die", "documents_written", "1") == 137
+    assert drive(project, "die", "artifact_written", "1") == 137
 
     ended = project.loop()
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])

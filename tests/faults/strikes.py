@@ -18,7 +18,7 @@ from tests.engine.building import Project
 
 MILESTONES = (
     "run_recorded", "laid_out", "agent_ended", "run_redacted", "candidate_written", "judged", "objects_written",
-    "intent_recorded", "refs_moved", "files_replaced", "end_recorded", "attempt_kept", "documents_written",
+    "intent_recorded", "refs_moved", "files_replaced", "end_recorded", "attempt_kept", "artifact_written",
     "stories_written", "approval_written", "marker_consumed", "branch_made", "pushed", "pull_request_made", "code_kept",
     "documents_noted", "documents_laid_out", "index_recorded", "checkout_followed",
 )  # fmt: skip

@@ -20,14 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.live_documents import is_document, is_known_version
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import read_regular
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import walk
 from ralphy.git import commands as git
 from ralphy.git.commands import GitError, Repository
@@ -35,7 +33,6 @@ from ralphy.git.objects import Entry
 from ralphy.git.ref_files import SYMBOLIC, ref_text
 
 _PLAIN, _EXECUTABLE = "100644", "100755"
-_BISECT = "a bisect"
 _MOST_NAMED = 5
 Changes = Sequence[tuple[str, Entry | None, Entry | None]]
 
@@ -78,13 +75,13 @@ def expect(w: Workspace, old: str, new: str) -> None:
     """
     known = _known_tips(w)
     is_theirs = bool(known) and old not in known
-    _write(_tip_file(w), {"branch": w.feature_branch, "tip": known[0] if is_theirs else old, "next": new})
+    write_note(_tip_file(w), {"branch": w.feature_branch, "tip": known[0] if is_theirs else old, "next": new})
     for repository in standing(w):
         origin = _origin(w, repository)
         if is_theirs and origin:
             continue
         if not origin or (origin != old and not _staged(repository, old)):  # somebody has brought it to `old`
-            _write(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
+            write_note(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
 
 
 def follow(w: Workspace, old: str, new: str) -> tuple[Behind, ...]:
@@ -118,12 +115,12 @@ def record_branch_tip(w: Workspace, tip: str) -> None:
 
     It need not outlast a power loss: what was expected before knows this tip, too.
     """
-    _write(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""}, durable=False)
+    write_note(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""}, durable=False)
 
 
 def recorded_branch(w: Workspace) -> str:
     """The branch of the feature as Ralphy left it; "" if it has none yet."""
-    return str(_read(_tip_file(w)).get("branch") or "")
+    return str(read_note(_tip_file(w)).get("branch") or "")
 
 
 def moved_by_person(w: Workspace) -> Moved | None:
@@ -149,8 +146,7 @@ def why_hold(w: Workspace) -> str:
 def begun_on(w: Workspace) -> str:
     """The operation that a person has begun on the branch, and where, such as "a merge on ralph/login in /srv/shop"."""
     for repository in standing(w):
-        operation = git.operation_in_progress(repository)
-        if operation and operation != _BISECT:
+        if operation := git.operation_in_progress(repository):
             return f"{operation} on {w.feature_branch} in {repository.root}"
     return ""
 
@@ -195,8 +191,7 @@ def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
 
 
 def _why_not_now(repository: Repository) -> str:
-    operation = git.operation_in_progress(repository)
-    if operation and operation != _BISECT:
+    if operation := git.operation_in_progress(repository):
         return f"{operation} is in progress: finish or abort it"
     if repository.in_the_tree:
         return f"{next(iter(repository.in_the_tree))} runs a program of the checkout: git reset --hard"
@@ -354,21 +349,21 @@ def _has_ancestor(w: Workspace, commit: str, of: str) -> bool:
 
 
 def _say_once(w: Workspace, repository: Repository, text: str) -> None:
-    noted = _read(_behind_file(repository))
+    noted = read_note(_behind_file(repository))
     if noted.get("said") != text:
         w.say(text)
-        _write(_behind_file(repository), {**noted, "said": text})
+        write_note(_behind_file(repository), {**noted, "said": text})
 
 
 def _origin(w: Workspace, repository: Repository) -> str:
     """The commit that a checkout on the branch is still at, as it was noted; "" if it follows."""
-    noted = _read(_behind_file(repository))
+    noted = read_note(_behind_file(repository))
     return str(noted.get("old") or "") if noted.get("branch") == w.feature_branch else ""
 
 
 def _known_tips(w: Workspace) -> list[str]:
     """Where Ralphy has left the branch, and where it was about to move it."""
-    noted = _read(_tip_file(w))
+    noted = read_note(_tip_file(w))
     if noted.get("branch") != w.feature_branch:
         return []
     return [str(noted[name]) for name in ("tip", "next") if noted.get(name)]
@@ -385,16 +380,3 @@ def _tip_file(w: Workspace) -> Path:
 
 def _behind_file(repository: Repository) -> Path:
     return repository.checkout_dir / "behind.json"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        noted = orjson.loads(read_regular(path) or b"{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
-
-
-def _write(path: Path, noted: Mapping[str, str], *, durable: bool = True) -> None:
-    if _read(path) != noted:
-        replace_file(path, orjson.dumps(noted), durable=durable)

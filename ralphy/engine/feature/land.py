@@ -42,6 +42,7 @@ from ralphy.engine.feature.live_documents import (
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict, InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.notes import read_note
 from ralphy.git import commands as git
 from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Landed
@@ -106,6 +107,7 @@ def _moved_to(
         write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(end), "adopted": adopted})
         w.milestone("intent_recorded")
         _move(w, old, commit)
+        w.milestone("refs_moved")
     except Conflict:  # nothing has moved; after anything else the refs may have, and the intent stays to tell
         clear_intent(w)
         raise
@@ -125,7 +127,6 @@ def _moved_to(
 def _move(w: Workspace, old: str, commit: str) -> None:
     expect(w, old, commit)
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, old),))
-    w.milestone("refs_moved")
 
 
 def keep(
@@ -148,7 +149,7 @@ def keep(
     for name, data in written.items():
         if name != "prd.json":
             replace_file(w.feature.file(name), data)
-    w.milestone("documents_written")
+    w.milestone("artifact_written")
     if prd:
         w.store.save(prd)
         w.milestone("stories_written")
@@ -282,15 +283,7 @@ def clear_intent(w: Workspace) -> None:
 
 def read_intent(w: Workspace) -> dict[str, Any]:
     """The intent that has not been finished, or {}: one of a run is finished when the journal has the run's end."""
-    noted = read_regular(w.intent)
-    if not noted:
-        return {}
-    try:
-        intent = orjson.loads(noted)
-    except orjson.JSONDecodeError:
-        return {}
-    if not isinstance(intent, dict):
-        return {}
+    intent = read_note(w.intent)
     run = (intent.get("end") or {}).get("run")
     return intent if run is None or w.history.is_open(run) else {}
 

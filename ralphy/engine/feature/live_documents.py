@@ -30,7 +30,6 @@ from ralphy.git.ref_files import ref_text
 
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
-_BISECT = "a bisect"  # steps on commits as a switch does, and may be left open for weeks
 _TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
 _FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
 _DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
@@ -251,23 +250,17 @@ def _is_untouched(w: Workspace, record: Record) -> bool:
     return all(seen and signature(w.feature.file(name)) == seen for name, (_, seen) in record.files.items())
 
 
-def unsettled(w: Workspace) -> str:
-    """The operation of Git in which the documents cannot be judged, e.g. "a merge"; "" if there is none."""
-    operation = git.operation_in_progress(w.repository)
-    return operation if operation != _BISECT else ""
-
-
 def wait_for_git(w: Workspace) -> str:
     """Wait while a Git that lives writes the index; why the documents cannot be judged even then, or ""."""
     end = time.monotonic() + _DEAD_LOCK_S
     while _has_lock(w) and time.monotonic() < end:
         time.sleep(_PAUSE_S)
-    return "a change of the index (index.lock)" if _has_lock(w) else unsettled(w)
+    return "a change of the index (index.lock)" if _has_lock(w) else git.operation_in_progress(w.repository)
 
 
 def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
     """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
-    if operation := unsettled(w):
+    if operation := git.operation_in_progress(w.repository):
         return [], operation
     seen: list[_Seen] = []
     for _ in range(_TRIES):

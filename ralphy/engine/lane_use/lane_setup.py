@@ -6,14 +6,12 @@ What it made and Git ignores stays in the lane from tree to tree, as dependencie
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ralphy.engine.workspace.changes import files_of
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import children
 from ralphy.git.objects import TREE
 from ralphy.lanes.ignored import kind_of
@@ -38,7 +36,7 @@ def set_up(w: Workspace, lane: Lane, tree: str) -> None:
         return
     run_setup(w, lane)
     made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in lane.keep]
-    replace_file(lane.home / _DONE, json.dumps({"for": wanted_for, "made": made}).encode())
+    write_note(lane.home / _DONE, {"for": wanted_for, "made": made})
 
 
 def forget_set_up(lane: Lane) -> None:
@@ -53,11 +51,8 @@ def made_by_setup(w: Workspace, lane: Lane, tree: str) -> tuple[str, ...]:
 
 
 def _noted(lane: Lane) -> Mapping[str, Any]:
-    with suppress(ValueError):
-        noted = json.loads(read_regular(lane.home / _DONE) or b"{}")
-        if isinstance(noted, dict) and isinstance(noted.get("made"), list):
-            return noted
-    return {"made": []}
+    noted = read_note(lane.home / _DONE)
+    return noted if isinstance(noted.get("made"), list) else {"made": []}
 
 
 def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:

@@ -1,0 +1,25 @@
+"""Ralphy's own small records: a JSON object in a file. One that is gone, torn or written by others says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ralphy.files.atomic import read_regular, replace_file
+
+
+def read_note(path: Path, most: int = 32 * 1024 * 1024) -> dict[str, Any]:
+    """The object that a file of at most so many bytes holds; {} if it holds none."""
+    with suppress(ValueError):
+        found = json.loads(read_regular(path, most) or b"{}")
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def write_note(path: Path, note: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Replace the file by one with this object, unless it has that already."""
+    if read_note(path) != note:
+        replace_file(path, json.dumps(note, separators=(",", ":")).encode(), durable=durable)
