@@ -175,7 +175,7 @@ class Invocation:
 
         found = self.found(workspace.repository, workspace.feature.name)
         if found and found.at and found.feature.path == workspace.feature.path:
-            exclude(workspace)
+            exclude(workspace.repository, f"{workspace.feature.path}/")
             lay_out(workspace, found.at)
 
     @contextmanager

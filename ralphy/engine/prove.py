@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.verify.baseline import key_of, record_baseline
 from ralphy.engine.verify.parts import Part, parts_of
 from ralphy.engine.verify.verify import Verdict, judge_tree

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ralphy.files.notes import read_note, write_note
-from ralphy.git.objects import TREE, Entry
+from ralphy.git.objects import Entry
 from ralphy.testguard.substance import is_manifest, is_test
 
 if TYPE_CHECKING:
@@ -134,13 +134,7 @@ def spoiled_tree(objects: Objects, tree: str, spoils: Mapping[str, bytes]) -> st
 
 def _files(objects: Objects, tree: str) -> Iterator[tuple[str, Entry]]:
     """The regular files of a tree, with their paths."""
-    folders = [("", tree)]
-    for prefix, oid in folders:
-        for name, entry in objects.entries(oid).items():
-            if entry.mode == TREE:
-                folders.append((f"{prefix}{name}/", entry.oid))
-            elif entry.mode.startswith("100"):
-                yield f"{prefix}{name}", entry
+    return ((path, new) for path, _, new in objects.changes("", tree) if new and new.mode.startswith("100"))
 
 
 def judged(green: Sequence[str], still: Sequence[str], commands: Mapping[str, str], *, is_mounted: bool) -> Verdict:

@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Project:
     """The feature's branch is checked out, and Ralphy knows where it stands."""
     made = begun(tmp_path)
     with opened(made) as w:
-        exclude(w)
+        exclude(w.repository, f"{w.feature.path}/")
         record_branch_tip(w, tip_of(made))
         made.git("switch", "--quiet", made.branch)
         lay_out(w, tip_of(made))

@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Project:
 
 def laid(project: Project) -> Laid:
     with opened(project) as w:
-        exclude(w)
+        exclude(w.repository, f"{w.feature.path}/")
         return lay_out(w, tip_of(project))
 
 
@@ -470,7 +470,7 @@ def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
     file.write_text("*.mine")
     for _ in range(2):
         with opened(project) as w:
-            exclude(w)
+            exclude(w.repository, f"{w.feature.path}/")
     assert file.read_text() == "*.mine\n/docs/features/login/\n"
     with opened(project) as w:
         unexclude(w.repository, w.feature)
@@ -486,5 +486,5 @@ def test_what_a_pattern_could_mean_is_escaped(tmp_path: Path) -> None:
     (project.repo / "docs" / "feat x" / "seen.md").write_text("x")
     moved = Project(project.repo, f"{odd}/login", project.scenario, project.env)
     with opened(moved) as w:
-        exclude(w)
+        exclude(w.repository, f"{w.feature.path}/")
     assert status(project) == '?? "docs/feat x/seen.md"'

@@ -6,16 +6,16 @@ be done Ralphy's new version stands, and the person's is in its own commit and i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ralphy.documents.prd_merge import began_with, merge, stories_gone
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.live_documents import Edits
+from ralphy.engine.workspace.set_aside import free_place
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import fitting, private_folder, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.git.commands import GitError
 from ralphy.pipeline.model import Document, Prd
 from ralphy.pipeline.stories import canonical
@@ -72,16 +72,8 @@ def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | No
 
 def keep_aside(w: Workspace, taken: TakenIn) -> None:
     """Write the versions that could not be merged into `.ralphy/set-aside`."""
-    if not taken.aside:
-        return
-    folder = private_folder(w.feature.private / "set-aside")
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(w.clock()))
     for name, data in taken.aside.items():
-        target, number = folder / f"{stamp}-{fitting(name.replace('/', '__'))}", 0
-        while target.exists():
-            number += 1
-            target = folder / f"{stamp}-{number}-{fitting(name.replace('/', '__'))}"
-        replace_file(target, data)
+        replace_file(free_place(w, name), data)
 
 
 def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tuple[str, ...], tuple[str, ...]]:
@@ -142,8 +134,7 @@ def _merged_text(w: Workspace, base: bytes, new: bytes, adopted: bytes, *, is_lo
 
 
 def _at(w: Workspace, commit: str, name: str) -> bytes | None:
-    entry = w.objects.at(w.objects.tree_of(commit), w.feature.in_repository(name)) if commit else None
-    return w.objects.read(entry.oid) if entry else None
+    return w.objects.read(f"{commit}:{w.feature.in_repository(name)}") if commit else None
 
 
 def _document(w: Workspace, commit: str) -> Document:

@@ -14,6 +14,7 @@ from ralphy.documents.feature_folder import artifact_names
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.document_edits import TakenIn, take_in
 from ralphy.engine.feature.document_record import blob_id
+from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import Edits, edited
 from ralphy.engine.workspace.workspace import Workspace
@@ -84,15 +85,11 @@ def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
 
 def committed_prd(w: Workspace, commit: str) -> Prd:
     """prd.json as a commit has it, in canonical form; no stories if it has none."""
+    if found := prd_at(w.checkout, commit, w.feature.path):
+        return found
     path = w.feature.in_repository("prd.json")
-    entry = w.objects.at(w.objects.tree_of(commit), path) if commit else None
-    if entry is None:
-        return Prd.of({"userStories": []})
-    known = w.checkout.prds.get(entry.oid)
-    if known is None:
-        known = Prd.of(check_prd(w.objects.read(entry.oid) or b"", f"{commit[:10]}:{path}"))
-        w.checkout.prds[entry.oid] = known
-    return known
+    data = w.objects.read(f"{commit}:{path}") if commit else None
+    return Prd.of({"userStories": []} if data is None else check_prd(data, f"{commit[:10]}:{path}"))
 
 
 def written_prd(w: Workspace, prd: Prd) -> bytes:

@@ -35,7 +35,7 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
     names = tuple(name for name in sorted({*_edited(w), *before}) if _is_new(w, name, before.get(name)))
     for name in names:
         path = w.feature.file(name)
-        moved = set_aside(w, path, name.replace("/", "__"))
+        moved = set_aside(w, path, name)
         oid = before.get(name) or _of_the_commit_that_is_checked_out(w).get(name, "")
         data = w.objects.read(oid) if oid else None
         if data is not None:

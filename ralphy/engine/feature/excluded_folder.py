@@ -7,19 +7,18 @@ import re
 from pathlib import Path
 
 from ralphy.documents.feature_folder import Feature
-from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.commands import Repository
 
 _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
 
 
-def exclude(w: Workspace) -> None:
-    """Have Git ignore the feature's folder where the branch that is checked out does not track it.
+def exclude(repository: Repository, path: str) -> None:
+    """Have Git ignore a path (a folder's ends with a slash) where the branch that is checked out does not track it.
 
     Git overwrites ignored files when the feature's branch is checked out or merged; tracked files are not affected.
     """
-    file, line = exclude_file(w.repository), excluded_line(w.feature)
+    file, line = exclude_file(repository), excluded_line(path)
     known = read_regular(file)
     if b"\n" in line or line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
         return
@@ -29,13 +28,14 @@ def exclude(w: Workspace) -> None:
 
 def is_excluded(repository: Repository, feature: Feature) -> bool:
     """Is the line of the feature there?"""
-    return excluded_line(feature) in (read_regular(exclude_file(repository)) or b"").splitlines()
+    return excluded_line(f"{feature.path}/") in (read_regular(exclude_file(repository)) or b"").splitlines()
 
 
 def unexclude(repository: Repository, feature: Feature) -> None:
     """Take the line away again, when the feature is merged and closed; every other line stays."""
     known = read_regular(exclude_file(repository)) or b""
-    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != excluded_line(feature))
+    own = excluded_line(f"{feature.path}/")
+    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != own)
     if kept != known:
         replace_file(exclude_file(repository), kept, durable=False)
 
@@ -45,6 +45,6 @@ def exclude_file(repository: Repository) -> Path:
     return repository.common_dir / "info" / "exclude"
 
 
-def excluded_line(feature: Feature) -> bytes:
-    """The line that names the feature's folder."""
-    return b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(feature.path)) + b"/"
+def excluded_line(path: str) -> bytes:
+    """The line that names a path."""
+    return b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path))

@@ -362,7 +362,7 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
         tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
         commit = _write_commit(w, new, tree)
     w.milestone("objects_written")
-    exclude(w)
+    exclude(w.repository, f"{w.feature.path}/")
     _move(w, before.behind, commit)
     w.milestone("branch_made")
     note_ours(w, ids_of(w, edits.files))

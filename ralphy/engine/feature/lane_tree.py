@@ -68,11 +68,12 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         feature_branch=mine,
         code=w.code_of(w.objects.tree_of(head)),
         busy=begun_on(w) if is_begun else "",
-        pushed=_pushed(w, prd, mine),
+        pushed=pushed(w, prd, mine),
         behind="" if is_begun else tip,
     )
 
 
-def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
+def pushed(w: Workspace, prd: Prd, branch: str) -> str:
+    """The commit that the remote was last seen to have on the branch; "" if it has none."""
     remote = prd.pr.get("remote")
     return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

@@ -353,7 +353,7 @@ def _not_ignored(w: Workspace) -> set[str]:
     """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
     lines = (read_regular(exclude_file(w.repository)) or b"").splitlines()
     with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
-        rules.write(b"\n".join([line for line in lines if line != excluded_line(w.feature)] + [b""]))
+        rules.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
         rules.flush()
         own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
         with suppress(git.GitError):

@@ -17,10 +17,9 @@ from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
-from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import agent_lane, begin_with_next, lay_out_lane, with_documents
-from ralphy.engine.lane_use.take_over import Candidate, candidate_from
+from ralphy.engine.lane_use.take_over import Candidate, candidate_from, file_changes
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import settle_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of

@@ -17,9 +17,9 @@ from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
 from ralphy.checks.narrowing import narrowed, pytest_at
 from ralphy.checks.runner_output import failing_tests
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import Told, try_tree
 from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.verify.written_tests import sources

@@ -14,9 +14,9 @@ from typing import Any
 from ralphy.checks.listing import PASSED, Listing
 from ralphy.checks.narrowing import narrowed
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.candidate import Candidate
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace

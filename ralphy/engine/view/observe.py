@@ -24,7 +24,6 @@ from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
-from ralphy.git import commands as git
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.steps import names
@@ -144,7 +143,9 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
     code = w.code_of(w.objects.tree_of(commit))
     mine = w.feature_branch
-    tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=_pushed(w, prd, mine))
+    tree = Tree(
+        head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=lane_tree.pushed(w, prd, mine)
+    )
     found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
     questions = (found["QUESTIONS.md"] or b"").decode("utf-8", "replace")
     report = found[QA.document]
@@ -163,8 +164,3 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
         session=w.session,
         life=life,
     )
-
-
-def _pushed(w: Workspace, prd: Prd, branch: str) -> str:
-    remote = prd.pr.get("remote")
-    return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Collection, Iterator
 from textwrap import indent
 
 from ralphy.documents.criteria import titled_lists
+from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -24,7 +23,6 @@ from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import shown_status
 from ralphy.pipeline.verification import is_proved, is_unverified
 
-_SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
 
@@ -34,21 +32,10 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
         return
     text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
-        if not begun_at(w):  # from then on, Git ignores the whole folder
-            _ignore(w, w.feature.in_repository("TASKS.md"))
+        path = w.feature.in_repository("TASKS.md")
+        if not begun_at(w) and not path.startswith(f"{w.config.project.features_dir}/"):
+            exclude(w.repository, path)  # of a folder of one's own: its .gitignore goes with the feature's branch
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
-
-
-def _ignore(w: Workspace, path: str) -> None:
-    """Have Git ignore the view of a folder of one's own on every branch: its .gitignore goes with the feature's."""
-    if path.startswith(f"{w.config.project.features_dir}/"):
-        return  # what lies there is exempt
-    file = w.repository.common_dir / "info" / "exclude"
-    known, line = read_regular(file), b"/" + _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path))
-    if line in (known or b"").splitlines() or (known is None and os.path.lexists(file)):
-        return
-    end = b"\n" if known and not known.endswith(b"\n") else b""
-    replace_file(file, (known or b"") + end + line + b"\n", durable=False)
 
 
 def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ralphy.git.objects import TREE, Entry
+from ralphy.git.objects import Entry
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -18,13 +18,9 @@ def shown(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def files_of(w: Workspace, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+def files_of(w: Workspace, tree: str) -> Iterator[tuple[str, Entry]]:
     """All files and links of a tree, with their paths."""
-    for name, entry in w.objects.entries(tree).items():
-        if entry.mode == TREE:
-            yield from files_of(w, entry.oid, f"{prefix}{name}/")
-        elif entry.mode.startswith(("100", "120")):
-            yield f"{prefix}{name}", entry
+    return ((path, new) for path, _, new in w.objects.changes("", tree) if new and new.mode != GITLINK)
 
 
 def is_control(w: Workspace, path: str) -> bool:

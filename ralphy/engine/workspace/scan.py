@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
@@ -106,10 +107,6 @@ def _redacted_lines(data: bytes, values: Values) -> bytes:
     return b"\n".join(clear_json(line, lambda text: redact(text, values)) for line in data.split(b"\n"))
 
 
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _clean(w: Workspace, path: str) -> str:
     """A name as messages may show it: it can hold a secret, too."""
-    return _shown(redacted(w, path))
+    return shown(redacted(w, path))

@@ -25,14 +25,19 @@ def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | Non
     path = link_on_the_way(workspace.repository.root, path) or path
     if not os.path.lexists(path):
         return None
+    target = free_place(workspace, copy_as or path.name)
+    shutil.move(path, target)
+    return target
+
+
+def free_place(workspace: Workspace, name: str) -> Path:
+    """A path in `.ralphy/set-aside/` that is free, for something of this name."""
     folder = private_folder(workspace.feature.private / "set-aside")
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock()))
-    name = fitting(copy_as or path.name)
+    stamp, name = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock())), fitting(name.replace("/", "__"))
     number, target = 0, folder / f"{stamp}-{name}"
     while os.path.lexists(target):
         number += 1
         target = folder / f"{stamp}-{number}-{name}"
-    shutil.move(path, target)
     return target
 
 
