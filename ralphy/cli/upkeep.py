@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,37 +31,30 @@ def gc(call: Invocation, dry_run: bool) -> int:
     repository to be idle.
     """
     from contextlib import closing
-    from dataclasses import replace
 
     from ralphy.engine import housekeeping
-    from ralphy.engine.closing import leftovers, let_go, pool_of
     from ralphy.engine.workspace.checkout import Checkout
     from ralphy.git.run_lock import Lock
 
     repository = call.repository()
     config = call.settings(repository).config
-    litter = housekeeping.look(repository, config, time.time())
-    files = {kind: [*map(str, paths)] for kind, paths in litter.files.items()}
-    with closing(Checkout.of(repository)) as checkout, closing(pool_of(checkout, config)) as pool:
-        left = leftovers(checkout, config, pool)
-        refs = tuple(dict.fromkeys((*litter.refs, *left.refs)))
-        litter = replace(litter, refs=refs, kept_refs=litter.kept_refs + len(litter.refs) - len(refs))
-        names, lanes = [ref for ref, _ in refs], [name for name, _ in left.lanes]
-        facts: dict[str, Any] = {"ok": True, "dry_run": dry_run, "refs": names, "refs_kept": litter.kept_refs,
-                                 "files": files, "lanes": lanes}  # fmt: skip
+    with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
+        litter = housekeeping.look(checkout, config, pool, time.time())
+        files = {kind: [*map(str, paths)] for kind, paths in litter.files.items()}
+        names, lanes = [ref for ref, _ in litter.refs], [name for name, _ in litter.lanes]
+        value: dict[str, object] = {"schema": "ralphy/gc@1", "ok": True, "dry_run": dry_run, "refs": names,
+                                    "refs_kept": litter.kept_refs, "files": files, "lanes": lanes}  # fmt: skip
         if dry_run:
-            would = _would([*names, *(f"lane {name}" for name in lanes), *chain(*files.values())])
-            return call.output.answer("gc", would, **facts)
+            call.output.data(_would([*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]), value)
+            return ExitCode.DONE
         with Lock(repository.checkout_dir / "lock", "gc"):
             if other := housekeeping.at_work(repository):
                 what = f"Ralphy is already running in another checkout: pid {other.get('pid')}"
                 raise Conflict(what, hint="wait for it")
-            freed = let_go(checkout, pool, replace(left, refs=()))
-            swept = housekeeping.sweep_up(repository, litter)
-    swept = replace(swept, files={**swept.files, "lanes": len(lanes)}, freed_bytes=swept.freed_bytes + freed)
-    code = ExitCode.ENVIRONMENT if swept.why_not_packed else ExitCode.DONE
-    return call.output.answer("gc", housekeeping.sentence(swept), code, **facts, freed_bytes=swept.freed_bytes,
-                              loose_objects=swept.loose_objects, packed=not swept.why_not_packed)  # fmt: skip
+            swept = housekeeping.sweep_up(repository, pool, litter)
+    more = {"freed_bytes": swept.freed_bytes, "loose_objects": swept.loose_objects, "packed": not swept.why_not_packed}
+    call.output.data(housekeeping.sentence(swept), {**value, **more})
+    return ExitCode.DONE if not swept.why_not_packed else ExitCode.ENVIRONMENT
 
 
 def _would(names: Sequence[str]) -> list[str]:

@@ -1,23 +1,36 @@
 """Housekeeping: what has served its time is let go, what stays is packed. Plumbing never triggers git's own gc.
 
-Nothing that somebody may still want is touched: no branch, no reflog, no object that is younger than two weeks or
-reachable, no ref under `refs/ralphy/<feature>/found/` (they hold what people had), no line of the journal.
+A merged feature's kept attempts go, and its line in `.git/info/exclude`, once the branch that is checked out tracks its
+folder. Lanes stay for the next feature; when all are merged or rejected, they go, too. Nothing that somebody may still
+want is touched: no branch, no reflog, no object that is younger than two weeks or reachable, no line of the journal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ralphy.config.values import Config
-from ralphy.documents.feature_folder import listed
+from ralphy.engine.feature.excluded_folder import is_excluded, unexclude
+from ralphy.engine.feature.features import Found, features_of, prd_at
 from ralphy.engine.runs.running import old_runs
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.tree_walk import children, remove, size_of, walk
+from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.run_lock import holder
+from ralphy.lanes.lanes_folder import lanes_folder
+from ralphy.lanes.pool import LaneFacts, Pool
+from ralphy.pipeline.life import Life
 
+if TYPE_CHECKING:
+    from ralphy.documents.feature_folder import Feature
+    from ralphy.engine.workspace.checkout import Checkout
+    from ralphy.engine.workspace.workspace import Workspace
+
+_GONE = (Life.MERGED, Life.REJECTED)
 _DAY_S = 86400.0
 _YOUNG_S = 14 * _DAY_S
 _OLD_OUTBOX_S = _DAY_S
@@ -31,11 +44,19 @@ _FIELDS = "%(refname)%09%(objectname)%09%(committerdate:unix)"
 
 @dataclass(frozen=True, slots=True)
 class Litter:
-    """What may go: refs with their ids, and folders or files by their kind."""
+    """What may go: refs with their ids, those of `merged` features and others that are `spent`; folders or files by
+    their kind; features that need no line in `info/exclude`; lanes, each with the reason if a person should hear it."""
 
-    refs: tuple[tuple[str, str], ...] = ()
-    files: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    merged: tuple[tuple[str, str], ...] = ()
+    spent: tuple[tuple[str, str], ...] = ()
     kept_refs: int = 0
+    files: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    excluded: tuple[Feature, ...] = ()
+    lanes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def refs(self) -> tuple[tuple[str, str], ...]:
+        return (*self.merged, *self.spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,49 +70,105 @@ class Swept:
     why_not_packed: str = ""
 
 
-def look(repository: Repository, config: Config, now: float) -> Litter:
+def pool_of(checkout: Checkout, config: Config) -> Pool:
+    """The lanes of a checkout: those that this process has opened, else as they lie there."""
+    repository = checkout.repository
+    folder = lanes_folder(repository, config.lanes, repository.env)
+    return checkout.lanes or Pool(repository, folder, None, config.safety.level, objects=checkout.objects)
+
+
+def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Litter:
     """What would go now; nothing is changed."""
+    repository, features = checkout.repository, features_of(checkout, config)
+    merged = [found.feature for found in features if found.life is Life.MERGED]
     said = repository.text("for-each-ref", f"--format={_FIELDS}", "refs/ralphy")
     rows = [row.split("\t") for row in said.split("\n")]
-    refs = [(row[0], row[1], float(row[2] or 0)) for row in rows if len(row) == 3]
-    gone = tuple(_spent(refs, config.limits.keep_attempts, now))
-    root = repository.root
-    folders = [feature.private for feature in listed(root, config.project.features_dir)]
-    return Litter(gone, {
+    refs = [(row[0], row[1], float(row[2] or 0)) for row in rows if len(row) == 3 and row[0].count("/") == 4]
+    names = {feature.name for feature in merged}
+    done = [(ref, oid) for ref, oid, _ in refs if ref.split("/")[2] in names]
+    spent = tuple(_spent([row for row in refs if row[:2] not in done], config.limits.keep_attempts, now))
+    head = git.head_of(repository)[1]
+    excluded = (one for one in merged if is_excluded(repository, one) and prd_at(checkout, head, one.path))
+    root, folders = repository.root, [found.feature.private for found in features]
+    files = {
         "runs": tuple(path for folder in folders for path in old_runs(root, folder / "runs")),
         "outboxes": tuple(path for folder in folders for path in _older(root, folder / "outbox", now - _OLD_OUTBOX_S)),
         "set_aside": tuple(
             path for folder in folders for path in _older(root, folder / "set-aside", now - _OLD_SET_ASIDE_S)
         ),
-    }, len(refs) - len(gone))  # fmt: skip
+    }
+    kept_refs = sum(len(row) == 3 for row in rows) - len(done) - len(spent)
+    lanes = tuple(_lanes(pool.listed(), features, config))
+    return Litter(tuple(done), spent, kept_refs, files, tuple(excluded), lanes)
 
 
-def sweep_up(repository: Repository, litter: Litter) -> Swept:
+def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config) -> list[tuple[str, str]]:
+    lives = {found.feature.name: found.life for found in features}
+    is_needed = any(life not in _GONE for life in lives.values())
+    most, found = config.lanes.max_gb, list[tuple[str, str]]()
+    for lane in lanes:
+        if lane.kept and lives.get(lane.feature) not in _GONE:
+            continue
+        if lane.bytes > most << 30:
+            held = f"lane {lane.name} held {lane.bytes / (1 << 30):.1f} GB, more than lanes.max_gb ({most})"
+            found.append((lane.name, f"{held}: it was removed, and is made again when needed"))
+        elif lane.is_left_over or not is_needed:
+            found.append((lane.name, ""))
+    return found
+
+
+def _let_go(repository: Repository, pool: Pool, litter: Litter) -> int:
+    """Let it go; gives the bytes of files and lanes that are free then. Lanes that another process uses stay.
+
+    Refs go only if they still are what was looked at.
+    """
+    rows = "".join(f"delete {ref} {oid}\n" for ref, oid in litter.refs)
+    if rows:
+        repository.run("update-ref", "--stdin", stdin=rows.encode())
+    for feature in litter.excluded:
+        unexclude(repository, feature)
+    files = [path for paths in litter.files.values() for path in paths]
+    freed = sum(map(size_of, files))
+    for path in files:
+        remove(path, below=repository.root)
+    return freed + pool.let_go([name for name, _ in litter.lanes])
+
+
+def sweep_up(repository: Repository, pool: Pool, litter: Litter) -> Swept:
     """Let it go, then pack. What git cannot pack stays as it is, and is said."""
     before = _bytes_of_objects(repository)
-    files = sum(size_of(path) for paths in litter.files.values() for path in paths)
-    _drop_refs(repository, litter)
-    for path in (path for paths in litter.files.values() for path in paths):
-        remove(path, below=repository.root)
+    freed = _let_go(repository, pool, litter)
     why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
                   ("prune", f"--expire={_EXPIRE}"))  # fmt: skip
-    freed = max(0, before - _bytes_of_objects(repository)) + files
-    counts = {kind: len(paths) for kind, paths in litter.files.items()}
+    freed += max(0, before - _bytes_of_objects(repository))
+    counts = {**{kind: len(paths) for kind, paths in litter.files.items()}, "lanes": len(litter.lanes)}
     return Swept(len(litter.refs), counts, freed, loose_objects(repository), why)
 
 
-def tidy(repository: Repository, config: Config, now: float) -> str:
-    """The light form, for the end of a loop: packs when much lies loose; says what it did, or ""."""
-    if loose_objects(repository) < _MOST_LOOSE_OBJECTS and _loose_refs(repository) < _MOST_LOOSE_REFS:
-        return ""
-    if at_work(repository):
-        return ""
+def tidy(w: Workspace) -> None:
+    """The light form, for the end of a loop: what is finished goes; where much lies loose, old attempts go as well and
+    git packs. What a person should know is said."""
+    r = w.repository
+    is_much = loose_objects(r) >= _MOST_LOOSE_OBJECTS or _loose_refs(r) >= _MOST_LOOSE_REFS
+    packs = is_much and not at_work(r)
     try:
-        litter = look(repository, config, now)
-        _drop_refs(repository, litter)
+        pool = pool_of(w.checkout, w.config)
+        litter = replace(look(w.checkout, w.config, pool, w.clock()), files={})
+        _let_go(r, pool, litter if packs else replace(litter, spent=()))
     except EnvironmentProblem as error:
-        return f"could not delete old attempts: {error}"
-    return _packed(repository, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{_gone(litter)}"
+        w.say(f"could not delete what finished features and old attempts left: {error}")
+        return
+    for sentence in (why for _, why in litter.lanes if why):
+        w.say(sentence)
+    if packs:
+        gone = f", and {len(litter.spent)} old attempts were deleted" if litter.spent else ""
+        w.say(_packed(r, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{gone}")
+
+
+def without_lanes(w: Workspace) -> None:
+    """Let go of the lanes in which a feature was worked on: it starts over."""
+    pool = pool_of(w.checkout, w.config)
+    pool.let_go([lane.name for lane in pool.listed() if lane.feature == w.feature.name])
 
 
 def at_work(repository: Repository) -> dict[str, object]:
@@ -99,17 +176,6 @@ def at_work(repository: Repository) -> dict[str, object]:
     locks = sorted((repository.state_dir / "checkouts").glob("*/lock"))
     found = (holder(lock) for lock in locks if lock.parent != repository.checkout_dir)
     return next((who for who in found if who), {})
-
-
-def _drop_refs(repository: Repository, litter: Litter) -> None:
-    """Each only if it still is what was looked at."""
-    rows = "".join(f"delete {ref} {oid}\n" for ref, oid in litter.refs)
-    if rows:
-        repository.run("update-ref", "--stdin", stdin=rows.encode())
-
-
-def _gone(litter: Litter) -> str:
-    return f", and {len(litter.refs)} old attempts were deleted" if litter.refs else ""
 
 
 def _packed(repository: Repository, *commands: Sequence[str]) -> str:
@@ -126,9 +192,8 @@ def _spent(refs: Iterable[tuple[str, str, float]], keep: int, now: float) -> Ite
     """The refs beyond the newest `keep` of their kind and story, if they are old as well."""
     groups: dict[str, list[tuple[float, str, str]]] = {}
     for ref, oid, at in refs:
-        parts = ref.split("/")
-        if len(parts) == 5 and parts[3] != "found":
-            groups.setdefault("/".join([*parts[:4], _kind(parts[4])]), []).append((at, ref, oid))
+        folder, _, name = ref.rpartition("/")
+        groups.setdefault(f"{folder}/{_kind(name)}", []).append((at, ref, oid))
     for found in groups.values():
         for at, ref, oid in sorted(found, reverse=True)[keep:]:
             if at < now - _YOUNG_S:

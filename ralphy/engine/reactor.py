@@ -16,7 +16,6 @@ from types import TracebackType
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
-from ralphy.engine.closing import close_finished
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane_use.lane_layout import make_lanes
@@ -61,10 +60,7 @@ def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = No
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     repair_torn_files(w)
     rest = _driven(w, patience, dialogue)
-    close_finished(w)
-    said = tidy(w.repository, w.config, w.clock())
-    if said:
-        w.say(said)
+    tidy(w)
     return rest
 
 

@@ -121,7 +121,6 @@ def kept(repository: Repository, feature: str, story: str = "") -> list[KeptAtte
     below = f"refs/ralphy/{feature}/{story}" if story else f"refs/ralphy/{feature}"
     out = _ask(repository, "for-each-ref", f"--format={_REF}", below)
     rows = [row for record in out.split("\x1e") if _number(row := record.lstrip("\n").split("\0"))]
-    rows = [row for row in rows if "/found/" not in row[1]]
     files = _changed_files(repository, [row[0] for row in rows])
     found = [_kept(row, files.get(row[0], ())) for row in rows]
     return sorted(found, key=lambda attempt: (attempt.story, attempt.number))

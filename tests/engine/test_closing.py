@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.closing import without_lanes
+from ralphy.engine.housekeeping import without_lanes
 from tests.engine.building import Project, breaks, build, drive, open_feature, reports, story, works
 from tests.engine.driver import KILLED
 from tests.faults.test_lanes import lanes_of
@@ -64,15 +64,14 @@ def test_where_the_branch_that_is_checked_out_has_no_merge_the_line_stays(done: 
     assert done.git("status", "--porcelain") == ""
 
 
-def test_lanes_stay_while_a_feature_is_open_and_what_people_had_stays(done: Project) -> None:
+def test_lanes_stay_while_a_feature_is_open(done: Project) -> None:
     merge(done)
-    done.git("update-ref", "refs/ralphy/login/found/1", "main")
     (done.repo / "docs" / "features" / "next").mkdir()
     (done.repo / "docs" / "features" / "next" / "PRD.md").write_text("# Next\n")
 
     assert done.call("gc")[0] == 0
 
-    assert done.refs() == ["refs/ralphy/login/found/1"]
+    assert done.refs() == []
     assert lanes(done) == ["1", "clean-1"]
 
 

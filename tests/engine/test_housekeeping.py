@@ -7,15 +7,19 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from ralphy.config.values import Config, Limits
 from ralphy.engine import housekeeping
+from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode
 from ralphy.git import commands as git
 from ralphy.git.run_lock import Lock
+from ralphy.lanes.pool import Pool
 from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, story, works
 
 DAY_S = 86400
@@ -31,6 +35,13 @@ def tried(tmp_path: Path) -> Project:
     return project
 
 
+@contextmanager
+def looking(project: Project) -> Iterator[tuple[Checkout, Pool]]:
+    checkout = Checkout.of(git.discover(project.repo, project.env))
+    with closing(checkout), closing(housekeeping.pool_of(checkout, Config())) as pool:
+        yield checkout, pool
+
+
 def keep(project: Project, name: str, at: int) -> str:
     """A ref below refs/ralphy to a commit of its own that was made then."""
     env = {**project.env, "GIT_COMMITTER_DATE": f"{at} +0000", "GIT_AUTHOR_DATE": f"{at} +0000"}
@@ -44,14 +55,13 @@ def test_of_each_story_the_newest_attempts_stay_and_all_of_two_weeks(tried: Proj
     old = [keep(tried, f"US-009/attempt-{n}", LONG_AGO + n) for n in range(6)]
     young = [keep(tried, f"US-008/attempt-{n}", int(time.time()) - n) for n in range(6)]
     agents = keep(tried, "US-009/agent-r1", LONG_AGO)
-    found = keep(tried, "found/r1/heads/mine", LONG_AGO)
     before = tried.refs()
 
     code, said = tried.call("gc")
 
     assert code == ExitCode.DONE, said
     assert set(before) - set(tried.refs()) == set(old[:3])
-    assert {*old[3:], *young, agents, found} <= set(tried.refs())
+    assert {*old[3:], *young, agents} <= set(tried.refs())
     assert_clean(tried)
 
 
@@ -77,7 +87,8 @@ def test_a_dry_run_names_what_would_go_and_touches_nothing(tried: Project) -> No
         process.communicate(timeout=60)
 
     said = subprocess.run(["git", "count-objects"], cwd=tried.repo, capture_output=True, encoding="utf-8", check=True)
-    litter = housekeeping.look(git.discover(tried.repo, tried.env), Config(limits=Limits(keep_attempts=3)), time.time())
+    with looking(tried) as (checkout, pool):
+        litter = housekeeping.look(checkout, Config(limits=Limits(keep_attempts=3)), pool, time.time())
 
     assert [ref for ref, _ in litter.refs] == old[:1]
     assert tried.refs() == before
@@ -100,20 +111,18 @@ def test_old_outboxes_and_set_aside_files_go_and_young_ones_stay(tried: Project)
     for kind in ("outbox", "set-aside"):
         (tried.folder / ".ralphy" / kind / "one").mkdir(parents=True, exist_ok=True)
         (tried.folder / ".ralphy" / kind / "one" / "file").write_text("x")
-    repository = git.discover(tried.repo, tried.env)
 
-    now = housekeeping.look(repository, Config(), time.time())
-    in_two_days = housekeeping.look(repository, Config(), time.time() + 2 * DAY_S)
-    in_spring = housekeeping.look(repository, Config(), time.time() + 120 * DAY_S)
+    with looking(tried) as (checkout, pool):
+        looks = [housekeeping.look(checkout, Config(), pool, time.time() + days * DAY_S) for days in (0, 2, 120)]
+        swept = housekeeping.sweep_up(checkout.repository, pool, looks[-1])
 
-    counts = [{kind: len(paths) for kind, paths in litter.files.items()} for litter in (now, in_two_days, in_spring)]
+    counts = [{kind: len(paths) for kind, paths in litter.files.items()} for litter in looks]
     assert counts == [
         {"runs": 0, "outboxes": 0, "set_aside": 0},
         {"runs": 0, "outboxes": 1, "set_aside": 0},
         {"runs": 0, "outboxes": 1, "set_aside": 1},
     ]
-    swept = housekeeping.sweep_up(repository, in_spring)
-    assert swept.files == {"runs": 0, "outboxes": 1, "set_aside": 1}
+    assert swept.files == {"runs": 0, "outboxes": 1, "set_aside": 1, "lanes": 0}
     assert not (tried.folder / ".ralphy" / "set-aside" / "one").exists()
 
 

@@ -124,7 +124,8 @@ def test_whatever_happens_to_what_was_begun_the_next_tree_is_laid_out(world: Wor
         lane.close()
         assert (lane.tree / "src/c.py").read_text() == "c = 3\n"  # it was waited for
     else:
-        lane.let_go()
+        world.pool.let_go([lane.name])
+        lane = world.pool.agent()
     require_works(world, lane)
     assert is_gone(pid)
 

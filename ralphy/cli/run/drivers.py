@@ -174,7 +174,7 @@ def _make_feature(call: Invocation, description: str) -> str:
 
 
 def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.engine.closing import without_lanes
+    from ralphy.engine.housekeeping import without_lanes
     from ralphy.engine.person.again import start_over
     from ralphy.engine.person.story_changes import keep, plan
     from ralphy.pipeline.requests import Change, Verb

@@ -211,7 +211,7 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> None:
         tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
         return _write_commit(w, _by_hand(w, tip, body), tree)
 
-    _moved_to(w, tip, write, edits, taken, {})
+    _moved_to(w, tip, write, edits, taken, {}, lambda _: w.milestone("edits_adopted"))
 
 
 def tip_taken_up(w: Workspace) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ralphy.checks.narrowing import narrowed
-from ralphy.engine.lane_use.candidate import Candidate, file_changes
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.lane_layout import clean_lane
+from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.lane_use.trial import try_tree
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
