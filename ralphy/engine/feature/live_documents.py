@@ -356,9 +356,7 @@ def _not_ignored(w: Workspace) -> set[str]:
         rules.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
         rules.flush()
         own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
-        with suppress(git.GitError):
-            mine = os.fsdecode(w.repository.run("config", "--type=path", "-z", "core.excludesFile")).rstrip("\0")
-            own += [f"--exclude-from={mine}"] if Path(mine).is_file() else []
+        own += [f"--exclude-from={w.checkout.ignore_file}"] if w.checkout.ignore_file else []
         nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
         where = f":(top,literal){w.feature.path}"
         rows = w.repository.run("ls-files", "--others", "-z", *own, "--", where, index=nothing)

@@ -43,6 +43,7 @@ class Checkout:
     brought: tuple[Brought, ...] | None = None
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
+    _ignore_file: str | None = None
     _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
     _template: Template | None = None
@@ -70,10 +71,11 @@ class Checkout:
             self._template = None
 
     def has_ancestor(self, commit: str, of: str) -> bool:
-        """Can `commit` be reached from `of`? Asked once; where its parent cannot be, it cannot be either."""
+        """Can `commit` be reached from `of`? Asked once; where its parent is `of` or cannot be, it cannot be either."""
         known = self._ancestors
         if (commit, of) not in known:
-            is_beyond = commit != of and any(known.get((at, of)) is False for at in self.objects.parents_of(commit))
+            parents = self.objects.parents_of(commit)
+            is_beyond = commit != of and any(at == of or known.get((at, of)) is False for at in parents)
             known[(commit, of)] = not is_beyond and is_ancestor(self.repository, commit, of)
         return known[(commit, of)]
 
@@ -113,6 +115,18 @@ class Checkout:
             named = os.fsdecode(rows[-1]) if rows else ""
             self.hooks = self.repository.root / named if named else self.repository.common_dir / "hooks"
         return self.hooks
+
+    @property
+    def ignore_file(self) -> Path | None:
+        """The person's own file of what Git ignores, if it is named in the settings and there; asked once."""
+        if self._ignore_file is None:
+            try:
+                rows = self.repository.run("config", "--type=path", "-z", "core.excludesFile")
+            except git.GitError:
+                rows = b""
+            self._ignore_file = os.fsdecode(rows).rstrip("\0")
+        path = Path(self._ignore_file)
+        return path if self._ignore_file and path.is_file() else None
 
     @property
     def push_addresses(self) -> tuple[str, ...]:
