@@ -107,12 +107,14 @@ def test_starting_over_is_a_persons_word(done: Project) -> None:
     assert done.set_aside() == ["SPEC.md", "prd.json"]
 
 
-@pytest.mark.parametrize("lose", [loses_everything, loses_its_file_with_git])
+@pytest.mark.parametrize("lose", [loses_everything, loses_its_file_with_git, loses_its_stories])
 def test_a_fresh_start_after_prd_json_was_removed_does_no_completed_story_again(done: Project, lose: Lose) -> None:
     lose(done)
 
     with done.start("start", "login", "--fresh") as process:
         assert process.stderr
+        said = next(line for line in process.stderr if "completed stories stay: US-001, US-002" in line)
+        assert said.rstrip().endswith("ralphy redo spec login") is (lose is loses_its_stories)
         next(line for line in process.stderr if "QA_REPORT.md is ready for review" in line)
         process.terminate()
         process.communicate(timeout=PATIENCE_S)

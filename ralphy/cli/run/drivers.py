@@ -180,11 +180,14 @@ def _forget(call: Invocation, feature: str | None) -> None:
     from ralphy.pipeline.requests import Change, Verb
 
     with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
+        done = [story.id for story in seen.prd.stories if story.is_completed]
+        without = f"; to plan without them: ralphy redo spec {workspace.feature.name}" if seen.lost else ""
         seen = start_over(workspace, seen)
         new = plan(seen, Change(Verb.RESET_ALL))
         keep(workspace, seen, new)
         without_lanes(workspace)
-        call.output.say(new.said)
+        names = f"{', '.join(done[:5])}{' …' if done[5:] else ''}"
+        call.output.say(f"{new.said}; completed stories stay: {names}{without}" if done else new.said)
 
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
