@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
@@ -133,7 +132,7 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
     requests = made_folder(checkout.repository.state_dir)
     watching = Watching(checkout, features_dir, opened, listener)
-    with lock, watching, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
+    with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
         number = len(list(listed(checkout.repository.root, features_dir)))
         listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} features)"))
         changed: set[str] | None = None
@@ -170,12 +169,6 @@ class Watching:
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
         refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
         self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
-
-    def __enter__(self) -> Watching:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._open.clear()
 
     def held(self) -> Iterator[Path]:
         """The folders of the features that wait at a gate."""

@@ -6,10 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ralphy.config.values import Lanes
 
 PORTS_PER_LANE = 100
 CLEAN_SLOTS_FROM = 64  # clean lanes have ports of their own: the next story's agent works while checks run
@@ -48,11 +44,6 @@ def _moved(part: str, root: Path, tree: Path) -> str:
         except OSError:
             continue
     return part
-
-
-def lane_variables(lanes: Lanes, slot: int, *, is_clean: bool = False) -> dict[str, str]:
-    """`slot_variables` with the settings in force."""
-    return slot_variables(slot, lanes.port_base, is_clean=is_clean)
 
 
 def slot_variables(slot: int, base_port: int = 20000, *, is_clean: bool = False) -> dict[str, str]:

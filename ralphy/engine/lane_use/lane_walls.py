@@ -21,7 +21,7 @@ from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import scratch
-from ralphy.lanes.environment import lane_variables, rewritten
+from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.processes.process_table import REPO_MARKER
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
@@ -85,7 +85,7 @@ def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str
     """An environment for a program in a lane: its slot and its ports; without a sandbox, what leads into the checkout
     leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
     number = int(lane.name.rpartition("-")[2])
-    own = lane_variables(w.config.lanes, number, is_clean=lane.name.startswith("clean"))
+    own = slot_variables(number, w.config.lanes.port_base, is_clean=lane.name.startswith("clean"))
     led = rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env
     marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
     return {**led, **marker, **own}
