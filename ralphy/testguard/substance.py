@@ -17,7 +17,7 @@ _PYTHON = (".py", ".pyi", ".pyw")
 _HASH = (".rb", ".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".r", ".pl", ".ex", ".exs", ".cfg", ".ini", ".tf",
          ".cmake", "makefile", "dockerfile", "gemfile", "rakefile", ".gitignore", ".env", *_PYTHON)  # fmt: skip
 _SLASH = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java",
-          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".scss", ".proto", ".gradle")  # fmt: skip
+          ".kt", ".swift", ".cs", ".scala", ".php", ".dart", ".scss", ".proto", ".gradle", ".zig")  # fmt: skip
 _DASH = (".sql", ".lua", ".hs", ".elm")
 _INDENTED = (".yaml", ".yml", ".mk", ".pug", ".sass", ".haml", "makefile", *_PYTHON)  # it means something there
 _MARKS = {**dict.fromkeys(_HASH, b"#"), **dict.fromkeys(_SLASH, b"//"), **dict.fromkeys(_DASH, b"--")}

@@ -31,6 +31,19 @@ def test_a_kept_view_is_not_waited_for_either(tmp_path: Path) -> None:
     assert project.call("status")[0] == 0
 
 
+@pytest.mark.parametrize("folder", ["", "notes"])
+def test_a_fifo_among_the_documents_is_not_waited_for(tmp_path: Path, folder: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    assert project.call("loop")[0] == 10
+    (project.folder / "notes").mkdir()
+    project.write("notes/later.md", "still open\n")
+    rules = project.folder / folder / ".gitignore"
+    rules.unlink(missing_ok=True)  # Ralphy's own
+    os.mkfifo(rules)
+    for words in ("status", "why"):
+        assert project.call(words)[0] == 0
+
+
 @pytest.mark.parametrize("words", [("status",), ("why",), ("loop", "--dry-run"), ("validate",)], ids=" ".join)
 def test_a_look_ends_and_leaves_a_fifo_where_it_is(piped: Project, words: tuple[str, ...]) -> None:
     code, said = piped.call(*words)

@@ -16,6 +16,8 @@ from ralphy.errors import ExitCode, NotFound, RalphyError
 _CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
 
+_NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
+
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
@@ -77,7 +79,7 @@ def _all(call: Invocation) -> Iterator[Path]:
     from ralphy.files.tree_walk import walk
 
     repository = call.repository()
-    paths = [found.path for found in walk(repository.root, skipped=(".git",))]
+    paths = [found.path for found in walk(repository.root, skipped=_NOT_ENTERED)]
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
     if not wanted:
         return

@@ -355,13 +355,23 @@ def _not_ignored(w: Workspace) -> set[str]:
     with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
         rules.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
         rules.flush()
-        own = ["--exclude-per-directory=.gitignore", f"--exclude-from={rules.name}"]
+        own = ["--exclude-per-directory=.gitignore"] if _has_plain_rules(w) else []
+        own.append(f"--exclude-from={rules.name}")
         own += [f"--exclude-from={w.checkout.ignore_file}"] if w.checkout.ignore_file else []
         nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
         where = f":(top,literal){w.feature.path}"
         rows = w.repository.run("ls-files", "--others", "-z", *own, "--", where, index=nothing)
     prefix = f"{w.feature.path}/"
     return {path.removeprefix(prefix) for path in os.fsdecode(rows).split("\0") if path.startswith(prefix)}
+
+
+def _has_plain_rules(w: Workspace) -> bool:
+    """Is every .gitignore on the way to the folder, and in it, a file? Git would wait for ever for a pipe."""
+    folders = [w.feature.folder, *w.feature.folder.parents]
+    above = [folder / ".gitignore" for folder in folders[: folders.index(w.repository.root) + 1]]
+    below = (one.stat.st_mode for one in walk(w.feature.folder) if one.path.endswith("/.gitignore"))
+    modes = [*(path.lstat().st_mode for path in above if os.path.lexists(path)), *below]
+    return not any(stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) for mode in modes)
 
 
 def _why_broken(one: _Seen) -> str:
