@@ -25,7 +25,7 @@ def asks(name: str, said: str) -> str:
 @pytest.fixture
 def landed(tmp_path: Path) -> Project:
     """Two stories on the feature's branch, each with a test that fails without it."""
-    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2))
+    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), verify={"unproved": "flag"})
     project.play(stories={
         "US-001": [{"append": {"calc.py": MUL}, "write": {"tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}}],
         "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": asks("half", "half(4) == 2")}}],
@@ -102,7 +102,7 @@ def test_one_story_alone_and_what_is_not_there(landed: Project) -> None:
 
 def test_parts_that_no_test_would_miss_are_named_by_their_lines(tmp_path: Path) -> None:
     code = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
-    project = pytested(tmp_path, story("US-001"))
+    project = pytested(tmp_path, story("US-001"), verify={"unproved": "flag"})
     project.play(stories={
         "US-001": [{"append": {"calc.py": code}, "write": {"tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}}],
     })  # fmt: skip

@@ -131,10 +131,11 @@ class Project:
 
     def configure(self, **sections: Any) -> None:
         """Settings of the repository, committed on the branch that is checked out. Stories are not split, unless
-        `limits` say so."""
+        `limits` say so, and need no proof, unless `verify` does: most agents here write no tests."""
         check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
         limits = {"max_splits": 0, **sections.pop("limits", {})}
-        settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, **sections}
+        verify = {"unproved": "off", **sections.pop("verify", {})}
+        settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, "verify": verify, **sections}
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         self.git("add", ".ralphy/config.yaml")

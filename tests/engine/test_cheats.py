@@ -445,7 +445,7 @@ def test_the_evidence_says_that_no_check_names_its_tests(tmp_path: Path) -> None
     project.loop()
 
     evidence = project.story("US-001")["evidence"]
-    assert evidence["tests"]["compared"] == "by their text: no check names its tests"
+    assert evidence["tests"] == {"compared": "by their text: no check names its tests"}
 
 
 CHANGED_RULES = {
@@ -544,6 +544,4 @@ def test_an_edited_test_whose_old_version_passes_is_not_spoken_of(tmp_path: Path
     project = played(tmp_path, feature(write=more), run=f"{sys.executable} -m pytest -q tests")
 
     assert project.landed() == ["login/US-001"]
-    assert project.story("US-001")["evidence"]["warnings"] == [
-        f"unproved: {TEST_FILE}::test_small passes without the story's code"
-    ]
+    assert "warnings" not in project.story("US-001")["evidence"]

@@ -71,7 +71,7 @@ def test_an_edited_test_costs_one_run_of_its_old_version(tmp_path: Path) -> None
     project = pytested(tmp_path, limits={"max_attempts": 1})
     ended = played(project, feature(write=edited("add(1, 2) == 3", "add(2, 1) == 3")))
     assert landed(ended) == {"US-001": (1, 1)}
-    assert ran(ended, "US-001") == [("test", "candidate"), ("test", "old_tests"), ("test", "red_first")]
+    assert ran(ended, "US-001") == [("test", "candidate"), ("test", "old_tests")]
 
 
 def played(project: Project, act: dict[str, object]) -> Ended:

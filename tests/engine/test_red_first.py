@@ -16,12 +16,13 @@ MUL = {"append": {"calc.py": "\n\ndef mul(a, b):\n    return a * b\n"}}
 NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
 GOOD = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
 INSIDE = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
+FLAG = {"unproved": "flag"}
 BLIND = "def test_mul():\n    assert True\n"
 
 
 def played(tmp_path: Path, act: Act, *, run: str = "", verify: Act | None = None, **fields: Any) -> Project:
-    settings = {"verify": verify} if verify else {}
-    project = pytested(tmp_path, story("US-001", **fields), limits={"max_attempts": 1}, run=run, **settings)
+    settings = {"verify": verify or FLAG, "limits": {"max_attempts": 1}}
+    project = pytested(tmp_path, story("US-001", **fields), run=run, **settings)
     project.play(stories={"US-001": [act]})
     project.loop()
     return project
@@ -80,7 +81,7 @@ def test_an_edited_test_is_a_proof_as_well(tmp_path: Path) -> None:
 def test_a_changed_snapshot_is_a_proof_of_the_test_that_reads_it(tmp_path: Path) -> None:
     reads = ("from pathlib import Path\n\nfrom calc import add\n\n\ndef test_file():\n"
              "    assert str(add(1, 1)) == Path(__file__).with_name('sum.txt').read_text()\n")  # fmt: skip
-    project = pytested(tmp_path, limits={"max_attempts": 1})
+    project = pytested(tmp_path, limits={"max_attempts": 1}, verify=FLAG)
     (project.repo / "tests" / "test_file.py").write_text(reads)
     (project.repo / "tests" / "sum.txt").write_text("2")
     project.git("add", "tests")
@@ -95,7 +96,7 @@ def test_a_changed_snapshot_is_a_proof_of_the_test_that_reads_it(tmp_path: Path)
 def test_a_check_that_names_no_tests_is_asked_as_a_whole(tmp_path: Path) -> None:
     script = "import runpy\n\nrunpy.run_path('tests/run_all.py')\n"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"{sys.executable} run_test.py"}],
-                    limits={"max_attempts": 1})  # fmt: skip
+                    limits={"max_attempts": 1}, verify=FLAG)  # fmt: skip
     (project.repo / "tests").mkdir()
     for name, text in {"calc.py": CALC, "run_test.py": script, "tests/run_all.py": "import calc\n"}.items():
         (project.repo / name).write_text(text)
@@ -140,7 +141,7 @@ def test_node_tells_which_tests_are_red_first(tmp_path: Path) -> None:
     tests = ("const {{ test }} = require('node:test');\nconst assert = require('node:assert');\n"
              "const calc = require('../calc.js');\ntest('{}', () => assert.strictEqual({}, {}));\n")  # fmt: skip
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "node --test"}],
-                    limits={"max_attempts": 1})  # fmt: skip
+                    limits={"max_attempts": 1}, verify=FLAG)  # fmt: skip
     (project.repo / "tests").mkdir()
     (project.repo / "calc.js").write_text("exports.add = (a, b) => a + b;\n")
     (project.repo / "tests" / "add.test.js").write_text(tests.format("adds", "calc.add(1, 2)", 3))

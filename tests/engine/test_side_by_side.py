@@ -39,7 +39,7 @@ def meets(project: Project, ids: Sequence[str]) -> dict[str, list[dict[str, Any]
 
 
 def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_path: Path) -> None:
-    project = build(tmp_path, *stories(2), lanes={"jobs": 2}, verify={"unproved": "off"})
+    project = build(tmp_path, *stories(2), lanes={"jobs": 2})
     project.play(stories=meets(project, ["US-001", "US-002"]))
 
     ended = project.loop()
