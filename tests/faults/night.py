@@ -199,7 +199,8 @@ class Night:
             strike = self.plan.strikes[number] if number < len(self.plan.strikes) else None
             code = self._call(strike)
             self.told.calls += 1
-            self.known.prd_is_broken &= code in BY_SIGNAL or code == ExitCode.INVALID
+            is_asked = code == ExitCode.WAITING and person.has_emptied_prd(self.project)
+            self.known.prd_is_broken &= code in BY_SIGNAL or code == ExitCode.INVALID or is_asked
             self._look()
             if code == ExitCode.DONE and number >= len(self.plan.strikes):
                 return self._end("done")

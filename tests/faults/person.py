@@ -209,7 +209,15 @@ def react(project: Project, known: Known, code: int) -> str:
     return reaction(project, known) if reaction else ""
 
 
+def has_emptied_prd(project: Project) -> bool:
+    """Is nothing left of prd.json? That may be meant: Ralphy asks, and does not call it invalid."""
+    path = project.folder / "prd.json"
+    return path.exists() and not path.read_bytes().strip()
+
+
 def _at_a_gate(project: Project, known: Known) -> str:
+    if known.prd_is_broken and has_emptied_prd(project):
+        return _invalid(project, known)
     approve(project, known)
     return "approved"
 
