@@ -229,10 +229,12 @@ def _bytes_of_objects(repository: Repository) -> int:
 
 def sentence(swept: Swept) -> str:
     """What went, for people."""
-    parts = [f"{number} {what}" for what, number in (
-        ("kept attempts", swept.refs), ("old runs", swept.files.get("runs", 0)),
-        ("outboxes of dead runs", swept.files.get("outboxes", 0)),
-        ("old set-aside files", swept.files.get("set_aside", 0)), ("lanes", swept.files.get("lanes", 0)),
+    files = swept.files
+    parts = [f"{number} {one if number == 1 else many}" for one, many, number in (
+        ("kept attempt", "kept attempts", swept.refs), ("old run", "old runs", files.get("runs", 0)),
+        ("outbox of a dead run", "outboxes of dead runs", files.get("outboxes", 0)),
+        ("old set-aside file", "old set-aside files", files.get("set_aside", 0)),
+        ("lane", "lanes", files.get("lanes", 0)),
     ) if number]  # fmt: skip
     freed = f"{swept.freed_bytes / (1 << 20):.1f} MB were freed"
     return f"{', '.join(parts) or 'nothing'} let go; {swept.why_not_packed or 'the rest is packed'}; {freed}"

@@ -170,7 +170,7 @@ def test_following_may_begin_before_the_first_run(made: Make) -> None:
         assert process.wait(timeout=30) == 10
     kinds = [json.loads(line)["kind"] for line in heard.text.splitlines()]
     assert kinds[0] == "run"
-    assert kinds[-1] == "result"
+    assert "result" in kinds[-2:]  # it may hear of the run's end as well
 
 
 def broken_once(made: Make) -> tuple[Project, Call]:
