@@ -19,6 +19,16 @@ def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_pa
     assert project.loop().runs == ["B", "C", "A", "qa"]
 
 
+def test_a_storys_model_that_the_agent_does_not_have_is_replaced_and_said(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", model="gpt"))
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert 'warning: US-001: "gpt" is not a model\'s name; using sonnet' in ended.text
+    assert next(entry["model"] for entry in project.journal("run")) == "sonnet"
+
+
 def test_a_story_waits_for_its_dependencies_whatever_its_priority(tmp_path: Path) -> None:
     project = build(tmp_path, story("A", priority=1, dependsOn=["B"]), story("B", priority=9))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -105,6 +106,7 @@ def agent_run(
     `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
     """
     _set_early_aside(w)
+    decision = _with_known_model(w, decision)
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
@@ -133,6 +135,15 @@ def agent_run(
     redact_run(w, Path(request.run_dir))
     w.milestone("run_redacted")
     return Ran(run, result, claim, outbox, tampered, stands)
+
+
+def _with_known_model(w: Workspace, d: RunAgent) -> RunAgent:
+    """The decision with the step's model, if the agent does not have the one that the story names for itself."""
+    if preset_of(w.config.agent.preset).models.fullmatch(d.model):
+        return d
+    known = step_of(d.step).model(w.config, d.attempt)
+    w.say(f"warning: {d.story or d.step}: {json.dumps(d.model[:40])} is not a model's name; using {known}")
+    return replace(d, model=known)
 
 
 def let_go(w: Workspace, lane: Lane, ran: Ran) -> None:
