@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ralphy.checks.listing import Listing
+from ralphy.checks.narrowing import narrowed
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.checks import CheckResult, bounds, command_in
+from ralphy.engine.lane_use.checks import CheckResult, argv, bounds, command_in
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
@@ -29,6 +30,12 @@ class Told:
     listing: Listing | None
     output: str
     is_green: bool
+
+
+def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | None:
+    """The words of a check that run these files of tests alone; None if its runner cannot be asked that way."""
+    at = clean_lane(w).tree
+    return narrowed(argv(check), files, lambda word: (at / word).exists()) if files else None
 
 
 def try_tree(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose) -> Told | None:

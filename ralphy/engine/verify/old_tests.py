@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
-from ralphy.checks.narrowing import narrowed, pytest_at
+from ralphy.checks.narrowing import pytest_at
 from ralphy.checks.runner_output import failing_tests
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import argv
-from ralphy.engine.lane_use.lane_layout import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.lane_use.trial import Told, try_tree
+from ralphy.engine.lane_use.trial import Told, try_tree, words_for
 from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown
@@ -93,9 +92,7 @@ def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_S
     edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
     if not edited and not beside:
         return
-    there = clean_lane(w).tree
-    files = list(map(shown, sorted(edited)))
-    words = argv(check) if beside else narrowed(argv(check), files, lambda word: (there / word).exists())
+    words = None if beside else words_for(w, check, list(map(shown, sorted(edited))))
     told = _with_old_files(w, candidate, check, {**beside, **edited}, words or argv(check), unsilenced)
     after = (told and told.listing) or Listing()
     yield from _woken(asked, [test for test, outcome in after.tests.items() if outcome == FAILED])

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ralphy.checks.narrowing import narrowed
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.lane_layout import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.lane_use.trial import try_tree
+from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -44,9 +42,8 @@ def _without(w: Workspace, candidate: Candidate, hunk: Hunk, new: bytes, mode: s
 
 
 def _is_missed(w: Workspace, tree: str, results: Sequence[CheckResult], files: Sequence[str]) -> bool:
-    """Does any check turn red on this tree, or come to no end?"""
-    at = clean_lane(w).tree
-    asked = [(check, argv(check)) for check, _ in with_tests(w, results)]
-    own = [(check, narrowed(words, files, lambda word: (at / word).exists())) for check, words in asked if files]
-    ways = [(check, words) for check, words in (*own, *asked) if words]
-    return any((told := try_tree(w, tree, check, words, "part")) is None or not told.is_green for check, words in ways)
+    """Does any check turn red on this tree? One that cannot be run, or comes to no end, proves nothing."""
+    checks = [check for check, _ in with_tests(w, results)]
+    own = [(check, words) for check in checks if (words := words_for(w, check, files))]
+    ways = [*own, *((check, argv(check)) for check in checks)]
+    return any((told := try_tree(w, tree, check, words, "part")) and not told.is_green for check, words in ways)

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ralphy.checks.listing import PASSED, Listing
-from ralphy.checks.narrowing import narrowed
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.lane_layout import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.lane_use.trial import try_tree
+from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -107,9 +105,7 @@ def with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[C
 
 
 def _asked(w: Workspace, tree: str, check: Check, result: CheckResult, tests: _Tests) -> RedFirst:
-    at = clean_lane(w).tree
-    paths = sorted({case.path for case in tests.there})
-    words = narrowed(argv(check), paths, lambda word: (at / word).exists()) if paths else None
+    words = words_for(w, check, sorted({case.path for case in tests.there}))
     told = try_tree(w, tree, check, words or argv(check), "red_first")
     if told is None:
         return RedFirst()
