@@ -73,6 +73,21 @@ class Story:
     def execution(self) -> Mapping[str, Any]:
         return self.raw.get("execution") or {}
 
+    @property
+    def removes(self) -> tuple[str, ...]:
+        """The tests that it may remove or change: ids, globs, files or folders."""
+        return self._tests("removes")
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The tests whose expectations it may change, those included that it may remove."""
+        return (*self.removes, *self._tests("changes"))
+
+    def _tests(self, field: str) -> tuple[str, ...]:
+        testing = self.raw.get("testing")
+        named = testing.get(field) if isinstance(testing, dict) else None
+        return tuple(str(name) for name in named) if isinstance(named, list) else ()
+
 
 _STATUS = {status.value: status for status in Status}
 

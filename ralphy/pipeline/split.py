@@ -68,9 +68,9 @@ def _piece(story: Story, piece: Document, renamed: dict[str, str], round_: int) 
     kept = as_drafted({name: piece[name] for name in _DRAFTED if name in piece})
     after = [renamed.get(other, other) for other in piece.get("dependsOn") or ()]
     inherited: dict[str, Any] = {name: story.raw[name] for name in ("kind", "model") if story.raw.get(name)}
-    removes = (story.raw.get("testing") or {}).get("removes")
-    if removes:
-        inherited["testing"] = {"removes": removes}
+    testing = story.raw.get("testing") or {}
+    named = {name: testing[name] for name in ("removes", "changes") if testing.get(name)}
+    inherited |= {"testing": named} if named else {}
     origin = {**(story.raw.get("context") or {}), "split_from": story.id, "split": round_}
     return {
         **kept,

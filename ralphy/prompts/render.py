@@ -228,10 +228,10 @@ def _checks(checks: object) -> Iterator[str]:
 def _story(given: Mapping[str, Any]) -> dict[str, Any]:
     """The story with every field that a template may ask for; lists hold texts."""
     testing = given.get("testing")
-    removes = testing.get("removes") if isinstance(testing, Mapping) else ()
+    named = testing if isinstance(testing, Mapping) else {}
     story: dict[str, Any] = {name: [str(item) for item in items_of(given, name)] for name in LISTS}
     story["dependsOn"] = [str(other) for other in given.get("dependsOn") or ()]
-    story["removes"] = [str(test) for test in removes or ()]
+    story |= {field: [str(test) for test in named.get(field) or ()] for field in ("removes", "changes")}
     story |= {name: _word(given.get(name), 400) for name in ("id", "title", "kind", "priority")}
     story |= {name: _text(given.get(name)) for name in ("description", "notes")}
     return story
@@ -243,5 +243,6 @@ def _story_text(story: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     for title, items in titled_lists(given):
         parts.append(f"{title}:\n" + "\n".join(item.bullet() for item in items))
     parts.append(f"Notes: {story['notes']}" if story["notes"] else "")
-    parts.append(f"Tests that this story may remove:\n{_text(story['removes'])}" if story["removes"] else "")
+    for field, does in (("removes", "remove"), ("changes", "change the expectations of")):
+        parts.append(f"Tests that this story may {does}:\n{_text(story[field])}" if story[field] else "")
     return "\n\n".join(part for part in parts if part)

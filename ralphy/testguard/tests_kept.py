@@ -23,18 +23,24 @@ from ralphy.testguard.tests_skipped import SkippedTests
 # Of Python, what a runner collects by itself: a helper beside the tests may have any name.
 _COLLECTED = re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_tests?)\.py$|\.(?!py$)\w+$")
 
+_CHANGED = (Kind.FEWER, Kind.REWORDED)  # what a story may do to a test whose expectations it changes
 
-def compare(before: Listing | None, after: Listing | None, sources: Sources, removes: Sequence[str]) -> list[Finding]:
-    """What of the tests is gone, skipped or emptied; `removes` names those that may go, by id, glob or file."""
+
+def compare(
+    before: Listing | None, after: Listing | None, sources: Sources, removes: Sequence[str], changes: Sequence[str] = ()
+) -> list[Finding]:  # fmt: skip
+    """What of the tests is gone, skipped or emptied. By id, glob, file or folder, `removes` names those that may go,
+    and `changes` those that may expect something else (without it, the same)."""
+    changes = changes or removes
     if before and after and before.tests and after.tests:
         beyond = _beyond(sources, before)
         ran, runs = Runs.of(before), Runs.of(after)
-        found = [*_by_name(before, after, sources, removes), *_weakened(sources, removes, ran)]
+        found = [*_by_name(before, after, sources, removes), *_weakened(sources, removes, changes, ran)]
         found += [*_excused(sources, removes, ran, runs), *_unwritten(sources, removes, ran, runs)]
-        found += [*_by_text(beyond, removes), *_weakened(beyond, removes, None)]
-        return list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, ran, runs), removes)]))
-    found = [*_by_text(sources, removes), *_weakened(sources, removes, None)]
-    found = list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, None, None), removes)]))
+        found += [*_by_text(beyond, removes), *_weakened(beyond, removes, changes, None)]
+        return list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, ran, runs), removes, changes)]))
+    found = [*_by_text(sources, removes), *_weakened(sources, removes, changes, None)]
+    found = list(dict.fromkeys([*found, *_skipped(SkippedTests(sources, None, None), removes, changes)]))
     if before and after and not found:
         found = list(_by_count(before, after, sources, removes))
     return found
@@ -42,12 +48,12 @@ def compare(before: Listing | None, after: Listing | None, sources: Sources, rem
 
 def compare_each(
     before: Mapping[str, Listing], after: Mapping[str, Listing], apart: frozenset[str], sources: Sources,
-    removes: Sequence[str],
+    removes: Sequence[str], changes: Sequence[str] = (),
 ) -> list[Finding]:  # fmt: skip
     """The same for several checks, by name. A file of `apart` is another one in each check: its tests are compared
     check by check, and so are the numbers of a check that names no tests."""
     old, new = merged(list(before.values())), merged(list(after.values()))
-    found = compare(old, new, sources, removes)
+    found = compare(old, new, sources, removes, changes)
     if not (old.tests and new.tests):
         return found
     for check in before.keys() & after.keys():
@@ -59,8 +65,10 @@ def compare_each(
     return list(dict.fromkeys(found))
 
 
-def _skipped(tests: SkippedTests, removes: Sequence[str]) -> Iterator[Finding]:
-    return (found for case, found in tests.findings() if not may_go(case.shown, removes))
+def _skipped(tests: SkippedTests, removes: Sequence[str], changes: Sequence[str]) -> Iterator[Finding]:
+    for case, found in tests.findings():
+        if not may_go(case.shown, changes if found.kind in _CHANGED else removes):
+            yield found
 
 
 def _only(listing: Listing, places: frozenset[str]) -> Listing:
@@ -180,15 +188,16 @@ def _is_among(lost: Case, live: Written, grown: Written) -> bool:
     return is_held or any(resembles(case, lost) for case in grown.resembling(lost))
 
 
-def _weakened(sources: Sources, removes: Sequence[str], ran: Runs | None) -> Iterator[Finding]:
+def _weakened(sources: Sources, removes: Sequence[str], changes: Sequence[str], ran: Runs | None) -> Iterator[Finding]:
     """Tests that were edited until they assert nothing, or less."""
     new = {(case.path, case.name): case for case in sources.new}
     for old in sources.old:
         case = new.get((old.path, old.name))
-        if case is None or (old.body, old.asserts) == (case.body, case.asserts) or may_go(old.shown, removes):
+        if case is None or (old.body, old.asserts) == (case.body, case.asserts):
             continue
         kind = weakness(old, case)
-        if kind and (ran is None or ran.times(old)):
+        is_named = may_go(old.shown, changes if kind in _CHANGED else removes)
+        if kind and not is_named and (ran is None or ran.times(old)):
             yield Finding(kind, old.shown)
 
 

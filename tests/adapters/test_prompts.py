@@ -142,7 +142,10 @@ def test_a_story_prompt_holds_its_story_section_failure_and_memory() -> None:
     text = render(
         "story",
         values(
-            story=story(testing={"removes": ["tests/test_old.py::test_x"]}, notes="Mind the gap."),
+            story=story(
+                testing={"removes": ["tests/test_old.py::test_x"], "changes": ["tests/test_sum.py"]},
+                notes="Mind the gap.",
+            ),
             spec_section="## US-001 Store users\nThe table.",
             failure="Failed: test (exit 1)",
             progress="## Codebase Patterns\n- use uv",
@@ -161,7 +164,7 @@ def test_a_story_prompt_holds_its_story_section_failure_and_memory() -> None:
         "tests/test_old.py::test_x",
         "Mind the gap.",
         "- test: `pytest -q`",
-        "except those the story names",
+        "except as the story says",
     ):
         assert part in text
 

@@ -303,6 +303,19 @@ def test_a_test_may_go_when_the_story_names_it(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
 
 
+def test_a_test_whose_expectations_may_change_may_not_go(tmp_path: Path) -> None:
+    gone = {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")}
+    weaker = {"write": edited("    assert isinstance(add(1, 2), int)\n", "")}
+    testing = {"testing": {"changes": [TEST_FILE]}}
+    project = pytested(tmp_path, story("US-001", **testing), limits={"max_attempts": 2})
+    project.play(stories={"US-001": [feature(**gone), weaker]})
+
+    ended = project.loop()
+
+    assert f"tests that existed are gone: {TEST_FILE}::test_big" in ended.text
+    assert "warnings" not in project.story("US-001")["evidence"]
+
+
 def test_the_next_attempt_is_told_which_tests_to_restore_and_goes_on_from_the_work(tmp_path: Path) -> None:
     project = pytested(tmp_path)
     gone = {"write": edited("def test_big():\n    assert add(10, 20) == 30\n", "")}

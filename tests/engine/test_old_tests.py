@@ -195,12 +195,13 @@ def test_nothing_is_written_through_a_link_that_took_the_place_of_a_folder(tmp_p
     assert old not in project.code_files()
 
 
-def test_tests_that_may_go_are_not_spoken_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize("field", ["removes", "changes"])
+def test_tests_that_the_story_names_are_not_spoken_of(tmp_path: Path, field: str) -> None:
     now = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
     files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
 
     project, _ = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files,
-                               {**MORE, TEST_FILE: now}, removes=[f"{TEST_FILE}::TestAdd::test_small"])  # fmt: skip
+                               {**MORE, TEST_FILE: now}, **{field: [f"{TEST_FILE}::TestAdd::test_small"]})  # fmt: skip
 
     assert f"1 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::TestAdd::test_big" in warnings_of(project)
 

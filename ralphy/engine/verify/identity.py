@@ -57,7 +57,8 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     old, new = merged(list(before.values())), merged(list(after.values()))
     found = [*steering_findings(map(shown, candidate.files))]
     found += [*_silenced(before, results), *_failing_but_green(before, results)]
-    found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old), removes_of(story))
+    found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old),
+                          story.removes, story.changes)  # fmt: skip
     found += surroundings_of(w, candidate, is_listed=bool(old.tests and new.tests))
     return _judged(w, found, _evidence(old, new) if results else {})
 
@@ -80,12 +81,6 @@ def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any])
     rejects = {kind: getattr(w.config.verify, kind.value) == "reject" for kind in Kind}
     rejected = tuple(finding for finding in found if rejects[finding.kind])
     return Kept(rejected, tuple(finding for finding in found if not rejects[finding.kind]), evidence)
-
-
-def removes_of(story: Story) -> list[str]:
-    """The tests that a story may remove: ids, globs, files or folders."""
-    named = (story.raw.get("testing") or {}).get("removes")
-    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.verify.baseline import listed, record_baseline, without_tests
-from ralphy.engine.verify.identity import Kept, removes_of, tests_kept, with_more
+from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.red_first import unproved
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
@@ -195,7 +195,7 @@ def run_ended_well(c: Case) -> Verdict | None:
 
 
 def old_tests_pass(c: Case) -> Verdict | None:
-    old = list(old_tests_fail(c.w, c.candidate, removes_of(c.story), listed(c.checks)))
+    old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks)))
     c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
     c.old = [said for said in old if isinstance(said, str)]
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
