@@ -46,11 +46,17 @@ NODE_MORE = {"calc.js": NODE_CALC.replace("a + b", "a + b + 1")}
 
 
 def after_attempt(
-    tmp_path: Path, run: str, files: dict[str, str], write: dict[str, str], *, delete: str = "", **testing: Any
-) -> tuple[Project, str]:
+    tmp_path: Path,
+    run: str,
+    files: dict[str, str],
+    write: dict[str, str],
+    *,
+    delete: str = "",
+    testing: dict[str, Any] | None = None,
+) -> tuple[Project, str]:  # fmt: skip
     """A project with this check and these files, after an attempt that wrote others; and what was said."""
     checks = [{"name": "test", "run": run}]
-    project = build(tmp_path, story("US-001", testing=testing), checks=checks, limits={"max_attempts": 1})
+    project = build(tmp_path, story("US-001", testing=testing or {}), checks=checks, limits={"max_attempts": 1})
     for name, text in files.items():
         (project.repo / name).parent.mkdir(exist_ok=True)
         (project.repo / name).write_text(text)
@@ -201,7 +207,8 @@ def test_tests_that_the_story_names_are_not_spoken_of(tmp_path: Path, field: str
     files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
 
     project, _ = after_attempt(tmp_path, f"{sys.executable} -m unittest discover -v -s tests -t .", files,
-                               {**MORE, TEST_FILE: now}, **{field: [f"{TEST_FILE}::TestAdd::test_small"]})  # fmt: skip
+                               {**MORE, TEST_FILE: now},
+                               testing={field: [f"{TEST_FILE}::TestAdd::test_small"]})  # fmt: skip
 
     assert f"1 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::TestAdd::test_big" in warnings_of(project)
 
