@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 # Where the words of an object stand; one of them at least must hold some.
@@ -27,6 +28,11 @@ class Item:
 
     def __str__(self) -> str:
         return f"{self.id}: {self.text}" if self.id and self.text else self.id or self.text
+
+    @property
+    def digest(self) -> str:
+        """Short, and another one when the words change: what was said of a criterion holds for these words alone."""
+        return sha256(str(self).encode("utf-8", "replace")).hexdigest()[:12]
 
     def bullet(self, mark: str = "-") -> str:
         """The item of a list: lines after the first are indented, so that they stay in it."""

@@ -1,14 +1,21 @@
-"""QA_REPORT.md: front matter with a verdict and findings, then prose for people."""
+"""QA_REPORT.md: front matter with a verdict, findings and an answer to each criterion, then prose for people."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from ralphy.errors import InvalidInput
-from ralphy.pipeline.model import Finding, QaReport
+from ralphy.pipeline.model import CriterionAnswer, Finding, QaReport
 
 _SEVERITIES = ("critical", "major", "minor", "info")
-_MOST_TEXT = 8000
+_STATES = ("open", "resolved", "dropped", "noted")
+# YAML 1.1 reads a bare yes or no as a truth value.
+_MET: dict[object, str] = {True: "yes", False: "no", "yes": "yes", "no": "no", "unknown": "unknown"}
+_OWN = ("verdict", "findings", "criteria")
+_MOST_TEXT, _MOST_NOTE, _MOST_TESTS = 8000, 500, 20
 _HINT = "start the file with ---, verdict: pass or fail, findings: a list with severity and title, ---"
 
 
@@ -22,7 +29,48 @@ def parse_qa_report(text: str, where: str) -> QaReport:
     findings = matter.get("findings") or []
     if not isinstance(findings, list):
         raise InvalidInput("findings must be a list", where=where, hint=_HINT)
-    return QaReport(verdict, tuple(_finding(item, n, where) for n, item in enumerate(findings)))
+    criteria = matter.get("criteria")
+    answers = tuple(_answers(criteria)) if isinstance(criteria, list) else None
+    return QaReport(verdict, tuple(_finding(item, n, where) for n, item in enumerate(findings)), answers)
+
+
+def _answers(listed: list[Any]) -> Iterator[CriterionAnswer]:
+    """The answers that say something; a criterion without one is missing, which the caller sees."""
+    for item in listed:
+        matter = item if isinstance(item, dict) else {}
+        name, met = _plain(matter.get("id"))[:80], matter.get("met")
+        if name and isinstance(met, str | bool) and met in _MET:
+            tests = matter.get("tests")
+            named = [_plain(test)[:200] for test in tests[:_MOST_TESTS]] if isinstance(tests, list) else []
+            yield CriterionAnswer(name, _MET[met], tuple(filter(None, named)), _plain(matter.get("note"))[:_MOST_NOTE])
+
+
+def with_front_matter(report: QaReport, text: str, where: str) -> str:
+    """A valid report's text with these values in its front matter; words and numbers that it has besides stay."""
+    import yaml
+
+    matter = _front_matter(text, where)
+    more = {name: value for name, value in matter.items()
+            if name not in _OWN and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
+    kept = yaml.safe_dump(more, sort_keys=False, allow_unicode=True) if more else ""
+    lines = text.replace("\r\n", "\n").split("\n")
+    end = next(i for i in range(1, len(lines)) if lines[i].rstrip() == "---")
+    return "---\n" + "".join(_written(report)) + kept + "\n".join(lines[end:])
+
+
+def _written(report: QaReport) -> Iterator[str]:
+    """The front matter, a line for each criterion."""
+    import yaml
+
+    yield f"verdict: {report.verdict}\n"
+    findings = [{name: value for name, value in asdict(one).items() if value} for one in report.findings]
+    yield yaml.safe_dump({"findings": findings}, sort_keys=False, allow_unicode=True, width=120)
+    if report.criteria is not None:
+        yield "criteria:\n" if report.criteria else "criteria: []\n"
+    for answer in report.criteria or ():
+        entry = {name: list(value) if name == "tests" else value for name, value in asdict(answer).items() if value}
+        row = yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**9)
+        yield f"- {row.strip()[1:-1]}\n"
 
 
 def _front_matter(text: str, where: str) -> dict[str, Any]:
@@ -34,7 +82,7 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
     end = next((i for i in range(1, len(lines)) if lines[i].rstrip() == "---"), 0)
     if not end or end > 2000:
         raise InvalidInput("the front matter does not end", where=f"{where}:1", hint=_HINT)
-    for key in ("verdict", "findings"):
+    for key in _OWN:
         if sum(line.startswith(f"{key}:") for line in lines[1:end]) > 1:
             raise InvalidInput(f"{key} appears twice", where=f"{where}:2", hint=_HINT)
     try:
@@ -54,7 +102,13 @@ def _finding(item: object, number: int, where: str) -> Finding:
     if matter.get("severity") not in _SEVERITIES or not title:
         raise InvalidInput(f"findings[{number}] needs a title and a severity of {', '.join(_SEVERITIES)}",
                            where=where, hint=_HINT)  # fmt: skip
-    return Finding(matter["severity"], title, _plain(matter.get("file")), _plain(matter.get("detail")))
+    name, state = matter.get("id"), matter.get("state")
+    return Finding(
+        matter["severity"], title, _plain(matter.get("file")), _plain(matter.get("detail")),
+        name if isinstance(name, str) and re.fullmatch(r"F[1-9]\d{0,3}", name) else "",
+        _plain(matter.get("criterion"))[:80], state if state in _STATES else "open",
+        _plain(matter.get("note"))[:_MOST_NOTE],
+    )  # fmt: skip
 
 
 def _plain(value: object) -> str:

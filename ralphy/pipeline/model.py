@@ -193,26 +193,56 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of the QA report's front matter; severity is critical, major, minor or info."""
+    """A finding of the review; severity is critical, major, minor or info.
+
+    `id` (F1, F2, …) is the same in every round. `state` is open, resolved, dropped (the reviewer takes it back) or
+    noted (found too late to block); `note` says why. `criterion` names the one that is not met.
+    """
 
     severity: str
     title: str
     file: str = ""
     detail: str = ""
+    id: str = ""
+    criterion: str = ""
+    state: str = "open"
+    note: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
 
     @property
     def blocks(self) -> bool:
-        return self.severity in ("critical", "major")
+        return self.is_open and self.severity in ("critical", "major")
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionAnswer:
+    """What the review says of a criterion, by its name (US-003.2): `met` is yes, no or unknown; `tests` show it."""
+
+    id: str
+    met: str
+    tests: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QaReport:
+    """QA_REPORT.md's front matter; `criteria` is None where the report does not answer them one by one."""
+
     verdict: str
     findings: tuple[Finding, ...] = ()
+    criteria: tuple[CriterionAnswer, ...] | None = None
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.blocks)
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The criteria that are not met, by name."""
+        return tuple(answer.id for answer in self.criteria or () if answer.met == "no")
 
 
 @dataclass(frozen=True, slots=True)

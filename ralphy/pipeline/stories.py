@@ -8,7 +8,7 @@ merged onto what landed before, and checked again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ralphy.pipeline.model import Document, Finding, Lost, Prd, Status, Story
@@ -76,9 +76,18 @@ def _listed(ids: Sequence[str], most: int = 8) -> str:
     return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
 
 
-def completed(story: Story, execution: Document, evidence: Document, test_files: Sequence[str]) -> Document:
-    """The fields of a story that passed: status and passes together, tasks ticked, and criteria if it was verified."""
+def completed(
+    story: Story, execution: Document, evidence: Document, test_files: Sequence[str], *, review_follows: bool = False
+) -> Document:
+    """The fields of a story that passed: status and passes together, tasks ticked, and criteria if it was verified.
+
+    Where a review follows, which answers them one by one, only criteria that a test of their own shows are ticked.
+    """
     criteria = {} if evidence.get("verified") is False else _ticked(story.raw, "acceptanceCriteria")
+    if review_follows and evidence.get("verified") is not False:
+        shown = _shown_by_tests(evidence)
+        criteria = _ticked(story.raw, "acceptanceCriteria", shown)
+        evidence = {**evidence, "proved_criteria": sorted(shown)}
     return {
         "passes": True,
         "status": Status.COMPLETED.value,
@@ -90,11 +99,30 @@ def completed(story: Story, execution: Document, evidence: Document, test_files:
     }
 
 
-def _ticked(raw: Document, name: str) -> Document:
+def _ticked(raw: Document, name: str, places: Collection[int] | None = None) -> Document:
+    """The items ticked: all, or those at the places (from 1); a tick of before at any other place goes."""
     items: Any = raw.get(name)
     if not items:
         return {}
-    return {name: [{**item, "done": True} if isinstance(item, dict) else item for item in items]}
+    return {name: [_boxed(item, places is None or place in places) for place, item in enumerate(items, 1)]}
+
+
+def _boxed(item: Any, is_done: bool) -> Any:
+    return {**item, "done": is_done} if isinstance(item, dict) and (is_done or item.get("done")) else item
+
+
+def _shown_by_tests(evidence: Mapping[str, Any]) -> set[int]:
+    """The places of the criteria whose acceptance tests were red before the story and are green after it."""
+    rows = [row for row in evidence.get("acceptance") or () if isinstance(row, Mapping)]
+    told = {row.get("criterion") for row in rows if row.get("before") == "red" and row.get("after") == "green"}
+    untold = {row.get("criterion") for row in rows if row.get("after") != "green"}
+    return {place for place in told - untold if isinstance(place, int)}
+
+
+def proved_criteria(story: Story) -> Sequence[int] | None:
+    """The places of the criteria that tests of their own show; None if the story did not land with a review ahead."""
+    found = (story.raw.get("evidence") or {}).get("proved_criteria")
+    return found if isinstance(found, list) else None
 
 
 def not_passed(story: Story, status: Status, attempts: int, error: str) -> Document:

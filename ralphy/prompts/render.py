@@ -31,6 +31,7 @@ TEXTS = {
     "spec_section": ("SPEC.md", 24576),
     "brief": ("brief", 8192),
     "evidence": ("evidence", 16384),
+    "unproved": ("unproved", 4096),
     "feedback": ("feedback", 8192),
     "mistakes": ("mistakes", 4096),
     "progress": ("progress.txt", PROGRESS_BYTES),
@@ -50,6 +51,7 @@ WORDS = {
     "feature": 100,
     "feature_dir": 400,
     "nonce": 64,
+    "reviewed_commit": 64,
 }
 CHECKS_BYTES = 280
 
@@ -78,8 +80,8 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
     """The prompt of a step.
 
     `values` must hold `feature` and `outbox` (absolute); the other names are those of TEXTS and WORDS, and
-    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `checks`, `max_rounds`, `most_pieces`. What is absent
-    is "". `share` is the part of their usual room that the long texts get.
+    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `scope_is_frozen`, `checks`, `max_rounds`, `most_pieces`.
+    What is absent is "". `share` is the part of their usual room that the long texts get.
     `folders` may hold templates of the project's own, the first one wins. Raises NotFound for a step
     without any template, InvalidInput for one whose only template cannot be used.
     """
@@ -190,6 +192,7 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
         "attempt": values.get("attempt", 1),
         "heal": bool(values.get("heal")),
         "keep_spec": bool(values.get("keep_spec")),
+        "scope_is_frozen": bool(values.get("scope_is_frozen")),
         "max_rounds": values.get("max_rounds", 5),
         "most_pieces": values.get("most_pieces", 4),
         "checks": clip("\n".join(_checks(values.get("checks"))), CHECKS_BYTES),

@@ -6,9 +6,11 @@ keeps its line, and says what is missing and where it stands in full.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from ralphy.documents.criteria import items_of, titled_lists
+from ralphy.documents.criteria import LISTS, Item, titled_lists
+from ralphy.documents.review import CRITERIA, criteria_of
 from ralphy.pipeline.model import Story
 from ralphy.prompts.budget import clip, size_of
 
@@ -16,11 +18,17 @@ _MOST_NAMED = 10
 _NOTE_BYTES = 150  # what the sentence on what is left out takes at most, without the name of the file
 
 
-def stories_for_review(stories: Sequence[Story], max_bytes: int, file: str) -> str:
-    """The stories in at most `max_bytes`; `file` is where an agent finds what was left out."""
+def stories_for_review(
+    stories: Sequence[Story], max_bytes: int, file: str, commits: Mapping[str, str] | None = None
+) -> str:
+    """The stories in at most `max_bytes`; `file` is where an agent finds what was left out. `commits` has the commit of
+    each story that has one."""
     less = f"(Descriptions and tasks omitted; see {file}.)"
-    for said, block in (("", _whole), (less, _criteria)):
-        text = "\n\n".join(part for part in (said, *map(block, stories)) if part)
+    made = commits or {}
+    whole = [_whole(story, made.get(story.id, "")) for story in stories]
+    shorter = ["\n".join([_criteria(story), *_pointers(story, made.get(story.id, ""))]) for story in stories]
+    for said, blocks in (("", whole), (less, shorter), (less, [_criteria(story) for story in stories])):
+        text = "\n\n".join(part for part in (said, *blocks) if part)
         if size_of(text) <= max_bytes:
             return text
     return _as_many_as_fit(stories, max_bytes, file)
@@ -42,31 +50,60 @@ def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
     return clip("\n\n".join([said, *blocks, "\n".join(lines[whole:])]).strip(), max_bytes)
 
 
-def _whole(story: Story) -> str:
+def _whole(story: Story, commit: str) -> str:
     """The story with all that it asks for, and where its work is found."""
     description = str(story.raw.get("description") or "").strip()
     notes = str(story.raw.get("notes") or "").strip()
-    lists = [f"{title}:\n" + "\n".join(item.bullet() for item in items) for title, items in titled_lists(story.raw)]
-    parts = [_headline(story), description, *lists, f"Notes: {notes}" if notes else "", _pointers(story)]
+    lists = [f"{title}:\n" + "\n".join(_named(story) if title == LISTS[CRITERIA] else [item.bullet() for item in items])
+             for title, items in titled_lists(story.raw)]  # fmt: skip
+    parts = [_headline(story), description, *lists, f"Notes: {notes}" if notes else "", *_pointers(story, commit)]
     return "\n".join(part for part in parts if part)
 
 
 def _criteria(story: Story) -> str:
-    items = items_of(story.raw, "acceptanceCriteria")
-    return "\n".join([_headline(story), *(item.bullet() for item in items)])
+    return "\n".join([_headline(story), *_named(story)])
+
+
+def _named(story: Story) -> Iterator[str]:
+    """The story's criteria by the names that the review answers them under, with what their own tests say."""
+    for one in criteria_of(story):
+        name = f"{one.id} {one.item.id}".strip()
+        yield Item(name, one.item.text).bullet() + _own_tests(story, one.place)
+
+
+def _own_tests(story: Story, place: int) -> str:
+    rows = [row for row in _evidence(story).get("acceptance") or () if row.get("criterion") == place]
+    told = [f"{row.get('test')} was {row.get('before')}, is {row.get('after')}" for row in rows[:_MOST_NAMED]]
+    return f"\n  Acceptance tests: {'; '.join(told)}" if told else ""
+
+
+def _evidence(story: Story) -> Mapping[str, Any]:
+    return story.raw.get("evidence") or {}
 
 
 def _headline(story: Story) -> str:
     return f"## {story.id} {story.title} [{story.status.value}]"
 
 
-def _pointers(story: Story) -> str:
-    """The files that the story changed, and its tests among them."""
+def _pointers(story: Story, commit: str) -> list[str]:
+    """The story's commit, the files that it changed, its tests among them, and those that fail without it."""
     testing = story.raw.get("testing") or {}
-    named = {"Files": story.execution.get("files_modified"), "Tests": testing.get("test_files")}
-    return "\n".join(f"{title}: {_listed(files)}" for title, files in named.items() if files)
+    proof = (_evidence(story).get("tests") or {}).get("red_first") or {}
+    named = {"Files": story.execution.get("files_modified"), "Tests": testing.get("test_files"),
+             "Fail without it": proof.get("tests")}  # fmt: skip
+    return [*([f"Commit: {commit[:12]}"] if commit else []),
+            *(f"{title}: {_listed(names)}" for title, names in named.items() if names)]  # fmt: skip
 
 
 def _listed(files: Sequence[object]) -> str:
     more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
     return ", ".join(map(str, files[:_MOST_NAMED])) + more
+
+
+def unproved_parts(stories: Sequence[Story]) -> str:
+    """The parts of the code that no test would miss, by story; "" if none are known."""
+    found = [(story.id, _evidence(story).get("parts") or {}) for story in stories]
+    return "\n".join(
+        f"- {name}: {_listed(parts['unproved'])} ({parts.get('proved')} of {parts.get('of')} parts are proved)"
+        for name, parts in found if parts.get("unproved")
+    )  # fmt: skip

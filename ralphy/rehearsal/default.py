@@ -55,7 +55,10 @@ def _split(scene: Scene) -> dict[str, Any]:
 
 
 def _qa(scene: Scene) -> dict[str, Any]:
-    front = "---\nverdict: pass\nfindings: []\n---\n"
+    from ralphy.rehearsal.prd import criteria_done
+
+    rows = ", ".join(f"{{id: {name}, met: yes}}" for name in criteria_done(scene))
+    front = "---\nverdict: pass\nfindings: []\n" + (f"criteria: [{rows}]\n" if rows else "") + "---\n"
     body = f"# QA report: {scene.feature}\n\nA rehearsal looked at nothing and found nothing.\n"
     return {"outbox": {"QA_REPORT.md": f"{front}\n{body}"}, "say": "No findings."}
 

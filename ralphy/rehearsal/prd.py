@@ -21,13 +21,24 @@ GENERAL = re.compile(r"objecti|context|background|overview|introduc|requirement|
 
 def existing_stories(scene: Scene) -> list[dict[str, Any]]:
     """The stories that prd.json has already: their ids, texts and order are kept."""
-    try:
-        prd = json.loads(files.read(scene.artifact("prd.json")))
-        found = [story for story in prd["userStories"] if story.get("id")]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
+    found = _stories(scene)
     kept = ("id", "title", "description", "kind", "acceptanceCriteria", "priority", "dependsOn", "testing")
     return [{**{name: story[name] for name in kept if name in story}, **_context(story)} for story in found]
+
+
+def _stories(scene: Scene) -> list[dict[str, Any]]:
+    try:
+        prd = json.loads(files.read(scene.artifact("prd.json")))
+        return [story for story in prd["userStories"] if story.get("id")]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def criteria_done(scene: Scene) -> list[str]:
+    """The criteria of the completed stories, as a review names them: US-003.2."""
+    done = [story for story in _stories(scene) if story.get("passes") is True]
+    return [f"{story['id']}.{place}" for story in done
+            for place, _ in enumerate(story.get("acceptanceCriteria") or (), 1)]  # fmt: skip
 
 
 def new_stories(prd: str, scene: Scene) -> list[dict[str, Any]]:

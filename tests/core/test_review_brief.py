@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ralphy.documents.criteria import items_of
 from ralphy.pipeline.model import Story
-from ralphy.prompts.review_brief import stories_for_review
+from ralphy.prompts.review_brief import stories_for_review, unproved_parts
 from tests.core.building import prd, story
 
 
@@ -21,13 +21,18 @@ def stories(count: int, criteria: int = 3, description: str = "As a visitor I wa
 
 
 def test_each_story_is_told_with_description_criteria_tasks_and_where_its_work_is() -> None:
-    done = story(status="completed", description="Why.", acceptanceCriteria=["Hashed"], tasks=["Write it"],
-                 notes="Mind.", execution={"files_modified": ["src/a.py"]},
+    evidence = {"tests": {"red_first": {"number": 1, "tests": ["test_hashed"]}},
+                "acceptance": [{"criterion": 2, "test": "test_unique", "before": "red", "after": "green"}],
+                "parts": {"proved": 31, "of": 34, "unproved": ["src/a.py:40-52"]}}  # fmt: skip
+    done = story(status="completed", description="Why.", acceptanceCriteria=["Hashed", {"id": "AC2", "text": "Unique"}],
+                 tasks=["Write it"], notes="Mind.", execution={"files_modified": ["src/a.py"]}, evidence=evidence,
                  testing={"test_files": ["tests/test_a.py"]})  # fmt: skip
-    assert stories_for_review(prd(done).stories, 10_000, "prd.json") == (
-        "## US-001 Story US-001 [completed]\nWhy.\nAcceptance criteria:\n- Hashed\nTasks:\n- Write it\nNotes: Mind.\n"
-        "Files: src/a.py\nTests: tests/test_a.py"
+    assert stories_for_review(prd(done).stories, 10_000, "prd.json", {"US-001": "f" * 40}) == (
+        "## US-001 Story US-001 [completed]\nWhy.\nAcceptance criteria:\n- US-001.1: Hashed\n- US-001.2 AC2: Unique\n"
+        "  Acceptance tests: test_unique was red, is green\nTasks:\n- Write it\nNotes: Mind.\n"
+        "Commit: ffffffffffff\nFiles: src/a.py\nTests: tests/test_a.py\nFail without it: test_hashed"
     )
+    assert unproved_parts(prd(done).stories) == "- US-001: src/a.py:40-52 (31 of 34 parts are proved)"
 
 
 def test_criteria_outlive_descriptions() -> None:
@@ -39,7 +44,7 @@ def test_criteria_outlive_descriptions() -> None:
 
 def test_where_criteria_do_not_fit_the_stories_without_them_are_said() -> None:
     text = stories_for_review(stories(40), 3500, "prd.json")
-    assert "- AC2: Fact 2 of story 1" in text and "Fact 2 of story 40" not in text
+    assert "- US-001.3 AC2: Fact 2 of story 1" in text and "Fact 2 of story 40" not in text
     assert "## US-040 Story US-040 [pending] (criteria omitted)" in text
     left_out = text.count("(criteria omitted)")
     assert f"the criteria of {left_out} of 40 stories" in text

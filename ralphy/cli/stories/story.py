@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ralphy.documents.criteria import Item
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.ledger import KeptAttempt, StoryCommit
-    from ralphy.pipeline.model import Story
+    from ralphy.pipeline.model import Prd, Story
     from ralphy.pipeline.story_changes import Changed
 
 story_argument = click.argument("story_id", metavar="STORY")
@@ -89,8 +89,8 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
     return call.output.answer(
-        "story", "\n".join(_described(found, status, commit, attempts)), feature=name, story=found.raw, status=status,
-        commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
+        "story", "\n".join(_described(prd, found, status, commit, attempts)), feature=name, story=found.raw,
+        status=status, commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
     )  # fmt: skip
 
 
@@ -101,18 +101,18 @@ def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
             "run": commit.run, "cost_usd": commit.cost_usd, "reverted_by": commit.reverted_by or None}  # fmt: skip
 
 
-def _described(found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]) -> list[str]:
-    from ralphy.documents.criteria import titled_lists
+def _described(
+    prd: Prd, found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]
+) -> list[str]:
+    from ralphy.documents.review import boxes
     from ralphy.pipeline.stories import warnings_of
-    from ralphy.pipeline.verification import is_proved, verified_by
+    from ralphy.pipeline.verification import verified_by
 
-    raw, execution, proved = found.raw, found.execution, is_proved(found)
+    raw, execution = found.raw, found.execution
     evidence = raw.get("evidence") or {}
     landed = f"{commit.commit[:12]} {commit.subject}" if commit else ""
     after = f", after {', '.join(found.depends_on)}" if found.depends_on else ""
-    lists = [
-        (f"{title.lower()}:", "".join(_ticked(item, proved) for item in items)) for title, items in titled_lists(raw)
-    ]
+    lists = [(f"{title.lower()}:", "".join(map(_ticked, items))) for title, items in boxes(prd, found)]
     rows = (
         ("", str(raw.get("description") or "")),
         *lists,
@@ -134,8 +134,8 @@ def _is_foreign(found: Story, commit: StoryCommit | None) -> bool:
     return found.is_completed and (commit is None or bool(commit.reverted_by))
 
 
-def _ticked(item: Item, proved: bool) -> str:
-    return "\n" + item.bullet(f"[{'x' if item.done or proved else ' '}]")
+def _ticked(item: Item) -> str:
+    return "\n" + item.bullet(f"[{'x' if item.done else ' '}]")
 
 
 @story.command("add")

@@ -35,6 +35,8 @@ from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.steering import steering_files
 from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.table import steps
 from ralphy.pipeline.stories import completed, not_passed
 from ralphy.pipeline.verification import is_unverified, verified_by
 from ralphy.prompts.budget import excerpt
@@ -158,7 +160,7 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
     change = digest_of(file_changes(w, a.candidate.green, a.candidate.tree))
     evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change}
-    fields = completed(a.story, execution, evidence, tests)
+    fields = completed(a.story, execution, evidence, tests, review_follows=QA in steps())
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),

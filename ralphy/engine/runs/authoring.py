@@ -21,6 +21,7 @@ from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
@@ -146,6 +147,8 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
     project = w.config.project.name or w.repository.root.name
     branch = f"{w.config.git.branch_prefix}{w.feature.name}"
     taken = step.take(s, Handed(files, drafted, d.story or "", project, branch))
+    if step.name == names.QA:
+        taken = reviewed(s, taken)
     prd = _recorded(step, s, taken)
     if prd.stories is not s.prd.stories:
         check_prd(dump(prd.raw), DRAFT)
@@ -167,7 +170,8 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
     made = s.digest(step.document) if data is None else Digests.of(data)
     said = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
             for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
-    prd = taken.prd.with_step(step.name, {"inputs": step.inputs_now(s), "outputs": {step.document: made}})
+    record = {"inputs": step.inputs_now(s), "outputs": {step.document: made}, **taken.record}
+    prd = taken.prd.with_step(step.name, record)
     return prd.with_workflow(approvals=said)
 
 

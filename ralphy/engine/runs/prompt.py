@@ -8,11 +8,12 @@ from pathlib import Path
 from ralphy.engine.feature import documents
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.ledger import story_commits
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.split import MOST_PIECES
 from ralphy.pipeline.steering import steering_of
-from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.qa import QA, round_of
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Told
 from ralphy.pipeline.steps.story import STORY
@@ -21,7 +22,7 @@ from ralphy.pipeline.verification import verified_by
 from ralphy.prompts.budget import pick_progress, pick_spec_section
 from ralphy.prompts.context_documents import Reference, read_document, references
 from ralphy.prompts.render import TEXTS, render
-from ralphy.prompts.review_brief import stories_for_review
+from ralphy.prompts.review_brief import stories_for_review, unproved_parts
 
 
 def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
@@ -110,9 +111,15 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
+    commits = {name: one.commit for name, one in story_commits(w.repository, w.feature.name, s.tree.head).items()
+               if not one.reverted_by}  # fmt: skip
+    now = round_of(s)
     return {
         "spec_content": documents.text(w, SPEC.document),
-        "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
+        "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json"), commits),
+        "unproved": unproved_parts(s.prd.stories),
+        "reviewed_commit": now.since,
+        "scope_is_frozen": now.is_frozen,
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
         "qa_report": documents.text(w, QA.document),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from textwrap import indent
 
-from ralphy.documents.criteria import titled_lists
+from ralphy.documents.review import boxes
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.workspace.workspace import Workspace
@@ -21,7 +21,7 @@ from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import shown_status
-from ralphy.pipeline.verification import is_proved, is_unverified
+from ralphy.pipeline.verification import is_unverified
 
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
@@ -53,17 +53,16 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
         said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
         lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
-        lines += _items(story)
+        lines += _items(prd, story)
     return "\n".join(lines) + "\n"
 
 
-def _items(story: Story) -> Iterator[str]:
+def _items(prd: Prd, story: Story) -> Iterator[str]:
     """The story's criteria and tasks, ticked where they are done."""
-    proved = is_proved(story)
-    for title, items in titled_lists(story.raw):
+    for title, items in boxes(prd, story):
         yield f"  - {title}:"
         for item in items:
-            bullet = item.bullet("- [x]" if item.done or proved else "- [ ]")
+            bullet = item.bullet("- [x]" if item.done else "- [ ]")
             yield indent(bullet, "    ") if "\n" in bullet else f"    {bullet}"
 
 

@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import CODE, Format, Step
 from ralphy.pipeline.stories import flagged
 from ralphy.pipeline.verification import unverified
+
+# Reviews of the same stories after which only what is open is looked at.
+_OPEN_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A review of the same stories, from 1 on; fixes of findings are part of them. `since` is the commit that the last
+    one read, "" in the first."""
+
+    number: int
+    since: str = ""
+    is_frozen: bool = False
+
+
+def round_of(s: Snapshot) -> Round:
+    """The round that a review would be now: whatever a person adds, or remarks, is looked at in full."""
+    last = s.prd.step(names.QA)
+    known = last.get("stories")
+    if not isinstance(known, list):
+        return Round(1)
+    since, number = str(last.get("at") or ""), last.get("round")
+    others = [story for story in s.prd.stories if story.is_completed and story.kind != "fix" and story.id not in known]
+    if others or not isinstance(number, int) or not since:
+        return Round(1, since)
+    return Round(number + 1, since, is_frozen=number >= _OPEN_ROUNDS and not revision(s, names.QA))
 
 
 class _Qa(Step):
@@ -24,7 +52,7 @@ class _Qa(Step):
         return d.AddFixes(f"{len(s.qa.blocking)} blocking findings of the review become stories")
 
     def refuses(self, s: Snapshot) -> bool:
-        return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking))
+        return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking or s.qa.unmet))
 
     def notes(self, s: Snapshot) -> Sequence[str]:
         return steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd)

@@ -7,7 +7,7 @@ override the methods that differ. Files are read and written by the engine: a st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ralphy.config.values import Config, Gates, Models
@@ -61,11 +61,15 @@ class Handed:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What becomes of it: files of the feature folder, the PRD, and the commit's subject if it has one of its own."""
+    """What becomes of it: files of the feature folder, the PRD, and the commit's subject if it has one of its own.
+
+    `record` is what the workflow keeps of it beside the digests of inputs and outputs.
+    """
 
     files: Mapping[str, bytes]
     prd: Prd
     subject: str = ""
+    record: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

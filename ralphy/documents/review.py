@@ -1,0 +1,193 @@
+"""The review, criterion by criterion: what it is asked, what its answers become, and the ids of its findings.
+
+A criterion is named by its story and its place (US-003.2). It is done when a test of its own shows it, or when the
+review says that it is met. The answers are kept in the workflow of prd.json, each with a digest of the criterion's
+words: a story's own lines stay as its commit wrote them, so that the commit can be reverted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ralphy.documents.criteria import LISTS, Item, items_of, titled_lists
+from ralphy.pipeline.model import CriterionAnswer, Document, Finding, Prd, QaReport, Story
+from ralphy.pipeline.steps import names
+from ralphy.pipeline.stories import proved_criteria
+from ralphy.pipeline.verification import is_proved, is_unverified
+
+CRITERIA = "acceptanceCriteria"
+_PLACE = "## Criteria"
+_MARK = "<!-- what follows is written by Ralphy -->"
+_SHOWN = {"yes": "yes", "no": "**no**", "unknown": "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """The criterion at a place (from 1) of a story."""
+
+    story: str
+    place: int
+    item: Item
+
+    @property
+    def id(self) -> str:
+        return f"{self.story}.{self.place}"
+
+
+def criteria_of(story: Story) -> list[Criterion]:
+    return [Criterion(story.id, place, item) for place, item in enumerate(items_of(story.raw, CRITERIA), 1)]
+
+
+def criteria_to_review(prd: Prd) -> list[Criterion]:
+    """The criteria of all completed stories: what a review is asked."""
+    return [one for story in prd.stories if story.is_completed for one in criteria_of(story)]
+
+
+def known_answers(prd: Prd) -> dict[str, str]:
+    """What the last review said, criterion -> yes, no or unknown; nothing of criteria whose words changed since."""
+    noted = prd.step(names.QA).get("criteria")
+    said = {str(row.get("id")): row for row in noted if isinstance(row, Mapping)} if isinstance(noted, list) else {}
+    known = [one for story in prd.stories for one in criteria_of(story)]
+    return {one.id: str(said[one.id].get("met")) for one in known
+            if one.id in said and said[one.id].get("words") == one.item.digest}  # fmt: skip
+
+
+def boxes(prd: Prd, story: Story) -> Iterator[tuple[str, list[Item]]]:
+    """(title, items) of the story's lists, each item `done` if its box is ticked."""
+    answers, proved = known_answers(prd), is_proved(story)
+    shown = proved_criteria(story)
+    for title, items in titled_lists(story.raw):
+        if title != LISTS[CRITERIA]:
+            yield title, [replace(item, done=item.done or proved) for item in items]
+            continue
+        said = [answers.get(one.id, "") for one in criteria_of(story)]
+        yield title, [replace(item, done=_is_ticked(item, met, place, shown, is_proved=proved))
+                      for place, (item, met) in enumerate(zip(items, said, strict=True), 1)]  # fmt: skip
+
+
+def _is_ticked(item: Item, met: str, place: int, shown: Sequence[int] | None, *, is_proved: bool) -> bool:
+    """`shown` are the places that tests of their own show; None for a story that no review was to answer for."""
+    if met in ("yes", "no"):
+        return is_proved and met == "yes"
+    if shown is None:
+        return item.done or is_proved
+    return is_proved and place in shown
+
+
+def unanswered(report: QaReport, asked: Sequence[Criterion]) -> list[str]:
+    """The criteria that a report leaves out although it answers others; none of a report without any answers."""
+    if report.criteria is None:
+        return []
+    answered = {answer.id for answer in report.criteria}
+    return [one.id for one in asked if one.id not in answered]
+
+
+def settled(
+    report: QaReport, asked: Sequence[Criterion], before: QaReport | None, known: Mapping[str, str] | None = None
+) -> QaReport:
+    """The report as it counts: an answer for each criterion that was asked, and an id for each finding.
+
+    `before` is the last round's report: findings that are open there, and that this one does not repeat, are resolved.
+    A criterion that is not met is a finding, if none names it. `known` are the answers of earlier rounds where the
+    scope is frozen: they stand where this report gives none, and what it finds only now is noted, unless it is critical
+    or a criterion is not met for it.
+    """
+    given = {answer.id: answer for answer in report.criteria or ()}
+    answers = tuple(given.get(one.id) or _left_open(one.id, (known or {}).get(one.id, "unknown")) for one in asked)
+    criteria = answers if asked else report.criteria
+    items = {one.id: one.item for one in asked}
+    named = {finding.criterion for finding in report.findings if finding.is_open}
+    unmet = {answer.id: answer for answer in answers if answer.met == "no"}
+    found = [*report.findings, *(_unmet(one, items[name]) for name, one in unmet.items() if name not in named)]
+    earlier = before.findings if before else ()
+    findings = _with_ids(found, earlier)
+    if known is None:
+        return replace(report, findings=tuple(findings), criteria=criteria)
+    ids = {finding.id for finding in earlier}
+    findings = [_if_in_scope(one) if one.id not in ids and one.criterion not in unmet else one for one in findings]
+    frozen = replace(report, findings=tuple(findings), criteria=criteria)
+    return replace(frozen, verdict="fail" if frozen.blocking or unmet else "pass")
+
+
+def _if_in_scope(finding: Finding) -> Finding:
+    if finding.severity == "critical" or not finding.is_open:
+        return finding
+    return replace(finding, state="noted", note=finding.note or "found after the scope was frozen")
+
+
+def _left_open(name: str, met: str) -> CriterionAnswer:
+    return CriterionAnswer(name, met, note="" if met == "unknown" else "as the last review said")
+
+
+def _unmet(answer: CriterionAnswer, item: Item) -> Finding:
+    said = " ".join(str(item).split())
+    return Finding("major", f"{answer.id} is not met: {said}"[:200], detail=answer.note or said, criterion=answer.id)
+
+
+def _with_ids(findings: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
+    """The findings of this round under their ids, and those of earlier rounds that are settled."""
+    known = {finding.id: finding for finding in before if finding.id}
+    by_title = {finding.title.casefold(): finding.id for finding in reversed(before) if finding.id}
+    found: list[Finding] = []
+    used: set[str] = set()
+    for finding in findings:
+        name = finding.id if finding.id in known else by_title.get(finding.title.casefold(), "")
+        if not name or name in used:
+            name = _next_id({*known, *used})
+        used.add(name)
+        found.append(replace(finding, id=name))
+    gone = [finding for name, finding in known.items() if name not in used]
+    return [*found, *(replace(old, state="resolved") if old.is_open else old for old in gone)]
+
+
+def _next_id(taken: set[str]) -> str:
+    return f"F{1 + max((int(name[1:]) for name in taken), default=0)}"
+
+
+def answered(prd: Prd, report: QaReport) -> Prd:
+    """The PRD with the criteria ticked that the report says are met, of stories that checks verified."""
+    met = {answer.id: answer.met for answer in report.criteria or ()}
+    for story in prd.stories:
+        listed = story.raw.get(CRITERIA)
+        if not story.is_completed or is_unverified(story) or not listed:
+            continue
+        new = [_ticked(raw, met.get(f"{story.id}.{place}", "")) for place, raw in enumerate(listed, 1)]
+        if new != listed:
+            prd = prd.with_story(story.id, **{CRITERIA: new})
+    return prd
+
+
+def _ticked(raw: Any, met: str) -> Any:
+    if not isinstance(raw, dict) or met not in ("yes", "no") or (raw.get("done") is True) == (met == "yes"):
+        return raw
+    return {**raw, "done": met == "yes"}
+
+
+def noted(prd: Prd, report: QaReport) -> list[Document]:
+    """The answers for the workflow of prd.json, each with the digest of the words that it is about."""
+    digests = {one.id: one.item.digest for one in criteria_to_review(prd)}
+    return [{"id": answer.id, "met": answer.met, "words": digests[answer.id]}
+            for answer in report.criteria or () if answer.id in digests]  # fmt: skip
+
+
+def with_table(text: str, report: QaReport, asked: Sequence[Criterion]) -> str:
+    """A report's text with the criteria as a table below the prose, for people."""
+    prose = text.split(_MARK)[0].rstrip()
+    if not report.criteria or not asked:
+        return f"{prose}\n"
+    said = {answer.id: answer for answer in report.criteria}
+    rows = [_row(one, said[one.id]) for one in asked if one.id in said]
+    head = ("| criterion | | met | shown by |", "|---|---|---|---|")
+    return "\n".join([prose, "", _MARK, "", _PLACE, "", *head, *rows, ""])
+
+
+def _row(one: Criterion, answer: CriterionAnswer) -> str:
+    shown = "; ".join(part for part in (", ".join(answer.tests), answer.note) if part)
+    return f"| {one.id} | {_cell(str(one.item))} | {_SHOWN[answer.met]} | {_cell(shown)} |"
+
+
+def _cell(text: str, most: int = 160) -> str:
+    line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return line if len(line) <= most else f"{line[:most].rstrip()}…"

@@ -1,0 +1,51 @@
+"""The review answers criterion by criterion, in rounds that end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ralphy.engine.view.view import tasks_text
+from ralphy.errors import ExitCode
+from ralphy.pipeline.model import Prd
+from tests.engine.building import Act, assert_clean, build, story, works
+
+AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}
+BOXED = {"id": "AC1", "description": "Hashed", "done": False}
+CRITERIA = [BOXED, "Unique"]
+
+
+def reviews(verdict: str = "pass", *findings: Act, **met: str) -> Act:
+    """The act of a QA agent that answers for criteria: `US_001_2="no"`."""
+    rows = [{"id": name.replace("_", "-", 1).replace("_", "."), "met": said} for name, said in met.items()]
+    front = json.dumps({"verdict": verdict, "findings": list(findings), "criteria": rows})
+    return {"outbox": {"QA_REPORT.md": f"---\n{front}\n---\n# Review {{{{run}}}}\n"}}
+
+
+def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA), **AUTO)
+    fixed = {"US_001_1": "yes", "US_001_2": "yes", "FIX-1_1_1": "yes"}
+    project.play(
+        stories={"*": [works()]},
+        qa=[
+            reviews(US_001_1="yes"),
+            reviews(US_001_1="yes", US_001_2="no"),
+            reviews(**fixed),
+        ],
+    )
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "qa", "FIX-1-1", "qa", "pr"])
+    assert "QA_REPORT.md: the criteria have no answer for US-001.2" in project.prompts("qa")[1]
+    assert project.story("FIX-1-1")["title"] == "US-001.2 is not met: Unique"
+    assert project.story("US-001")["acceptanceCriteria"] == [{**BOXED, "done": True}, "Unique"]
+    assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
+    report = project.read("QA_REPORT.md")
+    assert "id: F1" in report and "state: resolved" in report
+    assert "| US-001.2 | Unique | yes |  |" in report
+    assert_clean(project)
+
+    project.switch()
+    project.git("revert", "--no-edit", project.commit_of("US-001"))
+    assert "    - [ ] AC1: Hashed\n    - [ ] Unique\n" in tasks_text(Prd.of(project.prd()))
