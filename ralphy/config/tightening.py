@@ -63,7 +63,7 @@ _RULES: Mapping[str, _Looser] = {
     "gates.spec": _ranked("auto", "human"),
     "gates.qa": _ranked("auto", "human"),
     "git.hooks": _ranked("skip", "run"),
-    **{f"verify.{finding.name}": _ranked("off", "flag", "reject") for finding in fields(Verify)},
+    **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
     "agent.command": _differs,
     "agent.preset": _differs,
     "agent.env": _adds,

@@ -154,7 +154,7 @@ class Lanes:
 class Verify:
     """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence.
 
-    `unproved` may also be `off`: then nobody asks.
+    `unproved` may also be `off`: then nobody asks. What failed is asked again `retries` times (0: never).
     """
 
     removed_tests: str = "reject"
@@ -167,6 +167,8 @@ class Verify:
     edited_checks: str = "flag"
     steering_files: str = "flag"
     unproved: str = "flag"
+    retries: int = 3
+    quarantine_days: int = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ ENGINE: dict[str, set[str]] = {
     "workspace": set(),
     "feature": {"workspace"},
     "lane_use": {"workspace", "feature"},
-    "verify": {"workspace", "lane_use"},
+    "verify": {"workspace", "feature", "lane_use"},
     "runs": {"workspace", "feature", "lane_use", "verify"},
     "view": {"workspace", "feature", "verify"},
     "person": {"workspace", "feature", "lane_use", "verify", "runs", "view"},

@@ -10,7 +10,7 @@ from ralphy.config.tightening import is_looser
 from ralphy.config.values import Verify
 
 
-@pytest.mark.parametrize("finding", [field.name for field in fields(Verify)])
+@pytest.mark.parametrize("finding", [field.name for field in fields(Verify) if field.type == "str"])
 def test_a_finding_that_rejects_is_not_loosened_to_a_flag(finding: str) -> None:
     assert is_looser(f"verify.{finding}", "flag", "reject")
     assert not is_looser(f"verify.{finding}", "reject", "flag")

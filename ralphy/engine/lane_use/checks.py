@@ -41,7 +41,7 @@ class CheckResult:
     """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time).
 
     `listing` is what its runner told of the tests, None if it told nothing; `error` is the first error that it printed,
-    with file and line.
+    with file and line. `excused` failed in it and does not count: it is flaky, or fails without the change.
     """
 
     name: str
@@ -54,6 +54,7 @@ class CheckResult:
     run: str = ""
     listing: Listing | None = None
     error: str = ""
+    excused: frozenset[str] = frozenset()
 
     @property
     def is_green(self) -> bool:
@@ -68,6 +69,11 @@ class CheckResult:
     def names(self) -> tuple[str, ...]:
         """What failed, as people know it: the tests, or the check itself when it names none."""
         return self.failing or (self.name,)
+
+    @property
+    def blamed(self) -> list[str]:
+        """What failed and counts."""
+        return [] if self.is_green else [name for name in self.names if name not in self.excused]
 
     def failure(self) -> str:
         """The sentence of a red check, with what failed in it and the first error."""
@@ -210,6 +216,6 @@ def failed(results: Sequence[CheckResult], known_red: frozenset[str], spared: fr
     """The results that speak against a tree: red beyond the tests that were known, or empty and not among `spared`."""
     return [
         r for r in results
-        if not r.is_green and not (r.is_empty and r.name in spared)
-        and (not r.failing or r.killed_by or not set(r.failing) <= known_red)
+        if r.blamed and not (r.is_empty and r.name in spared)
+        and (not r.failing or r.killed_by or not known_red.issuperset(r.blamed))
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work, hook_digest
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.verify.flakes import ask_again, in_quarantine
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.bring import coming
@@ -56,6 +57,9 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
     results = _asked(w, snapshot.tree.head)
     _require_ends(results)
+    if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results):
+        in_quarantine(w, again.seen)
+        results = again.results
     require_real_checks(w, w.objects.tree_of(snapshot.tree.head), results)
     for result in results:
         if not result.is_green and not result.is_empty:
@@ -86,8 +90,8 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
 
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
     """Remember what the checks said about a tree."""
-    failing = [r for r in results if not r.is_green and not r.is_empty]
-    red = [name for r in failing for name in r.names]
+    failing = [r for r in results if r.blamed and not r.is_empty]
+    red = [name for r in failing for name in r.blamed]
     unnamed = [r.name for r in failing if not r.failing]
     has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
     empty = [r.name for r in results if r.is_empty]

@@ -11,11 +11,13 @@ from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
+from ralphy.config.quarantine import QUARANTINE
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.verify.baseline import listed, record_baseline, without_tests
+from ralphy.engine.verify.baseline import known_tests, listed, record_baseline, without_tests
+from ralphy.engine.verify.flakes import Again, ask_again, expired, in_quarantine
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.red_first import unproved
@@ -65,6 +67,7 @@ class Case:
     kept: Kept = field(default_factory=Kept)
     secrets: Sequence[str] = ()
     old: Sequence[str] = ()
+    flaky: Again | None = None
 
     @property
     def candidate(self) -> Candidate:
@@ -92,7 +95,9 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
     for each in JUDGES:
         if verdict := each(case):
             return verdict
-    found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings]
+    found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings, *_flags(case)]
+    if case.flaky:
+        in_quarantine(w, case.flaky.seen)
     warnings = sorted(found, key=lambda said: said not in case.kept.read_first)
     return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
 
@@ -103,7 +108,11 @@ def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
     for each in OF_THE_TREE:
         if verdict := each(case):
             return verdict
-    return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=[*case.kept.warnings, *case.old])
+    return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=[*case.kept.warnings, *case.old, *_flags(case)])
+
+
+def _flags(c: Case) -> list[str]:
+    return c.flaky.flags if c.flaky else []
 
 
 def run_counts(c: Case) -> Verdict | None:
@@ -174,12 +183,34 @@ def checks_are_green(c: Case) -> Verdict | None:
     """The hook's own word and, unless it is against the candidate, that of the checks."""
     if not failed(c.results, c.w.history.known_red, frozenset()):
         c.checks = _check(c.w, c.candidate)
+    if over := _excuse(c):
+        return over
     failure, digest = _why_red(c.w, c.candidate, c.results)
     return c.no(failure, digest, goes_on=True) if failure else None
 
 
+def _excuse(c: Case) -> Verdict | None:
+    """What failed is asked again; flaky tests do not count, until their day in quarantine is over."""
+    if failed(c.hooked.results, c.w.history.known_red, frozenset()):
+        return None
+    known = known_tests(c.w, c.w.code_of(c.candidate.green))
+    again = ask_again(c.w, c.candidate.tree, c.checks, c.candidate.green, known)
+    if again is None:
+        return None
+    c.checks, c.flaky = again.results, again
+    over = expired(c.w, again.seen)
+    if not over:
+        return None
+    tests = ", ".join(over[:5])
+    asks = (f"{again.flags[0]}\nThe time of {tests} in {QUARANTINE} is over. "
+            "Mend it, or write a later day there; then answer yes.")  # fmt: skip
+    return c.no(f"no longer excused: {tests}", outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
+
+
 def tests_are_kept(c: Case) -> Verdict | None:
     c.kept = tests_kept(c.w, c.story, c.candidate, c.checks)
+    if c.flaky:
+        c.kept = with_more(c.w, c.kept, (), flaky=dict(c.flaky.seen))
     if c.kept.rejected:
         return c.no(c.kept.failure, c.kept.digest, goes_on=True)
     if c.results:
@@ -272,7 +303,7 @@ def _warnings(c: Case) -> tuple[str, ...]:
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (bool(r.unguarded), f"the guard did not answer {r.unguarded} tool calls; they were not checked"),
         (any(c.is_empty for c in results), "no tests ran"),
-        (any(not c.is_green and not c.is_empty for c in results), "known failures are still there"),
+        (any(c.blamed and not c.is_empty for c in results), "known failures are still there"),
         (not results, "unverified: no checks are configured or detected"),
     )
     return tuple(text for is_so, text in doubts if is_so)
