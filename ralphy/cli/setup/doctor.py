@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
+@click.option("--deep", is_flag=True, help="Also ask how many spoiled lines of code the checks notice.")
 @with_options
-def doctor(call: Invocation) -> int:
+def doctor(call: Invocation, deep: bool) -> int:
     """Check programs, repository, disk and file watching: ok, warn or fail, each with a fix.
 
     Costs nothing and changes nothing. Ends with 5 if a check fails.
+
+    --deep spoils lines of the committed code, one at a time, in a lane of its own, and runs the checks on each. It
+    takes up to two minutes, and names the lines whose change no check noticed.
     """
     from ralphy.cli.setup.ground import State
 
     findings = list(_findings(call))
+    if deep and not any(finding.state is State.FAIL for finding in findings):
+        from ralphy.cli.setup.deep import lines_noticed
+
+        findings.append(lines_noticed(call))
     failed = [finding for finding in findings if finding.state is State.FAIL]
     warned = [finding for finding in findings if finding.state is State.WARN]
     lines = [line for finding in findings for line in _lines(finding)]

@@ -178,7 +178,7 @@ def _closed_walls(g: Ground) -> Finding:
     from ralphy.engine.lane_use.strict import require_agent_starts
 
     try:
-        with _workspace(g) as (w, _):
+        with workspace_of(g) as (w, _):
             require_agent_starts(w)
     except (RalphyError, OSError) as error:
         return fail("sandbox", str(error), getattr(error, "hint", "") or "set safety.level: moderate")
@@ -201,7 +201,7 @@ def _checks(g: Ground) -> Finding:
         return fail("checks", "skipped: cannot read the settings", "ralphy validate")
     name_one = "name one under checks: in .ralphy/config.yaml"
     try:
-        with _workspace(g) as (w, _):
+        with workspace_of(g) as (w, _):
             checks, lacking = w.checks, list(missing(w))
     except (RalphyError, OSError) as error:
         return fail("checks", str(error), getattr(error, "hint", "") or name_one)
@@ -215,7 +215,8 @@ def _checks(g: Ground) -> Finding:
                 "setup: in .ralphy/config.yaml")  # fmt: skip
 
 
-def _workspace(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
+def workspace_of(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
+    """A workspace as a loop would open it, without a feature; the settings must be known."""
     from ralphy.config.load import with_stack
     from ralphy.detect.stack import detect
     from ralphy.engine.verify.startable import without_feature
