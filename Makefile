@@ -4,7 +4,7 @@
 #   make demo AGENT=claude              with the real claude instead of the stand-in
 #   make chaos N=200 SEED=7             a seed has the same nights again
 #   make lint V=1                       show the commands
-#   make loop FEATURE=login             Ralphy at work on itself: loop, watch, status, why, approve, reject
+#   make loop FEATURE=login             Ralphy at work on itself: loop, watch, status, why, approve, reject, prove
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
@@ -40,7 +40,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
-	@echo '  make loop     develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject'
+	@echo '  make loop     develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject, prove'
 
 setup: $(STAMP) ## make the environment in .venv (everything else does it, too)
 

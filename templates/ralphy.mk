@@ -4,6 +4,7 @@
 #   make loop FEATURE=login                 run until done, or until a person is needed
 #   make loop                               the same for all open features, one after the other
 #   make docs/features/login/SPEC.md        run as far as the specification
+#   make prove FEATURE=login                verify its committed stories again, without an agent
 #   make -n loop                            print the command, run nothing
 #
 # Needing a person (exit code 10) is not a failure: `make loop` says so and succeeds.
@@ -17,7 +18,7 @@ FEATURE ?=
 # The text of `make reject MESSAGE="the API needs paging"`.
 MESSAGE ?=
 # Leave out the names that your own Makefile defines.
-RALPHY_TARGETS ?= loop status approve reject watch why
+RALPHY_TARGETS ?= loop status approve reject watch why prove
 RALPHY_STRICT_EXIT ?=
 
 # Values reach the shell as they are: $(value) keeps make, the quotes keep the shell from reading them.

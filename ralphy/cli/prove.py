@@ -15,19 +15,25 @@ if TYPE_CHECKING:
     from ralphy.git.commands import Repository
     from ralphy.git.ledger import StoryCommit
 
+_SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
+
 
 @click.command("prove")
 @click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
 @click.option("--story", "only", metavar="ID", help="Prove this story alone.")
 @click.option("--parts", "by_parts", is_flag=True, help="Also take back each part of a story's code alone.")
+@click.option("--cached", is_flag=True, help="Use the results noted in refs/notes/ralphy, and note new ones there.")
+@click.option("--if-any", is_flag=True, help="Succeed where no story landed.")
 @with_options
-def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool) -> int:
+def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, cached: bool, if_any: bool) -> int:
     """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
 
     Works in any clone. By default it takes the stories between the base branch and HEAD, or on a feature's branch.
     Exit code 11 if one of them does not hold.
 
     --parts names the lines that no test would miss. It takes at least one run of the story's tests for each part.
+    Notes of --cached hold for the same commit, checks, settings and kind of machine; push them with
+    `git push origin refs/notes/ralphy`, and trust them as far as you trust who can push.
 
     \b
     ralphy prove
@@ -37,18 +43,21 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool) 
     repository = call.repository()
     call.require_trusted(repository)
     rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
+    if not rows and if_any:
+        call.output.data("no story landed there", {"schema": _SCHEMA, "ok": True, "stories": []})
+        return ExitCode.DONE
     if not rows:
         raise NotFound(f"no story {only} landed there" if only else "no story landed there",
                        hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
         proofs += _proved(call, name, [one for feature, one in rows if feature == name],
-                          by_parts=by_parts)  # fmt: skip
+                          by_parts=by_parts, cached=cached)  # fmt: skip
     failed = [row for row in proofs if not row["holds"]]
     total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
     flagged = sum(1 for row in proofs if row["flags"])
     call.output.data(f"{total}, {flagged} flagged" if flagged else total,
-                     {"schema": "ralphy/prove@1", "ok": not failed, "stories": proofs})  # fmt: skip
+                     {"schema": _SCHEMA, "ok": not failed, "stories": proofs})  # fmt: skip
     return ExitCode.STORIES_OPEN if failed else ExitCode.DONE
 
 
@@ -84,7 +93,9 @@ def _base(call: Invocation, repository: Repository) -> str:
     return found
 
 
-def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool) -> list[dict[str, Any]]:
+def _proved(
+    call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool, cached: bool
+) -> list[dict[str, Any]]:
     from ralphy.cli.run.sentences import in_words
     from ralphy.engine.prove import prove as judged
     from ralphy.git.run_lock import Lock
@@ -92,7 +103,7 @@ def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by
     rows = []
     with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "prove"):
         w.listener = in_words(call.output.say)
-        for proof in judged(w, landed, by_parts=by_parts):
+        for proof in judged(w, landed, by_parts=by_parts, cached=cached):
             for line in _lines(feature, proof):
                 call.output.say(line)
             rows.append(_row(feature, proof))
@@ -103,7 +114,8 @@ def _row(feature: str, proof: Proof) -> dict[str, Any]:
     return {"feature": feature, "story": proof.story, "title": proof.title, "commit": proof.commit,
             "holds": proof.holds, "failure": proof.failure or None, "flags": list(proof.flags),
             "red_first": list(proof.red_first), "checks": proof.checks,
-            "parts": len(proof.parts), "unproved_parts": proof.unproved}  # fmt: skip
+            "parts": len(proof.parts), "unproved_parts": proof.unproved,
+            "cached": proof.was_noted}  # fmt: skip
 
 
 def _lines(feature: str, proof: Proof) -> list[str]:
@@ -111,6 +123,7 @@ def _lines(feature: str, proof: Proof) -> list[str]:
 
     word = "holds" if proof.holds else "does not hold"
     said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
+    said += " (noted)" if proof.was_noted else ""
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
     if proof.parts:
         missing = f"; no test would miss {', '.join(proof.unproved)}" if proof.unproved else ""

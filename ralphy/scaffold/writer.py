@@ -65,10 +65,11 @@ class Change:
 
 
 def plan(
-    root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features"
-) -> list[Change]:
+    root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features",
+    with_ci: bool = False,
+) -> list[Change]:  # fmt: skip
     """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing."""
-    from ralphy.resources import schema
+    from ralphy.resources import schema, template_root
     from ralphy.scaffold.config_template import config_text
 
     settings = config_text(root.name, language, checks, features_dir)
@@ -81,6 +82,9 @@ def plan(
     for name in SCHEMAS:
         text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
         changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", text, "for editors"))
+    if with_ci:
+        text = (template_root() / "ci" / "prove.yml").read_text(encoding="utf-8")
+        changes.append(_new(root, ".github/workflows/prove.yml", text, "proves the stories of pull requests again"))
     return [*changes, _makefile(root)]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from ralphy.cli.commands import COMMANDS
 from ralphy.config import load as settings
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NAME
@@ -147,6 +150,20 @@ def test_the_features_folder_is_the_same_in_settings_and_make_targets(tmp_path: 
     apply(plan(tmp_path, features_dir="specs/features"))
     assert "features_dir: specs/features" in (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
     assert "FEATURES_DIR ?= specs/features\n" in (tmp_path / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
+
+
+def test_the_workflow_of_pull_requests_is_written_where_asked_for_and_calls_what_is_there(tmp_path: Path) -> None:
+    path = ".github/workflows/prove.yml"
+    assert path not in [change.path for change in plan(tmp_path)]
+    apply(plan(tmp_path, with_ci=True))
+
+    job = yaml.safe_load((tmp_path / path).read_text(encoding="utf-8"))["jobs"]["prove"]
+    calls = [shlex.split(step["run"])[1:] for step in job["steps"] if step.get("run", "").startswith("ralphy ")]
+    assert [call[0] for call in calls] == ["trust", "prove"]
+    for name, *words in calls:
+        module, _ = COMMANDS[name]
+        known = getattr(import_module(f"ralphy.cli.{module}"), name).params
+        assert {word for word in words if word.startswith("-")} <= {option for one in known for option in one.opts}
 
 
 @pytest.mark.parametrize("text", ["all: ; true\n", "all: ; true", "all: ; true\nX = a \\", ""])

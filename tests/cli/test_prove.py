@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from ralphy.resources import schema
 from tests.engine.building import ROOT, Project, story
 from tests.engine.pytested import pytested
 
@@ -49,7 +51,9 @@ def cloned(project: Project, at: Path) -> Project:
 def proved(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
     done = subprocess.run([sys.executable, "-P", "-m", "ralphy", "prove", "--json", *words], cwd=project.repo,
                           env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)  # fmt: skip
-    return done.returncode, json.loads(done.stdout)
+    value = json.loads(done.stdout)
+    jsonschema.validate(value, schema("prove"))
+    return done.returncode, value
 
 
 def test_in_a_clone_every_story_is_proved_again_by_name(landed: Project, tmp_path: Path) -> None:
@@ -129,3 +133,23 @@ def test_a_test_that_was_the_proof_and_is_it_no_more_is_flagged(landed: Project,
     (row,) = value["stories"]
     assert (code, row["holds"]) == (0, True)
     assert "tests/test_mul.py::test_mul failed without the story's code when it landed, and passes now" in row["flags"]
+
+
+def test_noted_results_travel_with_the_commits_and_are_read_only_where_asked_for(
+    landed: Project, tmp_path: Path
+) -> None:
+    clone = cloned(landed, tmp_path / "clone")
+    first = proved(clone, "--cached")[1]["stories"]
+    again = proved(clone, "--cached")[1]["stories"]
+    clone.git("push", "--quiet", "origin", "refs/notes/ralphy")
+    other = cloned(landed, tmp_path / "other")
+    other.git("fetch", "--quiet", "origin", "refs/notes/ralphy:refs/notes/ralphy")
+
+    assert [row["cached"] for row in first] == [False, False]
+    assert again == [{**row, "cached": True} for row in first]
+    assert proved(other, "--cached")[1]["stories"] == again
+    assert proved(other, "--story", "US-002")[1]["stories"] == [first[1]]
+
+
+def test_where_no_story_landed_a_required_check_succeeds(landed: Project) -> None:
+    assert proved(landed, "main..main", "--if-any") == (0, {"schema": "ralphy/prove@1", "ok": True, "stories": []})

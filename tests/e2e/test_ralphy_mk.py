@@ -242,4 +242,4 @@ def test_nothing_in_it_is_undefined_or_needs_a_newer_make(repo: Repository) -> N
 
 def test_help_lists_the_targets(repo: Repository) -> None:
     said = repo.make("ralphy-help").stdout
-    assert "loop status approve reject watch why" in said and "docs/features/name/SPEC.md" in said
+    assert "loop status approve reject watch why prove" in said and "docs/features/name/SPEC.md" in said

@@ -24,8 +24,9 @@ _AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPRO
 
 @click.command("init")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; write nothing.")
+@click.option("--ci", is_flag=True, help="Also write a GitHub workflow that proves the stories of pull requests.")
 @with_options
-def init(call: Invocation, dry_run: bool) -> int:
+def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     """Set up this repository: settings with the detected checks, Make targets, ignore rules.
 
     Overwrites nothing. Commit the new files so that every branch has the settings: Ralphy reads them from the checkout,
@@ -34,7 +35,7 @@ def init(call: Invocation, dry_run: bool) -> int:
     from ralphy.scaffold import writer
 
     repository = call.repository()
-    changes = _plan(call, repository)
+    changes = _plan(call, repository, with_ci=ci)
     mixed = _mixed(repository, changes)
     steps = _steps(call, repository, changes, mixed)
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
@@ -43,15 +44,16 @@ def init(call: Invocation, dry_run: bool) -> int:
     return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, next=steps)
 
 
-def _plan(call: Invocation, repository: Repository) -> list[Change]:
+def _plan(call: Invocation, repository: Repository, *, with_ci: bool) -> list[Change]:
     from ralphy.detect.stack import detect as detect_stack
     from ralphy.scaffold import writer
 
     config = call.settings(repository).config
     found = detect_stack(repository.root, prefer=config.stack.language)
     return writer.plan(
-        repository.root, language=found.language, checks=found.checks, features_dir=config.project.features_dir
-    )
+        repository.root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
+        with_ci=with_ci,
+    )  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
