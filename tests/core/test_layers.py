@@ -39,8 +39,8 @@ PACKAGES: dict[str, set[str]] = {
     "scaffold": {"errors", "resources", "files", "config", "documents"},
     "forge": {"errors", "processes"},
     "engine": {
-        "__init__", "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks", "testguard",
-        "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
+        "__init__", "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks",
+        "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
     "rehearsal": {"errors", "resources", "text", "files"},
     "demo": {"errors", "resources"},
