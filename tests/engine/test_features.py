@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -231,3 +232,12 @@ def test_the_one_open_feature_is_meant_without_a_name(published: Project) -> Non
     assert caught.value.hint == "name one of them"
     with pytest.raises(NotFound, match="no feature in docs/features/"):
         only_open([], "docs/features")
+
+
+def test_a_night_of_many_stories_keeps_only_the_last_prd_json_files_in_memory(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    with closing(Checkout.of(git.discover(project.repo, project.env))) as checkout:
+        for number in range(1000):
+            checkout.keep_prd(f"{number}", None)
+        assert "999" in checkout.prds
+        assert len(checkout.prds) < 10

@@ -95,7 +95,7 @@ def committed_prd(w: Workspace, commit: str) -> Prd:
 def written_prd(w: Workspace, prd: Prd) -> bytes:
     """The bytes of prd.json for a commit: whoever finds them there need not check a thousand stories again."""
     data = dump(prd.raw)
-    w.checkout.prds[blob_id(data, w.repository.object_format)] = Prd.of(orjson.loads(data))
+    w.checkout.keep_prd(blob_id(data, w.repository.object_format), Prd.of(orjson.loads(data)))
     return data
 
 

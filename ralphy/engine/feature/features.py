@@ -98,9 +98,9 @@ def prd_at(checkout: Checkout, commit: str, path: str) -> Prd | None:
     entry = checkout.objects.at(checkout.objects.tree_of(commit), f"{path}/prd.json")
     if entry is None or entry.mode == TREE:
         return None
-    if entry.oid not in checkout.prds:
-        checkout.prds[entry.oid] = _prd(checkout.objects.read(entry.oid) or b"", path)
-    return checkout.prds[entry.oid]
+    if entry.oid in checkout.prds:
+        return checkout.prds[entry.oid]
+    return checkout.keep_prd(entry.oid, _prd(checkout.objects.read(entry.oid) or b"", path))
 
 
 def _prd(data: bytes, path: str) -> Prd | None:
@@ -158,7 +158,7 @@ def _state_at(checkout: Checkout, places: Places, path: str, tip: str, base: Bas
         return ""
     if newest(places) is places.branch:
         return tip
-    return next((oid for oid in base.tips if prd_at(checkout, oid, path) is places.base), "")
+    return next((oid for oid in base.tips if prd_at(checkout, oid, path) == places.base), "")
 
 
 def _with_rejection(checkout: Checkout, places: Places, feature: Feature, tip: str) -> Places:

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from ralphy.processes.supervisor_link import Template
     from ralphy.sandbox.proxy import AllowProxy, Host
 
+_MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and some on the way
+
 
 @dataclass(slots=True)
 class Checkout:
     """`said` is what is said once for all features, `proxies` the ways out of closed sandboxes.
-    `prds` has prd.json by its blob, `merged` whether one commit is in another: neither ever changes."""
+    `prds` has the last prd.json files by their blob (`keep_prd`), `merged` whether one commit is in another: neither
+    ever changes."""
 
     repository: Repository
     objects: Objects
@@ -69,6 +72,13 @@ class Checkout:
         if self._template:
             self._template.close()
             self._template = None
+
+    def keep_prd(self, oid: str, prd: Prd | None) -> Prd | None:
+        """Know what a prd.json says, in place of the oldest known one: each story that lands makes another."""
+        self.prds[oid] = prd
+        while len(self.prds) > _MOST_PRDS:
+            del self.prds[next(iter(self.prds))]
+        return prd
 
     def has_ancestor(self, commit: str, of: str) -> bool:
         """Can `commit` be reached from `of`? Asked once; where its parent is `of` or cannot be, it cannot be either."""
