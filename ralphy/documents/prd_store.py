@@ -20,7 +20,7 @@ class PrdStore:
         self._shown_as = shown_as
         self._base_branches = base_branches
         self._seen: tuple[int, ...] | None = None
-        self._prd = Prd.of({"userStories": []})
+        self._prd: Prd | None = Prd.of({"userStories": []})
         self._digest = ""
 
     def load(self) -> Prd:
@@ -29,14 +29,20 @@ class PrdStore:
         Raises InvalidInput (file, line, field) for anything that is not a valid prd.json.
         """
         seen = signature(self.path)
+        prd = self._prd
         if seen is None:
-            self._seen, self._prd, self._digest = None, Prd.of({"userStories": []}), ""
-        elif seen != self._seen:
+            self._seen, prd, self._digest = None, Prd.of({"userStories": []}), ""
+        elif prd is None or seen != self._seen:
             document, digest = read_prd(self.path, base_branches=self._base_branches, shown_as=self._shown_as)
-            if digest != self._digest:
-                self._prd, self._digest = Prd.of(document), digest
+            if prd is None or digest != self._digest:
+                prd, self._digest = Prd.of(document), digest
             self._seen = seen
-        return self._prd
+        self._prd = prd
+        return prd
+
+    def forget(self) -> None:
+        """Let the value go until it is asked for again; that the file is known is not forgotten."""
+        self._prd = None
 
     @property
     def exists(self) -> bool:

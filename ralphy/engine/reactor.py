@@ -236,6 +236,7 @@ class Watching:
                 self._open[feature.name] = opened
             workspace = self._open[feature.name]
             rest = reconcile(workspace)
+            workspace.store.forget()  # of a thousand features that wait, one will be asked for
         except RalphyError as error:
             if self._rests.get(feature.name) != str(error):
                 self._listener(held_up(feature, error))

@@ -7,7 +7,6 @@ or a person's word, one run is let through again; what it comes to decides.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -51,7 +50,7 @@ class Breaker:
     last_error: str = ""
     kept: bool = False
     subjects: tuple[str, ...] = ()
-    seen: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_TREES))
+    seen: list[str] = field(default_factory=list)
 
     def count(self, subject: str, end: Mapping[str, Any]) -> None:
         """Fold in the end of a run; limits, troubles, stops, and runs that nobody judged count for nothing."""
@@ -62,6 +61,7 @@ class Breaker:
         moved = succeeded or bool(tree and tree not in self.seen)
         if tree:
             self.seen.append(tree)
+            del self.seen[:-_MOST_TREES]
         self._add_up(subject, end, moved=moved)
         if succeeded:
             self._forget()

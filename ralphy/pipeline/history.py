@@ -8,7 +8,6 @@ the next run resumes from the work that was kept. A reset is a line like any oth
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,9 +111,9 @@ class History:
     last_step: str = ""
     is_reset: bool = False
     limit: Entry = field(default_factory=dict)
-    paces: deque[Pace] = field(default_factory=lambda: deque(maxlen=_MOST_PACES))
+    paces: list[Pace] = field(default_factory=list)
     unknown_cost_runs: int = 0
-    calls: deque[float] = field(default_factory=deque)
+    calls: list[float] = field(default_factory=list)
     checkout: str = ""
     breaker: Breaker = field(default_factory=Breaker)
     noted: dict[str, StoryHistory] | None = None
@@ -156,12 +155,13 @@ class History:
         if entry.get("landed") and "story_seconds" in entry:
             seconds, cost = _number(entry.get("story_seconds")), _number(entry.get("story_cost"))
             self.paces.append(Pace(str(entry.get("feature")), max(0.0, seconds), max(0.0, cost)))
+            del self.paces[:-_MOST_PACES]
 
     def _call(self, at: float) -> None:
         """Only the last hour's are kept, by the newest line."""
         self.calls.append(at)
         while self.calls[0] <= at - _HOUR_S:
-            self.calls.popleft()
+            self.calls.pop(0)
 
     def of(self, step: str, story: str | None) -> StoryHistory:
         """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""

@@ -51,6 +51,9 @@ def test_a_file_that_did_not_change_is_the_same_value(store: PrdStore, path: Pat
     assert store.load() is first
     path.write_bytes(path.read_bytes())
     assert store.load() is first
+    store.forget()
+    assert store.is_as_read
+    assert store.load() == first
 
 
 def test_a_persons_change_is_seen(store: PrdStore, path: Path) -> None:
