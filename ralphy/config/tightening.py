@@ -64,6 +64,7 @@ _RULES: Mapping[str, _Looser] = {
     "gates.qa": _ranked("auto", "human"),
     "git.hooks": _ranked("skip", "run"),
     **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
+    "proof.parts": _ranked("off", "on"),
     "agent.command": _differs,
     "agent.preset": _differs,
     "agent.env": _adds,

@@ -172,6 +172,15 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """`parts` says whether the parts of a landed story's code are taken back one by one, to see which no test would
+    miss; `budget_s` how long that may take for a story, and how long the review waits for what is still open."""
+
+    parts: str = "on"
+    budget_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
 class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
@@ -205,5 +214,6 @@ class Config:
     safety: Safety = field(default_factory=Safety)
     lanes: Lanes = field(default_factory=Lanes)
     verify: Verify = field(default_factory=Verify)
+    proof: Proof = field(default_factory=Proof)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)

@@ -16,7 +16,7 @@ from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.noted_proofs import key_of_proofs, note, noted
 from ralphy.engine.verify.baseline import key_of, record_baseline
-from ralphy.engine.verify.parts import Part, parts_of
+from ralphy.engine.verify.parts import Part, is_missed, parts_of
 from ralphy.engine.verify.verify import Verdict, judge_tree
 from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.workspace import Workspace
@@ -89,7 +89,7 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
     story = next((s for s in committed_prd(w, one.commit).stories if s.id == one.story), None)
     if story is None:
         return Proof(one.story, one.subject, one.commit, "prd.json of this commit has no such story")
-    candidate = _candidate(w, one.commit)
+    candidate = candidate_of(w, one.commit)
     evidence = mapping_of(story.raw.get("evidence"))
     was = text_of(evidence.get("change"))
     if was and was != digest_of(file_changes(w, candidate.green, candidate.tree)):
@@ -100,10 +100,11 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
     proof = _told(one, story, verdict, mapping_of(evidence.get("tests")))
     if not by_parts or not proof.holds:
         return proof
-    return replace(proof, parts=tuple(parts_of(w, candidate, verdict.checks, proof.red_first)))
+    parts = parts_of(w, candidate, lambda tree: is_missed(w, tree, verdict.checks, proof.red_first))
+    return replace(proof, parts=tuple(parts))
 
 
-def _candidate(w: Workspace, commit: str) -> Candidate:
+def candidate_of(w: Workspace, commit: str) -> Candidate:
     """The commit's code on the tree of its parent, as the agent handed it in."""
     green = w.objects.tree_of(f"{commit}^")
     rows = w.objects.changes(green, w.objects.tree_of(commit))

@@ -24,6 +24,7 @@ from ralphy.lanes.large_files import FILTER, pointer_of
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import PullRequestOpened
 from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.parts import unproved
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
@@ -114,7 +115,7 @@ def evidence_of(story: Story) -> StoryEvidence:
     cost = float(evidence.get("cost_usd", 0.0))
     attempts, notes = int(execution.get("attempts") or 0), tuple(map(str, evidence.get("warnings") or ()))
     return StoryEvidence(story.id, story.title, attempts, cost, checks, files, number_of_tests(evidence), notes,
-                         is_unverified(story))  # fmt: skip
+                         is_unverified(story), unproved(story))  # fmt: skip
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:

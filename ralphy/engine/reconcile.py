@@ -15,6 +15,7 @@ from ralphy.engine.feature.checkout_sync import catch_up
 from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.idle import has_idle_work, idle_work, prove_parts
 from ralphy.engine.person import answering, gate
 from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
@@ -72,7 +73,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if isinstance(decision, Rest):
             if not crew:
                 return decision
-            do = partial(crew.wait, decision, before)
+            do = partial(crew.wait, decision, before, partial(idle_work, w, snapshot.prd))
         rest = _carry_out(do, decision, snapshot, w, crew)
         if rest:
             w.emit(decided(rest, snapshot))
@@ -152,7 +153,8 @@ def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Cr
     """Do what was decided, once; the agent of a story may go on in the crew."""
     if isinstance(decision, d.RunAgent):
         flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
-        is_alone = decision.step != names.STORY or workspace.config.lanes.jobs == 1
+        is_idle = workspace.config.lanes.jobs == 1 and not has_idle_work(workspace, snapshot.prd)
+        is_alone = decision.step != names.STORY or is_idle
         complete(flight) if is_alone else crew.begin(flight)
     else:
         _ACTS[type(decision)](workspace, decision, snapshot)
@@ -172,6 +174,7 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.GiveUp: gate.give_up,
     d.TakeAnswer: answering.take_answer,
     d.TakeRequest: take_request,
+    d.ProveParts: prove_parts,
     d.AddFixes: gate.add_fixes,
     d.Publish: publish,
 }

@@ -49,7 +49,7 @@ class StoryEvidence:
     """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed.
 
     `tests` says how many there were and are; `notes` are the warnings of its evidence; `is_unverified` says that it
-    landed without a check that had anything to run.
+    landed without a check that had anything to run, `unproved` which lines no test would miss.
     """
 
     id: str
@@ -61,6 +61,7 @@ class StoryEvidence:
     tests: str = ""
     notes: tuple[str, ...] = ()
     is_unverified: bool = False
+    unproved: str = ""
 
 
 def parse_pr_text(markdown: str) -> PullRequestText:
@@ -90,6 +91,8 @@ def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()
     """
     first = [f"- {_cell(_short(line, MAX_NOTE))}" for line in read_first[:MAX_NOTES]]
     lines = ["Read these files first; they steer agents, CI or what people run:", "", *first, ""] if first else []
+    missed = [f"- {_cell(row.id)}: {_cell(_short(row.unproved, MAX_NOTE))}" for row in rows if row.unproved]
+    lines += ["No test would miss these lines:", "", *missed[:MAX_NOTES], ""] if missed else []
     lines += ["| Story | Attempts | Cost | Checks | Files |", "|---|---:|---:|---|---:|"]
     lines += [_row(row) for row in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:

@@ -89,6 +89,12 @@ def commit_named(repository: Repository, name: str) -> str:
         return ""
 
 
+def newest_commit_of(repository: Repository, story: str, tip: str) -> str:
+    """The newest commit below `tip` that completed `feature/story`, or ""."""
+    grep = f"--grep=^Ralphy-Story: {re.escape(story)}$"
+    return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--").strip() if tip else ""
+
+
 def landed_between(repository: Repository, base: str, tip: str) -> list[tuple[str, StoryCommit]]:
     """(feature, commit) of every story that landed above `base` and up to `tip`, oldest first."""
     found = []

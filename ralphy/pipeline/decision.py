@@ -109,6 +109,11 @@ class AcceptRed(Decision):
 
 
 @dataclass(frozen=True, slots=True)
+class ProveParts(Decision):
+    """Take back the parts of landed stories' code, one at a time, before they are reviewed."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunAgent(Decision):
     """A fresh invocation for a step, or for one story's attempt; mode is fresh, heal or resume."""
 

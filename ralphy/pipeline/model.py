@@ -323,7 +323,8 @@ class Session:
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
     whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
     `cut_short` why the open run is to be closed without counting, `times_cut` how often that was. `in_work` are the
-    runs that go on now, `ended_at` is when the last one ended, on the steady clock.
+    runs that go on now, `ended_at` is when the last one ended, on the steady clock. `parts` is what was found of the
+    parts of landed stories and is not committed yet, `parts_s` how long a review waited for that.
     """
 
     runs: int = 0
@@ -343,6 +344,8 @@ class Session:
     began: float = 0.0
     in_work: tuple[InWork, ...] = ()
     ended_at: float = 0.0
+    parts: Mapping[str, Document] = field(default_factory=dict)
+    parts_s: float = 0.0
 
     @property
     def stories_in_work(self) -> frozenset[str]:

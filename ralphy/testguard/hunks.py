@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
 from ralphy.testguard.test_parser import parsed
 
-_MOST_LINES = 20_000
+_MOST_LINES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,26 @@ class Hunk:
         return b"".join([*lines[: self.begin], *self.old, *lines[self.end :]])
 
 
-def hunks_of(change: FileChange) -> list[Hunk]:
-    """The parts of a changed file of code; none of tests, manifests, binary files and what is only documented."""
-    if change.new is None or b"\0" in change.new or is_test(change.path) or is_manifest(change.path):
-        return []
+def hunks_of(change: FileChange) -> Iterator[Hunk]:
+    """The parts of a changed file of code; none of tests, manifests, links, bytes and what is only documented."""
+    is_code = not (is_test(change.path) or is_manifest(change.path)) and change.mode.startswith("100")
+    if change.new is None or b"\0" in change.new or not is_code:
+        return
     old, new = ((data or b"").splitlines(keepends=True) for data in (change.old, change.new))
     if len(old) + len(new) > _MOST_LINES:
-        return []
-    found = (Hunk(change.path, begin, end, tuple(old[was:until]))
-             for was, until, begin, end in _split(SequenceMatcher(None, old, new, autojunk=False), new))  # fmt: skip
-    return [hunk for hunk in found if _is_code(change, hunk)]
+        return
+    bare = _bare(change.new) if change.path.endswith(".py") else None
+    for was, until, begin, end in _split(SequenceMatcher(None, old, new, autojunk=False), new):
+        hunk = Hunk(change.path, begin, end, tuple(old[was:until]))
+        if _is_code(change, hunk, bare):
+            yield hunk
+
+
+def without_all(hunks: Sequence[Hunk], new: bytes) -> bytes:
+    """The new file without any of these parts, which stand in their order."""
+    for hunk in reversed(hunks):
+        new = hunk.taken_back(new)
+    return new
 
 
 def _split(matcher: SequenceMatcher[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int, int]]:
@@ -76,19 +86,14 @@ def _depth(line: bytes) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _is_code(change: FileChange, hunk: Hunk) -> bool:
-    """Would the program be another one without this part?"""
+def _is_code(change: FileChange, hunk: Hunk, bare: str | None) -> bool:
+    """Would the program be another one without this part? Of Python, whose program as it is is `bare`: is there one
+    without it, and does it differ in more than docstrings and annotations?"""
     new = change.new or b""
     without = hunk.taken_back(new)
     if why_no_work([FileChange(change.path, without, new)]):
         return False
-    return not change.path.endswith(".py") or _is_another_program(without, new)
-
-
-def _is_another_program(without: bytes, new: bytes) -> bool:
-    """Of Python: is there a program without the part, and does it differ in more than docstrings and annotations?"""
-    bare = _bare(without)
-    return bare is not None and bare != _bare(new)
+    return not change.path.endswith(".py") or _bare(without) not in (None, bare)
 
 
 def _bare(data: bytes) -> str | None:

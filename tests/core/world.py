@@ -30,6 +30,7 @@ from ralphy.pipeline.model import (
     Status,
     Tree,
 )
+from ralphy.pipeline.parts import noted
 from ralphy.pipeline.split import split
 
 FEATURE = "login"
@@ -275,6 +276,11 @@ def _take_answer(w: World, decision: d.TakeAnswer, _: Snapshot) -> None:
     w.record("reset", story=story.id, feedback=text)
 
 
+def _prove_parts(w: World, _: d.ProveParts, s: Snapshot) -> None:
+    found = {story.id: noted(1, [], 0) for story in s.prd.stories}
+    w.session = replace(w.session, parts=found)
+
+
 def _add_fixes(w: World, _: d.AddFixes, s: Snapshot) -> None:
     assert s.qa
     new = stories.fixes(s.prd, s.qa.blocking, max(1, s.history.qa_rounds))
@@ -339,6 +345,7 @@ _ACTS: dict[type[d.Decision], Callable[[World, Any, Snapshot], None]] = {
     d.RunAgent: _run_agent,
     d.GiveUp: _give_up,
     d.TakeAnswer: _take_answer,
+    d.ProveParts: _prove_parts,
     d.AddFixes: _add_fixes,
     d.Publish: _publish,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
-from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
+from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, set_up
 from ralphy.engine.workspace.changes import shown
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular, replace_file
@@ -57,6 +57,11 @@ def agent_lane(w: Workspace) -> Lane:
         if lane.kept_for() in ("", w.feature.name):
             return lane
     raise EnvironmentProblem(f"all {_MOST_LANES} lanes hold work that was cut off", hint="ralphy loop; ralphy lanes")
+
+
+def is_set_up_for(w: Workspace, tree: str) -> bool:
+    """Can checks run on a tree without a run of `setup`, which the next story would then need again?"""
+    return is_set_up(w, clean_lane(w), tree)
 
 
 def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:

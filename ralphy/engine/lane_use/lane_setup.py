@@ -28,15 +28,23 @@ def set_up(w: Workspace, lane: Lane, tree: str) -> None:
     """Run `setup` in a lane where `tree` is laid out, if it has to; EnvironmentProblem if it fails."""
     from ralphy.engine.lane_use.checks import run_setup
 
-    if not w.config.setup:
-        return
-    wanted_for = hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
-    noted = _noted(lane)
-    if noted.get("for") == wanted_for and all(os.path.lexists(lane.tree / path) for path in noted["made"]):
+    if is_set_up(w, lane, tree):
         return
     run_setup(w, lane)
     made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in lane.keep]
-    write_note(lane.home / _DONE, {"for": wanted_for, "made": made})
+    write_note(lane.home / _DONE, {"for": _wanted_for(w, tree), "made": made})
+
+
+def is_set_up(w: Workspace, lane: Lane, tree: str) -> bool:
+    """Is there nothing to set up, or is it done for just these manifests?"""
+    if not w.config.setup:
+        return True
+    noted = _noted(lane)
+    return noted.get("for") == _wanted_for(w, tree) and all(os.path.lexists(lane.tree / path) for path in noted["made"])
+
+
+def _wanted_for(w: Workspace, tree: str) -> str:
+    return hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
 
 
 def forget_set_up(lane: Lane) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import Listing
 from ralphy.checks.narrowing import narrowed
@@ -17,7 +18,11 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
+from ralphy.processes.program_run import GIVES_WAY
 from ralphy.processes.supervision import capture
+
+if TYPE_CHECKING:
+    from ralphy.processes.supervision import Supervisor
 
 _MOST_SECONDS = 300.0
 _OUTPUT_BYTES = 256 * 1024
@@ -25,11 +30,33 @@ _OUTPUT_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a check tells of its tests (None: of none), what it prints, and whether it came to its end and was green."""
+    """What a check tells of its tests (None: of none), what it prints, whether it came to its end and was green, and
+    how long it took; `stopped` says why it was ended before ("deadline"), "" if it was not."""
 
     listing: Listing | None
     output: str
     is_green: bool
+    seconds: float = 0.0
+    stopped: str = ""
+
+
+class GaveWay(Exception):
+    """What is done beside other work was ended for its sake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Other work goes on, which a check must not delay: it is ended as soon as it `gives_way`, which is asked at once
+    when the descriptor `bell` is readable."""
+
+    supervisor: Supervisor
+    gives_way: Callable[[], bool]
+    bell: int = -1
+
+    def check(self) -> None:
+        """Raises GaveWay if it is time."""
+        if self.gives_way():
+            raise GaveWay
 
 
 def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | None:
@@ -40,22 +67,41 @@ def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | N
 
 def try_tree(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose) -> Told | None:
     """What these words of a check tell about a tree; None if they cannot be run there, or took too long."""
+    told = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS))
+    return None if told and told.stopped else told
+
+
+def tried(
+    w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float,
+    beside: Beside | None = None,
+) -> Told | None:  # fmt: skip
+    """The same, within so many seconds; also of what was stopped. Raises GaveWay."""
     try:
         lay_out_clean(w, tree)
-        return _run(w, tree, check, words, purpose)
+        return _run(w, tree, check, words, purpose, most_s, beside)
     except (OSError, EnvironmentProblem) as error:
         w.say(f"check {check.name} could not be run on another version of the tests: {error}")
         return None
 
 
-def _run(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose) -> Told | None:
+def _run(
+    w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float, beside: Beside | None
+) -> Told:
+    supervisor, bell = (beside.supervisor, beside.bell) if beside else (w.supervisor, -1)
+    within = bounds(w, [], supervisor)
+
+    def why_stop() -> str | None:
+        return GIVES_WAY if beside and beside.gives_way() else within()
+
     with Reports(repository_token(w.repository)) as reports:
         env = reports.environment(check_environment(w, f"{purpose}-{tree[:12]}"), check.name)
-        seconds = min(check.timeout_s, _MOST_SECONDS)
-        command = command_in(w, clean_lane(w), "checks", words, env, seconds, reports.folder)
+        command = command_in(w, clean_lane(w), "checks", words, env, most_s, reports.folder)
         subject().check_runs[purpose] += 1
-        end, data = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))
+        end, data = capture(supervisor, command, _OUTPUT_BYTES, should_stop=why_stop, bell=bell)
+        if end.stopped == GIVES_WAY:
+            raise GaveWay
         output = data.decode("utf-8", "replace")
-        w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
-        told = Told(reports.read(check.name) or read_output(output), output, end.returncode == 0)
-        return None if end.stopped else told
+        if not beside:
+            w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
+        listing = reports.read(check.name) or read_output(output)
+        return Told(listing, output, end.returncode == 0, end.duration_s, end.stopped or "")

@@ -11,6 +11,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import story_commits
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
+from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.split import MOST_PIECES
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.qa import QA, round_of
@@ -114,13 +115,14 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
     commits = {name: one.commit for name, one in story_commits(w.repository, w.feature.name, s.tree.head).items()
                if not one.reverted_by}  # fmt: skip
     now = round_of(s)
+    prd = with_parts(s.prd, w.session.parts)
     return {
         "spec_content": documents.text(w, SPEC.document),
         "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json"), commits),
-        "unproved": unproved_parts(s.prd.stories),
+        "unproved": unproved_parts(prd.stories),
         "reviewed_commit": now.since,
         "scope_is_frozen": now.is_frozen,
-        "evidence": "\n".join([*_steering(s.prd), *map(_evidence, s.prd.stories)]),
+        "evidence": "\n".join([*_steering(s.prd), *map(_evidence, prd.stories)]),
         "qa_report": documents.text(w, QA.document),
     }
 
@@ -144,6 +146,8 @@ def _evidence(story: Story) -> str:
     evidence = story.raw.get("evidence") or {}
     said = verified_by(evidence) or "no checks"
     warnings = [str(text)[:300] for text in evidence.get("warnings") or ()]
+    parts = parts_in_words(evidence)
+    said = f"{said}; {parts}" if parts else said
     flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
     return f"- {story.id}: {story.status.value}; {said}{flagged}"
 

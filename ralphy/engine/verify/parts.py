@@ -1,49 +1,78 @@
 """Which parts of a change would no test miss? Each is taken back alone, and the checks are asked.
 
-The story's own tests are asked first, where the runner can be asked for files; all checks only if those stay green.
+The story's own tests are asked first, where the runner can be asked for files; all checks only if those stay green. Of
+a file with several parts all are taken back at once before: what stays green without all of them misses none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.lane_use.trial import try_tree, words_for
+from ralphy.engine.lane_use.trial import Beside, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.hunks import Hunk, hunks_of
+from ralphy.testguard.hunks import hunks_of, without_all
+from ralphy.testguard.substance import FileChange
 from ralphy.testguard.test_keys import Key
+
+_A_GROUP = 3  # parts of a file from which on it pays to take back all of them first
+_MOST_SECONDS = 300.0
+_PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
+
+Ask = Callable[[str], "bool | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a change, by its place in the new code, and whether a check turns red without it."""
+    """A part of a change, by its place in the new code, and whether a check turns red without it; None: not asked."""
 
     place: str
-    is_proved: bool
+    is_proved: bool | None
 
 
-def parts_of(w: Workspace, candidate: Candidate, results: Sequence[CheckResult], red: Sequence[str]) -> Iterator[Part]:
-    """Each part as soon as it is known; `results` are those of the green checks, `red` the story's own tests."""
-    files = sorted({path for test in red if (path := Key.of(test).path)})
+def parts_of(
+    w: Workspace, candidate: Candidate, ask: Ask, go_on: Callable[[], object] = lambda: None
+) -> Iterator[Part]:
+    """Each part as soon as it is known. `ask` says of a tree whether it `is_missed` there; `go_on` is called often,
+    and may raise."""
     for change in file_changes(w, candidate.green, candidate.tree):
+        hunks = []
         for hunk in hunks_of(change):
-            tree = _without(w, candidate, hunk, change.new or b"", change.mode)
-            yield Part(hunk.place, _is_missed(w, tree, results, files))
+            go_on()
+            hunks.append(hunk)
+        if len(hunks) >= _A_GROUP and ask(_tree(w, candidate, change, without_all(hunks, change.new or b""))) is False:
+            yield from (Part(hunk.place, is_proved=False) for hunk in hunks)
+            continue
+        for hunk in hunks:
+            go_on()
+            yield Part(hunk.place, ask(_tree(w, candidate, change, hunk.taken_back(change.new or b""))))
 
 
-def _without(w: Workspace, candidate: Candidate, hunk: Hunk, new: bytes, mode: str) -> str:
+def _tree(w: Workspace, candidate: Candidate, change: FileChange, data: bytes) -> str:
     with w.objects.together():
-        entry = Entry(mode, w.objects.write("blob", hunk.taken_back(new)))
-    return w.objects.graft(candidate.tree, {hunk.path: entry})
+        entry = Entry(change.mode, w.objects.write("blob", data))
+    return w.objects.graft(candidate.tree, {change.path: entry})
 
 
-def _is_missed(w: Workspace, tree: str, results: Sequence[CheckResult], files: Sequence[str]) -> bool:
-    """Does any check turn red on this tree? One that cannot be run, or comes to no end, proves nothing."""
-    checks = [check for check, _ in with_tests(w, results)]
-    own = [(check, words) for check in checks if (words := words_for(w, check, files))]
-    ways = [*own, *((check, argv(check)) for check in checks)]
-    return any((told := try_tree(w, tree, check, words, "part")) and not told.is_green for check, words in ways)
+def is_missed(
+    w: Workspace, tree: str, results: Sequence[CheckResult], red: Sequence[str], beside: Beside | None = None
+) -> bool | None:
+    """Does any check turn red on this tree, or come to no end? None if one cannot be run there.
+
+    `results` are those of the checks on the whole code, `red` the story's own tests. Raises GaveWay.
+    """
+    files = sorted({path for test in red if (path := Key.of(test).path)})
+    checks = list(with_tests(w, results))
+    own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
+    for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
+        most_s = min(check.timeout_s, _MOST_SECONDS, _LEAST_S + _PATIENCE * result.seconds)
+        told = tried(w, tree, check, words, "part", most_s, beside)
+        if told is None:
+            return None
+        if told.stopped in ("", "deadline") and not told.is_green:
+            return True
+    return False

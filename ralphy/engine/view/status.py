@@ -149,6 +149,8 @@ def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
         row["verified"] = False
     if warnings := warnings_of(story):
         row["warnings"] = len(warnings)
+    if parts := mapping_of(mapping_of(story.raw.get("evidence")).get("parts")):
+        row["parts"] = {name: count_of(parts.get(name)) for name in ("proved", "of", "left")}
     known = s.history.stories.get(story.id)
     if known and known.cost_usd:
         row["open_cost_usd"] = round(known.cost_usd, 4)

@@ -107,8 +107,9 @@ class Workspace:
         return self.checkout.supervisor
 
     def supervisor_of(self, lane: str) -> Supervisor:
-        """Who holds the agent in a lane; the only agent's also holds the checks, which run when it has ended."""
-        return self.supervisor if self.config.lanes.jobs == 1 else self.checkout.supervisor_of(lane)
+        """Who holds the agent in a lane; that of one which is sat with alone also holds the checks, which run when it
+        has ended."""
+        return self.supervisor if self.should_end is None else self.checkout.supervisor_of(lane)
 
     @property
     def left_runs(self) -> tuple[Mapping[str, Any], ...]:

@@ -9,6 +9,7 @@ from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import CODE, Format, Step
@@ -43,6 +44,15 @@ def round_of(s: Snapshot) -> Round:
 
 
 class _Qa(Step):
+    def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
+        """Who reviews is told which parts of the code no test would miss."""
+        decision = super().rule(s, config)
+        open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
+        if not (isinstance(decision, d.RunAgent) and open_):
+            return decision
+        named = ", ".join(story.id for story in open_[:5]) + (" …" if len(open_) > 5 else "")
+        return d.ProveParts(f"before the review: which parts of {named} would no test miss?")
+
     def then(self, s: Snapshot, config: Config) -> d.Decision | None:
         if not s.qa or not s.qa.blocking or s.prd.step(self.name).get("fixed") == s.digest(self.document):
             return None

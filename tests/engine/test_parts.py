@@ -1,0 +1,77 @@
+"""Parts: what no test would miss in a landed story's code is found beside other work, and delays none of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ralphy.engine.verify.part_answers import Answer, Answers
+from tests.engine.building import Project, reports, story
+from tests.engine.pytested import pytested
+
+CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
+HALF = "\n\ndef half(a):\n    return a / 2\n"
+TEST_HALF = "def test_half():\n    from calc import half\n\n    assert half(4) == 2\n"
+
+
+def waits_for(condition: str) -> list[list[str]]:
+    """What an agent runs until something has happened outside."""
+    return [["sh", "-c", f"n=0; until {condition}; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"]]
+
+
+def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> Project:
+    """A story whose test is given, and one whose agent waits; then the review."""
+    given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
+    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), **given)
+    project.play(
+        stories={
+            "US-001": [{"append": {"calc.py": CODE}, "write": {"tests/test_mul.py": test}}],
+            "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": TEST_HALF},
+                        "run": waits_for(condition.replace("REPO", str(project.repo)))}],
+        },
+        qa=[reports()],
+    )  # fmt: skip
+    return project
+
+
+def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(tmp_path: Path) -> None:
+    test = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
+    project = two_stories(tmp_path, test, "[ $(grep -c : REPO/.git/ralphy/parts/login) -ge 2 ]")
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"], ended.text
+    at_second = json.loads(project.code(f"{project.path}/prd.json", project.commit_of("US-002")))
+    found = {"proved": 1, "of": 2, "unproved": ["calc.py:13-14"], "left": 0}
+    assert at_second["userStories"][0]["evidence"]["parts"] == found
+    assert "Parts: 1 of 2 parts proved; no test would miss calc.py:13-14" in project.read("stories/US-001.md")
+    assert project.story("US-002")["evidence"]["parts"]["proved"] == 1
+    (prompt,) = project.prompts("qa")
+    assert prompt.index("US-001: calc.py:13-14 (1 of 2 parts are proved)") < prompt.index("What was verified already")
+    assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
+
+
+def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_budget(tmp_path: Path) -> None:
+    mark = tmp_path / "asked"
+    test = (f"import calc\nimport pathlib\nimport time\n\n\ndef test_mul():\n"
+            f"    if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n"
+            f"        pathlib.Path({str(mark)!r}).touch()\n        time.sleep(600)\n"
+            f"    assert calc.mul(2, 3) == 6\n")  # fmt: skip
+    project = two_stories(tmp_path, test, f"[ -e {mark} ]", proof={"budget_s": 1})
+
+    ended = project.loop()
+
+    assert project.landed() == ["login/US-001", "login/US-002"], ended.text
+    assert project.story("US-001")["evidence"]["parts"]["left"] == 1
+    assert ended.runs == ["US-001", "US-002", "qa"]
+
+
+def test_answers_are_kept_and_a_torn_line_costs_one(tmp_path: Path) -> None:
+    Answers(tmp_path / "parts").add("a1:b1", Answer(is_missed=True, seconds=1.5))
+    with (tmp_path / "parts").open("ab") as out:
+        out.write(b"\na2:b1 ")
+    Answers(tmp_path / "parts").add("a3:b1", Answer(is_missed=False, seconds=0.0))
+
+    found = Answers(tmp_path / "parts")
+    assert [found.get(f"a{n}:b1") for n in (1, 2, 3)] == [Answer(True, 1.5), None, Answer(False, 0.0)]
