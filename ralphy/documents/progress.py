@@ -125,11 +125,6 @@ def story_document(existing: str, story: Story, entry: ProgressEntry) -> str:
     return f"{existing.rstrip()}\n\n{entry.render()}" if existing.strip() else f"{_document(story)}\n{entry.render()}"
 
 
-def with_parts_line(existing: str, said: str) -> str:
-    """stories/<id>.md with what was found of the parts of the story's code, once it is known."""
-    return f"{existing.rstrip()}\n\nParts: {_line(said)}\n"
-
-
 def _document(story: Story) -> str:
     context = story.raw.get("context") or {}
     lists = (f"## {title}\n" + "\n".join(item.bullet() for item in items) for title, items in titled_lists(story.raw))

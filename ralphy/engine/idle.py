@@ -75,7 +75,8 @@ def _ask_all(w: Workspace, stories: Sequence[Story], beside: Beside) -> None:
 def _note(w: Workspace, story: Story, parts: Sequence[Part]) -> None:
     """The proof of a story's parts is over: it is committed with what is committed next."""
     proved, unproved, left = ([part.place for part in parts if part.is_proved is said] for said in (True, False, None))
-    found: Document = noted(len(proved), unproved, len(left))
+    change = str(mapping_of(story.raw.get("evidence")).get("change"))
+    found: Document = noted(change, len(proved), unproved, len(left))
     w.session = replace(w.session, parts={**w.session.parts, story.id: found})
     if said := parts_in_words({"parts": found}):
         w.say(f"{story.id}: {said}")

@@ -24,7 +24,7 @@ from ralphy.lanes.large_files import FILTER, pointer_of
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import PullRequestOpened
 from ralphy.pipeline.model import Snapshot, Story
-from ralphy.pipeline.parts import unproved
+from ralphy.pipeline.parts import unproved, with_parts
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
@@ -103,7 +103,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
     text = parse_pr_text(redacted(w, documents.text(w, PR.document)))
-    table = evidence_table([evidence_of(story) for story in s.prd.stories], steering_of(s.prd))
+    table = evidence_table([evidence_of(story) for story in with_parts(s.prd).stories], steering_of(s.prd))
     return with_evidence(text, f"## Evidence\n\n{table}")
 
 

@@ -1,4 +1,8 @@
-"""The parts of a landed story's code: whose are still to be asked about, and what the evidence says of them."""
+"""The parts of a landed story's code: whose are still to be asked about, and what is known of the others.
+
+What was found is noted in the workflow of prd.json, by the story and the digest of its change: a story's own lines stay
+as its commit wrote them, so that the commit can be reverted. `with_parts` has it in the evidence, for who reads that.
+"""
 
 from __future__ import annotations
 
@@ -12,35 +16,43 @@ _MOST_NAMED = 20
 _MOST_SAID = 5
 
 
-def are_due(story: Story, known: Mapping[str, Document]) -> bool:
-    """Is the proof of the story's parts still to come? One without a test that fails without it has none."""
-    evidence = mapping_of(story.raw.get("evidence"))
-    red_first = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))
-    has_proof = bool(red_first.get("tests") or red_first.get("checks"))
-    is_asked = "parts" in evidence or story.id in known
-    return (
-        story.is_completed and bool(evidence.get("change")) and has_proof and not is_asked and story.kind != "refactor"
-    )
-
-
 def due(prd: Prd, known: Mapping[str, Document]) -> list[Story]:
-    """The stories whose parts are to be asked about; `known` are those whose proof is over and not committed yet."""
-    return [story for story in prd.stories if are_due(story, known)]
+    """The stories whose parts are to be asked about; `known` is what was found and is not committed yet.
+
+    A story without a test that fails without it has no proof whose parts could be asked, nor does a refactoring.
+    """
+    said = _said(prd, known)
+    return [story for story in prd.stories if story.kind != "refactor" and _has_proof(story) and not _of(story, said)]
 
 
-def noted(proved: int, unproved: Sequence[str], left: int) -> Document:
-    """What the evidence says: small enough for prd.json."""
+def noted(change: str, proved: int, unproved: Sequence[str], left: int) -> Document:
+    """What is kept of the parts of a change: small enough for prd.json."""
     more = {"more": len(unproved) - _MOST_NAMED} if len(unproved) > _MOST_NAMED else {}
-    return {"proved": proved, "of": proved + len(unproved) + left, "unproved": list(unproved[:_MOST_NAMED]),
-            "left": left, **more}  # fmt: skip
+    return {"change": change, "proved": proved, "of": proved + len(unproved) + left,
+            "unproved": list(unproved[:_MOST_NAMED]), "left": left, **more}  # fmt: skip
 
 
-def with_parts(prd: Prd, known: Mapping[str, Document]) -> Prd:
-    """prd.json with what was found of parts since it was committed."""
-    for story in due(prd, {}) if known else ():
-        if story.id in known:
-            prd = prd.with_story(story.id, evidence={**story.raw["evidence"], "parts": known[story.id]})
-    return prd
+def recorded(prd: Prd, known: Mapping[str, Document]) -> Prd:
+    """prd.json with what was found noted in its workflow, that of changes which are there no more left out."""
+    said = _said(prd, known)
+    kept = {story.id: said[story.id] for story in prd.stories if _of(story, said)}
+    return prd.with_workflow(parts=kept) if kept != prd.workflow.get("parts", {}) else prd
+
+
+def with_parts(prd: Prd, known: Mapping[str, Document] | None = None) -> Prd:
+    """prd.json with what is known of parts in the stories' evidence: to be read, not to be written."""
+    said = _said(prd, known or {})
+    return prd.with_stories([_with_parts(story, _of(story, said)) for story in prd.stories]) if said else prd
+
+
+def _with_parts(story: Story, found: Mapping[str, Any]) -> Document:
+    parts = {name: value for name, value in found.items() if name != "change"}
+    return {**story.raw, "evidence": {**story.raw["evidence"], "parts": parts}} if parts else story.raw
+
+
+def unproved(story: Story) -> str:
+    """The places in a story's code that no test would miss; "" if there is none."""
+    return _places(_parts(story.raw.get("evidence")), _MOST_NAMED)
 
 
 def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
@@ -54,9 +66,22 @@ def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
     return "; ".join(part for part in said if part)
 
 
-def unproved(story: Story) -> str:
-    """The places in a story's code that no test would miss; "" if there is none."""
-    return _places(_parts(story.raw.get("evidence")), _MOST_NAMED)
+def _said(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:
+    return {**mapping_of(prd.workflow.get("parts")), **known}
+
+
+def _of(story: Story, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was found of the story's code as it landed; {} if nothing was."""
+    found = mapping_of(said.get(story.id))
+    change = mapping_of(story.raw.get("evidence")).get("change")
+    return found if story.is_completed and change and found.get("change") == change else {}
+
+
+def _has_proof(story: Story) -> bool:
+    evidence = mapping_of(story.raw.get("evidence"))
+    red_first = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))
+    has_red = bool(red_first.get("tests") or red_first.get("checks"))
+    return story.is_completed and bool(evidence.get("change")) and has_red
 
 
 def _places(found: Mapping[str, Any], most: int) -> str:

@@ -277,7 +277,7 @@ def _take_answer(w: World, decision: d.TakeAnswer, _: Snapshot) -> None:
 
 
 def _prove_parts(w: World, _: d.ProveParts, s: Snapshot) -> None:
-    found = {story.id: noted(1, [], 0) for story in s.prd.stories}
+    found = {story.id: noted(story.raw["evidence"]["change"], 1, [], 0) for story in s.prd.stories}
     w.session = replace(w.session, parts=found)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from ralphy.engine.verify.part_answers import Answer, Answers
-from tests.engine.building import Project, reports, story
+from tests.engine.building import ROOT, Project, reports, story
 from tests.engine.pytested import pytested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
@@ -18,6 +19,14 @@ TEST_HALF = "def test_half():\n    from calc import half\n\n    assert half(4) =
 def waits_for(condition: str) -> list[list[str]]:
     """What an agent runs until something has happened outside."""
     return [["sh", "-c", f"n=0; until {condition}; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"]]
+
+
+def shown(project: Project, *words: str) -> tuple[int, str]:
+    """(exit code, what it printed) of a call of `ralphy`."""
+    env = {**project.env, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", *words], cwd=project.repo, env=env,
+                          capture_output=True, encoding="utf-8", check=False)  # fmt: skip
+    return done.returncode, done.stdout
 
 
 def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> Project:
@@ -42,14 +51,15 @@ def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(
     ended = project.loop()
 
     assert project.landed() == ["login/US-001", "login/US-002"], ended.text
-    at_second = json.loads(project.code(f"{project.path}/prd.json", project.commit_of("US-002")))
-    found = {"proved": 1, "of": 2, "unproved": ["calc.py:13-14"], "left": 0}
-    assert at_second["userStories"][0]["evidence"]["parts"] == found
-    assert "Parts: 1 of 2 parts proved; no test would miss calc.py:13-14" in project.read("stories/US-001.md")
-    assert project.story("US-002")["evidence"]["parts"]["proved"] == 1
+    found = [project.prd()["workflow"]["parts"][one] for one in ("US-001", "US-002")]
+    assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [(1, 2, ["calc.py:13-14"]), (1, 1, [])]
+    code, said = shown(project, "story", "show", "login/US-001")
+    assert (code, "parts: 1 of 2 parts proved; no test would miss calc.py:13-14" in said) == (0, True)
     (prompt,) = project.prompts("qa")
     assert prompt.index("US-001: calc.py:13-14 (1 of 2 parts are proved)") < prompt.index("What was verified already")
     assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
+    project.switch()
+    project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
 
 
 def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_budget(tmp_path: Path) -> None:
@@ -63,7 +73,7 @@ def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_bu
     ended = project.loop()
 
     assert project.landed() == ["login/US-001", "login/US-002"], ended.text
-    assert project.story("US-001")["evidence"]["parts"]["left"] == 1
+    assert project.prd()["workflow"]["parts"]["US-001"]["left"] == 1
     assert ended.runs == ["US-001", "US-002", "qa"]
 
 

@@ -76,6 +76,7 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show a story: its fields, evidence, commit and kept attempts."""
     from ralphy.engine.view.status import seen
     from ralphy.git import ledger
+    from ralphy.pipeline.parts import with_parts
     from ralphy.pipeline.stories import shown_status
     from ralphy.pipeline.story_changes import found as found_in
 
@@ -83,7 +84,7 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
     where, workspace = call.opened(feature)
     with workspace as w:
         s = seen(w, where)
-        prd, name = s.prd, s.feature
+        prd, name = with_parts(s.prd), s.feature
         found = found_in(prd, story_id, name)
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)

@@ -21,7 +21,6 @@ from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import agent_lane, begin_with_next, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from, file_changes
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.noted_parts import with_noted_parts
 from ralphy.engine.runs.onto_tip import settle_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
 from ralphy.engine.verify.verify import Verdict
@@ -162,8 +161,7 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     change = digest_of(file_changes(w, a.candidate.green, a.candidate.tree))
     evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change}
     fields = completed(a.story, execution, evidence, tests, review_follows=QA in steps())
-    prd, parts = with_noted_parts(w, a.prd, a.head)
-    prd = prd.with_story(a.story.id, **fields)
+    prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
         ("Ralphy-Story", f"{w.feature.name}/{a.story.id}"),
         ("Ralphy-Attempt", str(a.number)),
@@ -174,7 +172,7 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     end["story_seconds"] = round(past.active_s + end["seconds"], 3)
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
-    files = {**parts, **_files(w, a, prd, "completed")}
+    files = _files(w, a, prd, "completed")
     commit = land(w, NewCommit(
         subject, trailers, a.candidate.tree, a.head, files, end, body,
     ), when_landed)  # fmt: skip

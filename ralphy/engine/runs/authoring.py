@@ -21,7 +21,6 @@ from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.noted_parts import with_noted_parts
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
 from ralphy.engine.workspace.changes import shown
@@ -36,6 +35,7 @@ from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Document, Prd, Snapshot, Status
+from ralphy.pipeline.parts import recorded
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
 from ralphy.pipeline.steps.table import step_of
@@ -178,11 +178,10 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
 
 def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:
     step = step_of(d.step)
-    prd, parts = with_noted_parts(w, made.prd, s.tree.head)
-    prd = prd.with_workflow(phase=step.waiting_phase or step.phase)
+    prd = recorded(made.prd, w.session.parts).with_workflow(phase=step.waiting_phase or step.phase)
     what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
-    keep(w, s, d.step, what, prd=prd, files={**made.files, **parts}, story=d.story or "", end=end)
+    keep(w, s, d.step, what, prd=prd, files=made.files, story=d.story or "", end=end)
 
 
 def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.forecast import forecast
 from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.parts import with_parts
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import shown_status, warnings_of
 from ralphy.pipeline.verification import is_unverified, unverified_ids
@@ -77,7 +78,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
         "pull_request": s.prd.pr.get("url"),
-        "stories": [_row(s, story, shown[story.id]) for story in s.prd.stories],
+        "stories": [_row(s, story, shown[story.id]) for story in with_parts(s.prd).stories],
     }
 
 
