@@ -372,6 +372,7 @@ class Snapshot:
 
     `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
     of the stories that is queued. `paths` has the files that a story is likely to change, as far as that is known.
+    `has_kept_review` says that what a review would read now was reviewed before.
     """
 
     feature: str
@@ -394,6 +395,7 @@ class Snapshot:
     life: Life = Life.OPEN
     request: Request | None = None
     paths: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    has_kept_review: bool = False
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""

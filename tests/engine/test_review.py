@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+from ralphy.documents.qa_report import parse_qa_report
 from ralphy.engine.view.view import tasks_text
 from ralphy.errors import ExitCode
 from ralphy.pipeline.model import Prd
@@ -49,3 +51,52 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
     project.switch()
     project.git("revert", "--no-edit", project.commit_of("US-001"))
     assert "    - [ ] AC1: Hashed\n    - [ ] Unique\n" in tasks_text(Prd.of(project.prd()))
+
+
+def test_the_same_code_is_not_reviewed_twice_unless_a_person_asks(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA))
+    met, other = {"US_001_1": "yes", "US_001_2": "yes"}, {"severity": "info", "title": "Two"}
+    project.play(stories={"*": [works()]}, qa=[reviews(**met), reviews("pass", other, **met)])
+    project.loop()
+    first = project.read("QA_REPORT.md")
+    project.switch()
+    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
+    project.git("commit", "--quiet", "-am", "fix: by hand")
+    by_hand = project.git("rev-parse", "HEAD")
+    assert project.loop().runs == ["qa"]
+    project.git("revert", "--no-edit", by_hand)
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert "this code was reviewed before" in ended.text
+    assert project.read("QA_REPORT.md") == first
+    assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
+    assert project.call("redo", "qa", "login")[0] == ExitCode.DONE
+    assert project.loop().runs == ["qa"]
+    assert_clean(project)
+
+
+def test_from_the_third_round_on_only_what_is_open_blocks(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", acceptanceCriteria=["Unique"]), **AUTO)
+    leak, late = ({"severity": "major", "title": title} for title in ("Leak", "Too clever"))
+    project.play(
+        stories={"*": [works()]},
+        qa=[reviews("fail", leak, US_001_1="yes"),
+            reviews("fail", {**leak, "id": "F1", "title": "Still leaks"}, US_001_1="yes", **{"FIX-1_1_1": "unknown"}),
+            reviews("fail", late, **{"FIX-1_1_1": "yes", "FIX-2_1_1": "yes"})],
+    )  # fmt: skip
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "FIX-1-1", "qa", "FIX-2-1", "qa", "pr"])
+    second, third = project.prompts("qa")[1:]
+    assert "The scope is frozen" not in second and "The scope is frozen" in third
+    (commit,) = re.findall(r"git diff ([0-9a-f]{40})\.\.\.HEAD", third)
+    assert project.git("merge-base", "--is-ancestor", commit, "ralph/login") == ""
+    report = parse_qa_report(project.read("QA_REPORT.md"), "QA_REPORT.md")
+    assert [(f.id, f.title, f.state) for f in report.findings] == [
+        ("F2", "Too clever", "noted"), ("F1", "Still leaks", "resolved"),
+    ]  # fmt: skip
+    assert report.verdict == "pass" and report.criteria
+    assert {answer.id: answer.met for answer in report.criteria}["US-001.1"] == "yes"

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ralphy.documents import review
+from ralphy.documents.feature_folder import Digests
 from ralphy.documents.qa_report import parse_qa_report, with_front_matter
+from ralphy.engine.feature.kept_reviews import kept_review
+from ralphy.engine.feature.land import keep
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
+from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.qa import QA, round_of
 from ralphy.pipeline.steps.step import Taken
@@ -31,3 +36,17 @@ def reviewed(s: Snapshot, taken: Taken) -> Taken:
     }
     prd = review.answered(taken.prd, counts)
     return replace(taken, files={**taken.files, QA.document: text.encode()}, prd=prd, record=record)
+
+
+def use_kept_review(w: Workspace, decision: d.UseReview, s: Snapshot) -> None:
+    """Put back the report of the same code, SPEC.md and criteria, with its answers."""
+    found = kept_review(w, s)
+    if found is None:
+        return
+    data, record = found
+    report = parse_qa_report(data.decode(), QA.document)
+    made = {"inputs": QA.inputs_now(s), "outputs": {QA.document: Digests.of(data)}}
+    prd = review.answered(s.prd, report).with_step(QA.name, {**record, **made})
+    w.say(decision.reason)
+    keep(w, s, QA.name, f"{QA.document} of the same code", prd=prd.with_workflow(phase=QA.phase),
+         files={QA.document: data})  # fmt: skip

@@ -17,6 +17,7 @@ from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.documents import lost_stories, with_way_back
 from ralphy.engine.feature.features import base_of, places_of, prd_at
 from ralphy.engine.feature.kept_attempts import note_kept
+from ralphy.engine.feature.kept_reviews import kept_review
 from ralphy.engine.feature.land import read_intent
 from ralphy.engine.verify.baseline import known_baseline
 from ralphy.engine.workspace.full_disk import places
@@ -50,7 +51,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()
     tree = replace(lane_tree.tree_of(w, prd), edited=edited)
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
-    return Snapshot(
+    found = Snapshot(
         feature=w.feature.name,
         now=w.clock(),
         prd=prd,
@@ -72,6 +73,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
     )
+    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None)
 
 
 def _paths(w: Workspace, prd: Prd, spec: str) -> dict[str, frozenset[str]]:

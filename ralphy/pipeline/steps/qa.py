@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.gates import revision
-from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps import names
@@ -43,15 +45,40 @@ def round_of(s: Snapshot) -> Round:
     return Round(number + 1, since, is_frozen=number >= _OPEN_ROUNDS and not revision(s, names.QA))
 
 
+# The input that is no document: the completed stories with the words of their criteria.
+CRITERIA = "criteria"
+
+
+def _criteria_digest(prd: Prd) -> str:
+    asked = [(story.id, [_words(raw) for raw in story.raw.get("acceptanceCriteria") or ()])
+             for story in prd.stories if story.is_completed]  # fmt: skip
+    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def _words(raw: object) -> object:
+    return {name: said for name, said in raw.items() if name != "done"} if isinstance(raw, Mapping) else raw
+
+
 class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
-        """Who reviews is told which parts of the code no test would miss."""
+        """Code that was reviewed is not reviewed again. Who reviews is told which parts of it no test would miss."""
         decision = super().rule(s, config)
+        if not isinstance(decision, d.RunAgent):
+            return decision
+        if s.has_kept_review and not revision(s, self.name) and not s.session.in_work:
+            return d.UseReview("this code was reviewed before, against the same SPEC.md and criteria: that review counts")
         open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
-        if not (isinstance(decision, d.RunAgent) and open_):
+        if not open_:
             return decision
         named = ", ".join(story.id for story in open_[:5]) + (" …" if len(open_) > 5 else "")
         return d.ProveParts(f"before the review: which parts of {named} would no test miss?")
+
+    def is_outdated(self, s: Snapshot) -> bool:
+        read = s.prd.step(self.name).get("inputs") or {}
+        return super().is_outdated(s) or (CRITERIA in read and read[CRITERIA] != _criteria_digest(s.prd))
+
+    def inputs_now(self, s: Snapshot) -> dict[str, str]:
+        return {**super().inputs_now(s), CRITERIA: _criteria_digest(s.prd)}
 
     def then(self, s: Snapshot, config: Config) -> d.Decision | None:
         if not s.qa or not s.qa.blocking or s.prd.step(self.name).get("fixed") == s.digest(self.document):
@@ -79,6 +106,6 @@ QA = _Qa(
     gate=lambda gates: gates.qa,
     waiting_phase="AWAITING_QA_VALIDATION",
     why_first="all stories are completed; the code is reviewed next",
-    why_again="the code or SPEC.md changed since the last review",
+    why_again="the code, SPEC.md or a criterion changed since the last review",
     former_template="qa_agent.md",
 )
