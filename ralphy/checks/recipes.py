@@ -1,4 +1,4 @@
-"""What the commands of checks run: recipes of a Makefile, scripts of a package.json, and when they became greener."""
+"""What the commands of checks run: recipes of a Makefile, scripts of a package.json."""
 
 from __future__ import annotations
 
@@ -7,26 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-# What swallows a failure, or leaves tests out, in a shell line.
-_GREENER = re.compile(
-    r"\|\|\s*(?:(?:/usr)?(?:/bin/)?true|:|exit 0|echo|printf)|;\s*(?:true|exit 0)\b|^\t@?-|\bset \+e\b|\bexit 0\b"
-    r"|--ignore\b|--ignore-glob|--deselect|--collect-only|--co\b|-p[ =]?no:|--testPathIgnorePatterns|--passWithNoTests"
-    r"|--testNamePattern|--test-skip-pattern|--no-run\b|--exclude\b|--skip\b|\bpytest\b.*\s-[km]\b"
-    r"|(?<!&)&\s*$|\bPYTHONOPTIMIZE\b|\bpython[\d.]*\s+-O|[)}]\s+-OO?\s+-m|--assert[ =]plain"
-)
-# Lines that swallow what is no check's business: whether a file could be removed.
-_HOUSEKEEPING = re.compile(
-    r"[\t @+-]*(?:rm|mkdir|touch|cp|mv|ln|kill|pkill|echo|printf|docker (?:rm|stop|network|volume))\b[^;&|]*"
-    r"(?:2>&1\s*)?(?:\|\|\s*(?:true|:)\s*)?$"
-)
 SETTINGS = ("jest", "vitest", "mocha", "ava")
-_BENT_MAKE = re.compile(
-    r"^\s*(?:export\s+|override\s+)*(?:SHELL\s*[:?+!]*=\s*(?!(?:\S*/)?(?:env\s+)?(?:ba|da|z|k|a)?sh\b|\$)\S"
-    r"|(?:GNU)?MAKEFLAGS\s*[:?+!]*=.*(?<![\w-])(?:-[^\WCIOWfjlo]*[inqt]\w*(?![\w-])"
-    r"|--(?:ignore-errors|dry-run|just-print|touch|question)\b)"
-    r"|\.SHELLFLAGS\s*[:?+!]*=(?!.*c\s*$))|^\.IGNORE\b"
-)
-_NOTHING = re.compile(r"\s*@?(?:(?:echo|printf)\b.*|true|:|exit 0|#.*|set -.*|)$")
 _RULE = re.compile(r"^([^\s#=:][^=:#]*?)\s*:{1,2}(?!=)\s*([^=]*)$")
 _VARIABLE = re.compile(r"^\s*(?:export\s+|override\s+)?([\w.-]+)\s*[:?+!]*=")
 
@@ -34,18 +15,6 @@ _VARIABLE = re.compile(r"^\s*(?:export\s+|override\s+)?([\w.-]+)\s*[:?+!]*=")
 def added_lines(old: str, new: str) -> list[str]:
     """The lines that `new` has and `old` has not."""
     return list((Counter(new.splitlines()) - Counter(old.splitlines())).elements())
-
-
-def is_greener(old: str, new: str) -> bool:
-    """Was something added that swallows failures or leaves tests out, or is nothing left that could fail?"""
-    is_empty = all(_NOTHING.match(line) for line in new.splitlines())
-    added = (line for line in added_lines(old, new) if not _HOUSEKEEPING.match(line))
-    return is_empty or any(_GREENER.search(line) for line in added)
-
-
-def bends_make(old: str, new: str) -> bool:
-    """Was something added that changes how make runs every recipe: another shell, `.IGNORE`, flags?"""
-    return any(_BENT_MAKE.match(line) for line in added_lines(old, new))
 
 
 def recipes_of(kind: str, text: str, called: Sequence[str] = ()) -> dict[str, str]:

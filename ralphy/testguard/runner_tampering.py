@@ -1,22 +1,22 @@
-"""What stands around the tests: runner configuration, hooks, recipes and scripts. Which changes make checks greener?
+"""What stands around the tests: runner configuration, hooks, recipes and scripts. Which changes must be asked about?
 
-What a change does to the list of tests is seen there (`ralphy.testguard.tests_kept`). Here is what such a list does not
-show: another program in the runner's place, outcomes rewritten, a recipe that swallows failures. Where no runner lists
-its tests, also what leaves tests out. Only what weakens is said; markers, plugins and warnings are honest work.
+Whether a check can still say no is asked by running it on tests that are made to fail. Here is which changes ask for
+that, and what a reader of the diff should know of them. Only a file that takes a part of the runner's place speaks for
+itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ralphy.checks.reachability import MAKEFILES, Reach, Read, reach_of
-from ralphy.checks.recipes import SETTINGS, added_lines, bends_make, is_greener, recipes_of
+from ralphy.checks.recipes import SETTINGS, added_lines, recipes_of
+from ralphy.testguard.edited_tests import only_adds
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.pytest_hooks import gained_hooks
+from ralphy.testguard.runner_settings import is_mixed, runner_part
 from ralphy.testguard.substance import is_test
 
 
@@ -50,41 +50,64 @@ PYTEST_CONFIGS = {
 }
 _SHADOWS = re.compile(
     r"(?:src/)?(?:(?:sitecustomize|usercustomize|pytest|_pytest|pluggy|unittest|nose|nose2|tox|coverage)"
-    r"(?:\.py|/__init__\.py)|[^/]*\.pth|(?:.*/)?site-packages/.*\.pth)"
+    r"(?:\.py|/__init__\.py)|[^/]*\.pth|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
 )
 _PTH_CHARACTERS = 64 * 1024  # Python's own are short; weights of models have the same ending
 _PTH_IMPORT = re.compile(r"(?:^|[\r\n])import[ \t]")
-_CUSTOMISES = re.compile(r"(?:^|/)(?:sitecustomize|usercustomize)\.py$")
-_NARROWING_KEY = re.compile(
-    r"^\s*[\"']?(addopts|testpaths|python_files|python_classes|python_functions|norecursedirs|testMatch|testRegex"
-    r"|testPathIgnorePatterns|roots|include|exclude)[\"']?\s*[=:](.*)$",
+_ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
+# Words by which code reaches for its runner, or notices that it is under test.
+_NOTICES = re.compile(
+    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s|\bos\._exit\b|\batexit\b.*\bexit|\bjunitxml\b"
+    r"|\bralphy\W?reports|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b|\btesting\.Testing\(\)"
+    r"|\bflag\.Lookup\(\s*\"test|\bcfg!\(test\)|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\bsurefire\b"
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
+)
+# Words by which what stands beside the tests bends them: what a failure is, how it is reported, who reports it.
+_BENDS = re.compile(
+    r"\bdef pytest_(?:runtest|pyfunc|sessionfinish|exception|report_test|cmdline|unconfigure|itemcollected)\w*"
+    r"|\b(?:force_result|force_exception|wasxfail|exitstatus|TestReport|failureException|_callTest)\b"
+    r"|\b_pytest\.(?:runner|reports|outcomes|assertion|python)\b|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)"
+    r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\bbuiltins\W{1,6}AssertionError"
+    r"|\bfunc TestMain\(|\b(?:global|globalThis)\.(?:expect|assert|test|it|describe)\b|\bexpect\s*=[^=]"
+)
+_OUTCOME = re.compile(r"\boutcome\b")
+_LEAVES_OUT = re.compile(
+    r"\bpytest_(?:collection|ignore_collect|collect_file|pycollect|configure)\w*|\bcollect_ignore\w*|\bload_tests\b"
+    r"|^//go:build|^#!?\[cfg\(",
     re.M,
 )
-_NARROWING_WORD = re.compile(
-    r"--ignore|--deselect|(?<!\w)-[km]\b|--co\b|--collect-only|(?<!\w)-p[ =]?no:|--lf\b|--sw\b"
-)
-_JS_CONFIG = re.compile(r"(?:^|/)(?:jest|vitest|vite)\.config\.[cm]?[jt]s$|(?:^|/)\.mocharc\.\w+$")
-_ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
 # Programs that run the recipes of a file, and that file.
 _RECIPES = {
     "just": ("justfile", "Justfile", ".justfile"), "task": ("Taskfile.yml", "Taskfile.yaml"), "nox": ("noxfile.py",),
     "tox": ("tox.ini",), "pre-commit": (".pre-commit-config.yaml",), "rake": ("Rakefile",), "invoke": ("tasks.py",),
     "inv": ("tasks.py",),
 }  # fmt: skip
+_SOURCES = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".go", ".rs", ".java", ".kt", ".sh")
 
 
-def weaker(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """What a change of a file (None: it was not, or is not, there) does to the checks' surroundings."""
-    for applies, rule in _RULES:
-        if applies(path):
-            yield from rule(path, old, new, around)
-    if new is not None or old is not None:
-        yield from _named(path, old or "", new or "", around)
+def weaker(path: str, old: str | None, new: str | None, around: Surroundings) -> list[Finding]:
+    """What a reader should know of a change of a file (None: it was not, or is not, there) around the tests."""
+    found = [*_shadow(path, old, new), *_pytest_config(path, old, new, around), *_attributes(path, old, new)]
+    found += [*_settings(path, old, new, around), *_recipes(path, old, new, around), *_words(path, old, new, around)]
+    if old is not None and old != new and _is_run(path, around) and not is_test(path):
+        found.append(Finding(Kind.EDITED, path))
+    return list(dict.fromkeys(found))
+
+
+def may_deafen(path: str, old: str | None, new: str | None, around: Surroundings) -> bool:
+    """May a check be unable to say no after this change? Then it is asked."""
+    if path.endswith(".py") and (path.rpartition("/")[2] == "conftest.py" or "pytest_plugins" in (new or "")):
+        return not only_adds((old or "").encode(), (new or "").encode())
+    if weaker(path, old, new, around):
+        return True
+    is_followed = _name(path) in (*MAKEFILES, "package.json") or path.endswith(".mk")
+    return not is_followed and runner_part(path, old) != runner_part(path, new)
 
 
 def matters(path: str, around: Surroundings) -> bool:
-    """Does any rule ask for what is in the file?"""
-    return any(applies(path) for applies, _ in _RULES) or _is_run(path, around)
+    """Does anything here ask for what is in the file?"""
+    return path.endswith((*_SOURCES, ".pth", ".gitattributes", ".json")) or runner_part(path, "") is not None or (
+        _is_run(path, around))  # fmt: skip
 
 
 def is_pytest_config(path: str, text: str) -> bool:
@@ -100,8 +123,9 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _shadow(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    if old is None and new is not None and (not path.endswith(".pth") or _is_pth(new)):
+def _shadow(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
+    is_one = old is None and new is not None and _SHADOWS.fullmatch(path)
+    if is_one and (not path.endswith(".pth") or _is_pth(new or "")):
         yield Finding(Kind.RUNNER, f"{path} replaces a part of the runner")
 
 
@@ -116,8 +140,6 @@ def _pytest_config(path: str, old: str | None, new: str | None, around: Surround
     over = [known for known in over if known not in around.moved]
     if over:
         yield Finding(Kind.RUNNER, f"{path} overrides {over[0]}")
-    elif not around.is_listed and (old is not None or any(_name(known) in PYTEST_CONFIGS for known in around.configs)):
-        yield from _narrowed(path, old or "", new or "")
 
 
 def _precedes(path: str, known: str, around: Surroundings) -> bool:
@@ -130,65 +152,49 @@ def _precedes(path: str, known: str, around: Surroundings) -> bool:
     return not around.is_listed
 
 
-def _narrowed(path: str, old: str, new: str) -> Iterator[Finding]:
-    """Settings that leave tests out, where the effect cannot be seen."""
-    before = dict(_NARROWING_KEY.findall(old))
-    for key, value in _NARROWING_KEY.findall(new):
-        was = before.get(key)
-        if value == was:
-            continue
-        words = Counter(_NARROWING_WORD.findall(value)) - Counter(_NARROWING_WORD.findall(was or ""))
-        if words or (key != "addopts" and was is not None) or key in ("norecursedirs", "testPathIgnorePatterns"):
-            yield Finding(Kind.RUNNER, f"{path} sets {key} to {value.strip()[:80]}")
+def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
+    """Another encoding of source: what is committed would not be what was tested."""
+    for line in added_lines(old or "", new or "") if _name(path) == ".gitattributes" else ():
+        if (found := _ENCODING.search(line)) and not found[1].lower().startswith(("utf-16", "utf-32")):
+            yield Finding(Kind.RUNNER, f"{path} makes Git commit different text than was tested ({line.strip()[:80]})")
 
 
-def _js_config(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    if old is not None and not around.is_listed:
-        yield from _narrowed(path, old, new or "")
+def _settings(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
+    """The runner's own settings, where no name of a test would be missed, or where they cannot be told from others."""
+    if old is None or runner_part(path, old) == runner_part(path, new) or path.endswith(".mk"):
+        return
+    is_recipe = _name(path) in (*MAKEFILES, "package.json")
+    if is_mixed(path) or not (is_recipe or around.is_listed):
+        yield Finding(Kind.EDITED, path)
 
 
-def _python_hooks(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """What a conftest, a plugin or a test does to outcomes and collection that it did not do before."""
-    gained = gained_hooks(path, old or "", new or "", is_listed=around.is_listed)
-    if gained:
-        # who writes a plugin for pytest has hooks that decide on outcomes: that is flagged
-        is_product = not is_test(path) and "def pytest_" in (old or "")
-        said = f"{path} changes which tests run or what they report ({', '.join(gained[:5])})"
-        yield Finding(Kind.EDITED if is_product else Kind.RUNNER, said)
-
-
-def _package(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """Scripts of package.json that checks reach, and the settings of runners in it; a first test script is honest."""
-    before, after = recipes_of("package.json", old or ""), recipes_of("package.json", new or "")
-    for name, text in before.items():
-        is_setting = name in SETTINGS
-        if after.get(name) == text or not (is_setting or name in around.reached.scripts):
-            continue
-        if is_setting and name not in after:
-            yield Finding(Kind.EDITED, f"{path}: {name}")  # they may stand in a file of their own now
-        elif "no test specified" not in text:
-            yield _edited(f"{path}: {name}", text, after.get(name, ""))
-
-
-def _npmrc(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    if re.search(r"^\s*(?:script-shell|node-options)\s*=", "\n".join(added_lines(old or "", new or "")), re.M):
-        yield Finding(Kind.RUNNER, f"{path} sets what runs the scripts")
+def _recipes(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
+    """The recipes of make and the scripts of package.json that checks reach; a first test script is honest."""
+    if _name(path) == "package.json":
+        before, after = recipes_of("package.json", old or ""), recipes_of("package.json", new or "")
+        for name, text in before.items():
+            is_reached = name in SETTINGS or name in around.reached.scripts
+            if is_reached and after.get(name) != text and "no test specified" not in text:
+                yield Finding(Kind.EDITED, f"{path}: {name}")
+    elif _name(path) in MAKEFILES or path.endswith(".mk"):
+        yield from _make(path, old, new, around)
 
 
 def _make(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
-    """The recipes that checks reach with make, and what those build on."""
+    """The recipes that checks reach with make, what those build on, and what holds for all of them."""
     called = sorted(around.reached.targets)
     hidden = _hidden_by(path, around) if old is None and new is not None else ""
     if not called or (old is None and not hidden):
         return
     was = old or around.configs.get(hidden, "")
-    if bends_make(was, new or ""):
-        yield Finding(Kind.RUNNER, f"{path} changes how make runs every recipe")
     before, after = recipes_of("Makefile", was, called), recipes_of("Makefile", new or "", called)
     elsewhere = [text for name, text in after.items() if name not in before]
     for name, text in before.items():
         if after.get(name) != text and (name in after or text not in elsewhere):
-            yield _edited(f"{path}: {name}", text, after.get(name, ""))
+            yield Finding(Kind.EDITED, f"{path}: {name}")
+    if any(re.match(r"\s*(?:export|override|include|-include|\.?[A-Z]\w*FLAGS|SHELL|\.[A-Z]+)\b", line)
+           for line in added_lines(was, new or "")):  # fmt: skip
+        yield Finding(Kind.EDITED, f"{path}: what holds for every recipe")
 
 
 def _hidden_by(path: str, around: Surroundings) -> str:
@@ -199,22 +205,23 @@ def _hidden_by(path: str, around: Surroundings) -> str:
     return next((other for other in below if other in around.configs), "")
 
 
-def _cargo(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    if re.search(r"^[ \t]*(?:runner|test|t)[ \t]*=", "\n".join(added_lines(old or "", new or "")), re.M):
-        yield Finding(Kind.RUNNER, f"{path} sets what runs the tests")
-
-
-def _attributes(path: str, old: str | None, new: str | None, _: Surroundings) -> Iterator[Finding]:
-    """Another encoding of source: what is committed would not be what was tested."""
-    for line in added_lines(old or "", new or ""):
-        if (found := _ENCODING.search(line)) and not found[1].lower().startswith(("utf-16", "utf-32")):
-            yield Finding(Kind.RUNNER, f"{path} makes Git commit different text than was tested ({line.strip()[:80]})")
-
-
-def _named(path: str, old: str, new: str, around: Surroundings) -> Iterator[Finding]:
-    """A file that a check runs: named in its command, or reached from there; or the recipes of a program in it."""
-    if old and old != new and _is_run(path, around) and not is_test(path):
-        yield _edited(path, old, new)
+def _words(path: str, old: str | None, new: str | None, around: Surroundings) -> Iterator[Finding]:
+    """New words by which code notices its runner, or bends it."""
+    if not path.endswith(_SOURCES) or new is None:
+        return
+    added = "\n".join(added_lines(old or "", new))
+    has_hooks = "def pytest_" in new
+    is_beside = is_test(path) or has_hooks
+    asked = (
+        (_NOTICES, True),
+        (_BENDS, is_beside),
+        (_OUTCOME, has_hooks),
+        (_LEAVES_OUT, is_beside and not around.is_listed),
+    )
+    words = [found[0].strip() for pattern, applies in asked if applies for found in pattern.finditer(added)]
+    if words:
+        said = ", ".join(dict.fromkeys(" ".join(word.split()) for word in words[:3]))
+        yield Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})")
 
 
 def _is_run(path: str, around: Surroundings) -> bool:
@@ -227,21 +234,3 @@ def _names(words: Sequence[str], path: str) -> bool:
     """Does `python -m` name this module?"""
     module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
     return "-m" in words and module in words
-
-
-def _edited(what: str, old: str, new: str) -> Finding:
-    return Finding(Kind.RUNNER if is_greener(old, new) else Kind.EDITED, what)
-
-
-_Rule = Callable[[str, "str | None", "str | None", Surroundings], Iterator[Finding]]
-_RULES: tuple[tuple[Callable[[str], bool], _Rule], ...] = (
-    (lambda path: bool(_SHADOWS.fullmatch(path) or _CUSTOMISES.search(path)), _shadow),
-    (lambda path: _name(path) in PYTEST_CONFIGS, _pytest_config),
-    (lambda path: path.endswith(".py"), _python_hooks),
-    (lambda path: bool(_JS_CONFIG.search(path)), _js_config),
-    (lambda path: _name(path) == "package.json", _package),
-    (lambda path: _name(path) == ".npmrc", _npmrc),
-    (lambda path: _name(path) == ".gitattributes", _attributes),
-    (lambda path: _name(path) in MAKEFILES or path.endswith(".mk"), _make),
-    (lambda path: path.startswith(".cargo/config"), _cargo),
-)

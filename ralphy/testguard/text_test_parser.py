@@ -70,7 +70,20 @@ LANGUAGES = (
         re.compile(r"^#!\[cfg\(any\(\)\)\]", re.M),
         re.compile(r"#\[(?:cfg_attr\([^\]#]*)?\bignore\b"),
     ),
+    Language(
+        (".java", ".kt"),
+        re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest)\b[^{};]*?(?:void|fun)\s+`?(?P<name>[^`({]+?)`?\s*\("),
+        re.compile(r"\b(?:assert|verify|expect|check|fail)\w*\s*\("),
+        re.compile(r"@(?:Disabled|Ignore)\b"),
+        re.compile(r"@(?:Disabled|Ignore)\b[^{};]*\bclass\b"),
+        re.compile(r"@(?:Disabled|Ignore|EnabledIf|DisabledIf|EnabledOn|DisabledOn)\w*|\bassum\w+\("),
+    ),
 )  # fmt: skip
+
+
+def language_of(path: str) -> Language | None:
+    """The language of a file by its ending; None for any other."""
+    return next((one for one in LANGUAGES if path.endswith(one.endings)), None)
 
 
 def has_tests_beside_code(path: str) -> bool:
@@ -80,7 +93,7 @@ def has_tests_beside_code(path: str) -> bool:
 
 def text_cases(path: str, text: str) -> Iterator[Case]:
     """The tests of a file in one of the languages; none of any other."""
-    language = next((one for one in LANGUAGES if path.endswith(one.endings)), None)
+    language = language_of(path)
     if language is None:
         return
     plain = _COMMENT.sub(_kept, text)

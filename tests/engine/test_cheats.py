@@ -86,8 +86,11 @@ CHEATS: dict[str, tuple[Act, str]] = {
         {"write": OTHER, "cheat": {"ignore_by_conftest": [TEST_FILE]}},
         f"{TEST_FILE}::test_small exists but no longer runs",
     ),
-    "a conftest rewrites outcomes": ({"cheat": {"fake_report": True}}, "conftest.py changes which tests run"),
-    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "conftest.py changes which tests run"),
+    "a conftest rewrites outcomes": (
+        {"cheat": {"fake_report": True}},
+        f"{TEST_FILE}::test_small passes although it is made to fail",
+    ),
+    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "test passes although its tests are made to fail"),
     "a module takes the runner's place": (
         {"cheat": {"shadow_runner": True}},
         "no longer reports which tests",

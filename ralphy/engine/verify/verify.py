@@ -21,6 +21,7 @@ from ralphy.engine.verify.flakes import Again, ask_again, expired, in_quarantine
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.red_first import unproved
+from ralphy.engine.verify.still_red import deaf_checks
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
@@ -225,6 +226,13 @@ def run_ended_well(c: Case) -> Verdict | None:
     return c.no(why, f"{why}: finish the work and report", goes_on=True, outcome=c.result.outcome)
 
 
+def checks_can_say_no(c: Case) -> Verdict | None:
+    """Where something around the tests was changed: the checks turn red on tests that are made to fail."""
+    found = list(deaf_checks(c.w, c.candidate, c.checks)) if c.kept.asks else []
+    c.kept = with_more(c.w, c.kept, found)
+    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+
+
 def old_tests_pass(c: Case) -> Verdict | None:
     old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks)))
     c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
@@ -251,11 +259,19 @@ JUDGES: tuple[Judge, ...] = (
     checks_are_green,
     tests_are_kept,  # verify.*
     run_ended_well,
+    checks_can_say_no,  # verify.runner_config
     old_tests_pass,  # verify.unskipped_tests
     tests_could_tell,  # verify.unproved
 )
 
-OF_THE_TREE: tuple[Judge, ...] = (may_be_committed, checks_are_green, tests_are_kept, old_tests_pass, tests_could_tell)
+OF_THE_TREE: tuple[Judge, ...] = (
+    may_be_committed,
+    checks_are_green,
+    tests_are_kept,
+    checks_can_say_no,
+    old_tests_pass,
+    tests_could_tell,
+)
 
 
 def _why_red(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, str]:

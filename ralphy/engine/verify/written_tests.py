@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ralphy.checks.listing import Listing
 from ralphy.checks.reachability import MAKEFILES
@@ -14,7 +15,14 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.testguard.assertions import FUNCTION, assertions
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.runner_tampering import PYTEST_CONFIGS, Surroundings, is_pytest_config, matters, weaker
+from ralphy.testguard.runner_tampering import (
+    PYTEST_CONFIGS,
+    Surroundings,
+    is_pytest_config,
+    matters,
+    may_deafen,
+    weaker,
+)
 from ralphy.testguard.silencers import skips_others
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_keys import Key
@@ -72,8 +80,17 @@ def _callers(w: Workspace, candidate: Candidate, names: frozenset[str]) -> _File
     return found
 
 
-def surroundings_of(w: Workspace, candidate: Candidate, *, is_listed: bool) -> Iterator[Finding]:
-    """What the story changed around the tests, that makes the checks greener."""
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the story changed around the tests: what is said of it, and the files after which checks are asked whether
+    they can still say no."""
+
+    found: tuple[Finding, ...] = ()
+    asks: tuple[str, ...] = ()
+
+
+def changes_around(w: Workspace, candidate: Candidate, *, is_listed: bool) -> Around:
+    """What the story changed around the tests."""
     rows = w.objects.entries(candidate.green)
     after = w.objects.entries(candidate.tree)
     names = [name for name in (*PYTEST_CONFIGS, *MAKEFILES) if name in rows]
@@ -82,11 +99,16 @@ def surroundings_of(w: Workspace, candidate: Candidate, *, is_listed: bool) -> I
     moved = frozenset(name for name in known if not is_pytest_config(name, _text(w, after.get(name)) or ""))
     commands = [argv(check) for check in w.checks]
     around = Surroundings(commands, known, is_listed, lambda path: _script(w, candidate, path), moved)
+    found: list[Finding] = []
+    asks: list[str] = []
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
-        if path.rpartition("/")[2] == "conftest.py":
-            yield from _skips_others(w, path, was, now)
-        if matters(path, around):
-            yield from weaker(shown(path), _text(w, was), _text(w, now), around)
+        if not matters(path, around):
+            continue
+        old, new, plain = _text(w, was), _text(w, now), shown(path)
+        found += weaker(plain, old, new, around)
+        found += _skips_others(w, path, was, now) if path.rpartition("/")[2] == "conftest.py" else ()
+        asks += [path] if may_deafen(plain, old, new, around) else []
+    return Around(tuple(found), tuple(asks))
 
 
 def _skips_others(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Iterator[Finding]:

@@ -1,0 +1,112 @@
+"""Tests that are made to fail: one that passes all the same is heard by nobody.
+
+A failure is put at the beginning of each test's body. A hook that rewrites outcomes, a decorator or a recipe that
+swallows failures, an assertion that was replaced, a runner that ends early: all show in the same way.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ralphy.checks.listing import PASSED, Listing
+from ralphy.testguard.assertions import FUNCTION, Function
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_parser import Case, is_named_test, parsed
+from ralphy.testguard.text_test_parser import language_of
+
+# A test passes if one of the assertions lets a falsehood pass.
+_PYTHON = """
+def _must_fail(own=None):
+    import unittest
+    own = own if isinstance(own, unittest.TestCase) else unittest.TestCase()
+    wrong = {"fail": (), "assertEqual": (0, 1), "assertTrue": (0,), "assertFalse": (1,), "assertIn": (0, ()),
+             "assertIs": (0, 1), "assertIsNone": (0,), "assertNotEqual": (0, 0), "assertGreater": (0, 1)}
+    for fails in (lambda: exec("assert 0"), *(lambda n=n, s=s: getattr(own, n)(*s) for n, s in wrong.items())):
+        try:
+            fails()
+        except AssertionError:
+            continue
+        return
+    assert 0 == 1
+"""
+_SCRIPT = (
+    "try { expect(0).toBe(1); return } catch {} try { assert(0); return } catch {} "
+    "try { assert.equal(0, 1); return } catch {} throw new Error('0 is not 1')"
+)
+
+
+class _Rule(NamedTuple):
+    """`opens` finds where a test's body opens, `fails` is put there, `instead` where it is an expression alone."""
+
+    endings: tuple[str, ...]
+    opens: re.Pattern[str]
+    fails: str
+    instead: str = ""
+
+
+_RULES = (
+    _Rule((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), re.compile(r"=>\s*\{?|\bfunction\b[^{]*\{"),
+          f" {_SCRIPT}; ", f"(() => {{ {_SCRIPT} }})() ?? "),
+    _Rule((".go",), re.compile(r"(\w+)\s+\*testing\.[TF]\)\s*\{"), r" if true {{ {0}.Fatal(0) }};"),
+    _Rule((".rs",), re.compile(r"\{"), " if true {{ panic!() }}"),
+    _Rule((".java", ".kt"), re.compile(r"\{"), " if (true) {{ throw new AssertionError(); }}"),
+)  # fmt: skip
+
+
+def spoiled(path: str, data: bytes) -> tuple[bytes, list[Case]]:
+    """A file whose tests fail whatever the code does, and these tests; as it is where none can be told."""
+    if not path.endswith(".py"):
+        return _spoiled_text(path, data)
+    tree = parsed(data)
+    names = list(_spoil(tree.body, "")) if tree else []
+    if not tree or not names:
+        return data, []
+    tree.body += ast.parse(_PYTHON).body
+    return ast.unparse(ast.fix_missing_locations(tree)).encode(), [Case(path, name, "") for name in names]
+
+
+def deaf(now: Listing, told: Listing, cases: Sequence[Case]) -> list[str]:
+    """The tests that pass now, and that pass as well when they are made to fail."""
+    names: dict[str, list[Case]] = {}
+    for case in cases:
+        names.setdefault(case.short, []).append(case)
+    return [test for test, outcome in now.tests.items() if outcome == PASSED == told.tests.get(test)
+            and any(map(Key.of(test).means, names.get(Key.of(test).short, ())))]  # fmt: skip
+
+
+def _spoil(body: Sequence[ast.stmt], prefix: str) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _spoil(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, FUNCTION) and is_named_test(node) and not _is_generator(node):
+            own = node.args.args[:1] if prefix else []
+            call = ast.Call(ast.Name("_must_fail", ast.Load()), [ast.Name(one.arg, ast.Load()) for one in own], [])
+            node.body = [ast.Return(call), *node.body]
+            yield f"{prefix}{node.name}"
+
+
+def _is_generator(node: Function) -> bool:
+    return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node))
+
+
+def _spoiled_text(path: str, data: bytes) -> tuple[bytes, list[Case]]:
+    rule = next((rule for rule in _RULES if path.endswith(rule.endings)), None)
+    language = language_of(path)
+    if rule is None or language is None:
+        return data, []
+    text = data.decode("utf-8", "surrogateescape")
+    found = list(language.test.finditer(text))
+    ends = [*(begin.start() for begin in found[1:]), len(text)]
+    parts, cases, at = [], [], 0
+    for begin, end in zip(found, ends, strict=False):
+        opens = rule.opens.search(text, begin.end(), end)
+        if opens:
+            is_alone = bool(rule.instead) and not opens[0].endswith("{")
+            fails = rule.instead if is_alone else rule.fails if rule.instead else rule.fails.format(*opens.groups())
+            parts += [text[at : opens.end()], fails]
+            cases.append(Case(path, begin["name"], ""))
+            at = opens.end()
+    return "".join([*parts, text[at:]]).encode("utf-8", "surrogateescape"), cases
