@@ -81,6 +81,12 @@ def story_commits(repository: Repository, feature: str, tip: str) -> dict[str, S
     return found
 
 
+def commits_of(repository: Repository, feature: str, tip: str) -> dict[str, str]:
+    """Story id -> its commit, for those that still count."""
+    rows = story_commits(repository, feature, tip) if tip else {}
+    return {story: one.commit for story, one in rows.items() if not one.reverted_by}
+
+
 def commit_named(repository: Repository, name: str) -> str:
     """The id of the commit that a person calls so (a branch, a tag, `HEAD~2`), or ""."""
     try:

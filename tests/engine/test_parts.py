@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.engine.verify.part_answers import Answer, Answers
-from tests.engine.building import ROOT, Project, reports, story
+from tests.engine.building import ROOT, Project, story
 from tests.engine.pytested import pytested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
 HALF = "\n\ndef half(a):\n    return a / 2\n"
+REPORT = """\
+---
+verdict: pass
+findings: []
+criteria:
+- {id: US-001.1, met: yes, tests: [test_mul]}
+---
+# Review
+"""
 TEST_HALF = "def test_half():\n    from calc import half\n\n    assert half(4) == 2\n"
 
 
@@ -32,14 +41,15 @@ def shown(project: Project, *words: str) -> tuple[int, str]:
 def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> Project:
     """A story whose test is given, and one whose agent waits; then the review."""
     given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
-    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), **given)
+    first = story("US-001", acceptanceCriteria=["Two numbers are multiplied"])
+    project = pytested(tmp_path, first, story("US-002", priority=2), **given)
     project.play(
         stories={
             "US-001": [{"append": {"calc.py": CODE}, "write": {"tests/test_mul.py": test}}],
             "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": TEST_HALF},
                         "run": waits_for(condition.replace("REPO", str(project.repo)))}],
         },
-        qa=[reports()],
+        qa=[{"outbox": {"QA_REPORT.md": REPORT}}],
     )  # fmt: skip
     return project
 
@@ -58,6 +68,11 @@ def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(
     (prompt,) = project.prompts("qa")
     assert prompt.index("US-001: calc.py:13-14 (1 of 2 parts are proved)") < prompt.index("What was verified already")
     assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
+    row = f"| US-001.1 Two numbers are multiplied | test_mul | red | green | {project.commit_of('US-001')[:10]} |"
+    code, said = shown(project, "report", "login")
+    assert (code, row in project.read("QA_REPORT.md"), row in said) == (0, True, True)
+    assert "- US-001 Story US-001: 1 of 2 parts proved; no test would miss calc.py:13-14" in said
+    assert "    ralphy approve login" in said
     project.switch()
     project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
 

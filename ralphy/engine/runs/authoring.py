@@ -21,6 +21,7 @@ from ralphy.engine.feature.kept_reviews import keep_review
 from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
+from ralphy.engine.runs.appendix import with_proof
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
@@ -151,6 +152,7 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
     taken = step.take(s, Handed(files, drafted, d.story or "", project, branch))
     if step.name == names.QA:
         taken = reviewed(s, taken)
+    taken = with_proof(w, s, taken)
     prd = _recorded(step, s, taken)
     if prd.stories is not s.prd.stories:
         check_prd(dump(prd.raw), DRAFT)

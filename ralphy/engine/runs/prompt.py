@@ -8,7 +8,7 @@ from pathlib import Path
 from ralphy.engine.feature import documents
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.ledger import story_commits
+from ralphy.git.ledger import commits_of
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
@@ -112,8 +112,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
-    commits = {name: one.commit for name, one in story_commits(w.repository, w.feature.name, s.tree.head).items()
-               if not one.reverted_by}  # fmt: skip
+    commits = commits_of(w.repository, w.feature.name, s.tree.head)
     now = round_of(s)
     prd = with_parts(s.prd, w.session.parts)
     return {

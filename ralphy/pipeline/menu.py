@@ -1,0 +1,43 @@
+"""The morning menu: what becomes of a finished branch if one story is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dish:
+    """A story that was taken out alone. `conflicts` are stories (or files) in the way; `red` are tests and checks that
+    fail without it, `needed_by` the stories that these belong to."""
+
+    story: str
+    conflicts: tuple[str, ...] = ()
+    red: tuple[str, ...] = ()
+    needed_by: tuple[str, ...] = ()
+
+    @property
+    def is_free(self) -> bool:
+        """Can it be dropped or landed apart from the others?"""
+        return not self.conflicts and not self.red
+
+    @property
+    def said(self) -> str:
+        if self.conflicts:
+            return f"conflicts with {_named(self.conflicts)}"
+        if self.red:
+            return f"needed by {_named(self.needed_by or self.red)}"
+        return "can be dropped alone"
+
+
+def dish(story: str, red: Sequence[str], owners: Mapping[str, str]) -> Dish:
+    """What a run of the checks without a story says; `owners` has the story of each test that proves one."""
+    others = dict.fromkeys(owners[test] for test in red if owners.get(test, story) != story)
+    return Dish(story, (), tuple(red), tuple(others))
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
