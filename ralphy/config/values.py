@@ -181,6 +181,13 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """`second_model` reads what the review has read, and answers for itself; "" for no second reviewer."""
+
+    second_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
@@ -215,5 +222,6 @@ class Config:
     lanes: Lanes = field(default_factory=Lanes)
     verify: Verify = field(default_factory=Verify)
     proof: Proof = field(default_factory=Proof)
+    review: Review = field(default_factory=Review)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)

@@ -128,7 +128,7 @@ def _paid(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
         past = s.history.of(run.step, None)
         if rest := _question(s, run.step) or _worn_out(past, run.step):
             return rest
-        run = d.RunAgent(run.reason, run.step, None, past.attempts + 1, "fresh", step.model(config))
+        run = d.RunAgent(run.reason, run.step, None, past.attempts + 1, "fresh", step.model(config, wanted=run.model))
     story = s.prd.story(run.story) if run.story else None
     is_way_out = step is SPLIT and s.history.breaker.subjects == (run.story,)
     stuck = None if is_way_out else circuit(s, story)

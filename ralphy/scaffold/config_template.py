@@ -25,6 +25,7 @@ _REMARKS = {
     "gates": "human waits for APPROVED or REJECTED, auto approves",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
+    "review": "second_model: another model reads the same code, and the stricter answer counts",
     "proof": "parts: which lines of a landed story would no test miss; budget_s: seconds for each story",
     "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature starts on",
 }

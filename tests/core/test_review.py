@@ -10,6 +10,7 @@ from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.documents.review import (
     answered,
     boxes,
+    combined,
     criteria_to_review,
     known_answers,
     noted,
@@ -122,6 +123,27 @@ def test_where_the_scope_is_frozen_only_what_is_open_blocks() -> None:
     assert settled(QaReport("fail", late[:1]), asked, before, {}).verdict == "pass"
     no = CriterionAnswer("US-001.1", "no")
     assert settled(QaReport("pass", (), (no,)), asked, before, {}).verdict == "fail"
+
+
+def test_of_two_reviews_the_stricter_word_counts_and_what_differs_is_said() -> None:
+    asked = criteria_to_review(landed())
+    before = QaReport("fail", (Finding("major", "Leak", id="F1"),))
+    yes, no = (CriterionAnswer("US-001.2", met) for met in ("yes", "no"))
+    mine = settled(QaReport("pass", (Finding("minor", "Slow"),), (yes,)), asked, before)
+    told = (Finding("major", "Leaks still", id="F1"), Finding("major", "Races"), Finding("major", "slow"))
+    theirs = settled(QaReport("fail", told, (no,)), asked, before)
+
+    both, differ = combined(mine, theirs, before, ("sonnet", "opus"))
+
+    assert both.verdict == "fail" and both.criteria and [answer.met for answer in both.criteria] == ["unknown", "no"]
+    assert [(f.id, f.title, f.severity, f.state) for f in both.findings] == [
+        ("F2", "Slow", "major", "open"), ("F1", "Leaks still", "major", "open"), ("F3", "Races", "major", "open"),
+        ("F4", "US-001.2 is not met: AC2: Unique", "major", "open"),
+    ]  # fmt: skip
+    assert differ.splitlines()[0] == "- US-001.2: sonnet says yes, opus says no"
+    assert "- F1 Leaks still: only opus says that it is open" in differ and "F2" not in differ
+    assert differ.endswith("- verdict: sonnet says pass, opus says fail")
+    assert combined(mine, mine, before, ("a", "b")) == (mine, "")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

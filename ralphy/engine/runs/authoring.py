@@ -151,7 +151,7 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
     branch = f"{w.config.git.branch_prefix}{w.feature.name}"
     taken = step.take(s, Handed(files, drafted, d.story or "", project, branch))
     if step.name == names.QA:
-        taken = reviewed(s, taken)
+        taken = reviewed(w, d, s, taken)
     taken = with_proof(w, s, taken)
     prd = _recorded(step, s, taken)
     if prd.stories is not s.prd.stories:
@@ -184,6 +184,7 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
     prd = recorded(made.prd, w.session.parts).with_workflow(phase=step.waiting_phase or step.phase)
     if step.name == names.QA:
         keep_review(w, s, made.files[step.document], made.record)
+        end["second"] = bool(made.record.get("second")) or None
     what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
     keep(w, s, d.step, what, prd=prd, files=made.files, story=d.story or "", end=end)

@@ -113,7 +113,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
     commits = commits_of(w.repository, w.feature.name, s.tree.head)
-    now = round_of(s)
+    now = round_of(s, w.config)
     prd = with_parts(s.prd, w.session.parts)
     return {
         "spec_content": documents.text(w, SPEC.document),
@@ -122,7 +122,7 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
         "reviewed_commit": now.since,
         "scope_is_frozen": now.is_frozen,
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, prd.stories)]),
-        "qa_report": documents.text(w, QA.document),
+        "qa_report": documents.text(w, QA.document, now.read),
     }
 
 

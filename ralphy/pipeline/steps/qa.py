@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.gates import revision
+from ralphy.pipeline.gates import revision, word_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
@@ -25,24 +25,34 @@ _OPEN_ROUNDS = 2
 @dataclass(frozen=True, slots=True)
 class Round:
     """A review of the same stories, from 1 on; fixes of findings are part of them. `since` is the commit that the last
-    one read, "" in the first."""
+    one read, "" in the first. `read` is the commit that the first reviewer has read, for a second one of this round."""
 
     number: int
     since: str = ""
     is_frozen: bool = False
+    read: str = ""
 
 
-def round_of(s: Snapshot) -> Round:
+def round_of(s: Snapshot, config: Config) -> Round:
     """The round that a review would be now: whatever a person adds, or remarks, is looked at in full."""
     last = s.prd.step(names.QA)
     known = last.get("stories")
     if not isinstance(known, list):
         return Round(1)
-    since, number = str(last.get("at") or ""), last.get("round")
+    at, number = str(last.get("at") or ""), last.get("round")
+    if awaits_second(s, config) and isinstance(number, int):
+        return Round(number, str(last.get("since") or ""), last.get("frozen") is True, at)
     others = [story for story in s.prd.stories if story.is_completed and story.kind != "fix" and story.id not in known]
-    if others or not isinstance(number, int) or not since:
-        return Round(1, since)
-    return Round(number + 1, since, is_frozen=number >= _OPEN_ROUNDS and not revision(s, names.QA))
+    if others or not isinstance(number, int) or not at:
+        return Round(1, at)
+    return Round(number + 1, at, is_frozen=number >= _OPEN_ROUNDS and not revision(s, names.QA))
+
+
+def awaits_second(s: Snapshot, config: Config) -> bool:
+    """Is the code as one reviewer has read it to be read by a second one?"""
+    last, said = s.prd.step(names.QA), word_on(s, QA)
+    is_open = bool(s.qa and last.get("model") and not last.get("second") and not last.get("fixed")) and not said
+    return bool(config.review.second_model) and is_open and not QA.why(s)
 
 
 # The input that is no document: the completed stories with the words of their criteria.
@@ -63,6 +73,8 @@ class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
         """Code that was reviewed is not reviewed again. Who reviews is told which parts of it no test would miss."""
         decision = super().rule(s, config)
+        if self.applies(s) and awaits_second(s, config):
+            return d.RunAgent("a second reviewer reads the same code", self.name, model=config.review.second_model)
         if not isinstance(decision, d.RunAgent):
             return decision
         if s.has_kept_review and not revision(s, self.name) and not s.session.in_work:
