@@ -6,7 +6,7 @@ The idea is SWE-bench's FAIL_TO_PASS: a test that passes on the code of before a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
@@ -43,19 +43,30 @@ def with_tests_of(old: bytes, new: bytes) -> bytes | None:
     return f"{code.rstrip()}\n\n{tests[0]}".encode() if tests else None
 
 
-def compared(now: Listing, without: Listing, there: Sequence[Case], own: Sequence[Case], *, is_red: bool) -> RedFirst:
-    """What the tests of a green check (`now`) say on the code of before; `there` are the tests in the files that the
-    story changed, `own` those of them that are new or edited.
+def compared(
+    now: Listing,
+    without: Listing,
+    there: Sequence[Case],
+    own: Sequence[Case],
+    new: Collection[str] = (),
+    *,
+    is_red: bool,
+) -> RedFirst:
+    """What the tests of a green check (`now`) say on the code of before.
 
-    A test of these files that is missing counts as red if its file, or the whole check, could not be run.
+    `there` are the tests in the files that the story changed, `own` those of them that are new or edited. `new` are the
+    tests that only ran with the story: they may be written elsewhere, as a class inherits them. One of all these that
+    is missing counts as red if its file, or the whole check, could not be run.
     """
     broken = {Key.of(test).path for test, outcome in without.tests.items()
               if outcome == FAILED and Key.of(test).is_for_several}  # fmt: skip
     told = {Key.of(test).path for test in without.tests} - broken - {""}
     passing = [test for test, outcome in now.tests.items() if outcome == PASSED]
     failing = {test for test in passing if without.tests.get(test) == FAILED}
-    absent = [test for test in passing if test not in without.tests and any(map(Key.of(test).means, there))]
+    absent = [
+        test for test in passing if test not in without.tests and (test in new or any(map(Key.of(test).means, there)))
+    ]
     missing = {test for test in absent if is_red and Key.of(test).path not in told}
     red = [test for test in passing if test in failing | missing]
     green = [test for test in passing if without.tests.get(test) == PASSED]
-    return RedFirst(tuple(red), (), tuple(test for test in green if any(map(Key.of(test).means, own))))
+    return RedFirst(tuple(red), (), tuple(test for test in green if test in new or any(map(Key.of(test).means, own))))

@@ -49,6 +49,14 @@ def test_a_test_that_needs_the_code_is_the_storys_proof(tmp_path: Path, text: st
     assert evidence(project)["red_first_runs"] == 1
 
 
+def test_a_new_test_that_a_class_inherits_is_a_proof(tmp_path: Path) -> None:
+    base = "class Asks:\n    def test_it(self):\n        assert self.ask(2, 3) == 6\n"
+    text = "from base import Asks\n\nfrom calc import mul\n\n\nclass TestMul(Asks):\n    ask = staticmethod(mul)\n"
+    project = played(tmp_path, {**MUL, "write": {"tests/base.py": base, NEW: text}})
+
+    assert proof(project) == {"number": 1, "tests": ["tests/test_mul.py::TestMul::test_it"]}
+
+
 def test_a_test_that_passes_without_the_code_is_named(tmp_path: Path) -> None:
     project = played(tmp_path, {**MUL, "write": {NEW: BLIND}})
 

@@ -16,6 +16,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree, words_for
+from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -83,7 +84,8 @@ def red_first(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]
         return RedFirst(tests=mended)
     tests = _Tests.of(w, candidate, files)
     tree = w.objects.graft(candidate.green, files)
-    asked = [_asked(w, tree, check, result, tests) for check, result in with_tests(w, results)]
+    known = known_tests(w, w.code_of(candidate.green)) or {}
+    asked = [_asked(w, tree, check, result, tests, known.get(check.name)) for check, result in with_tests(w, results)]
     return RedFirst(
         tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
         tuple(name for one in asked for name in one.checks),
@@ -104,13 +106,19 @@ def with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[C
     yield from [pair for pair in pairs if pair[1].listing or any("test" in word for word in argv(pair[0]))] or pairs
 
 
-def _asked(w: Workspace, tree: str, check: Check, result: CheckResult, tests: _Tests) -> RedFirst:
-    words = words_for(w, check, sorted({case.path for case in tests.there}))
+def _asked(
+    w: Workspace, tree: str, check: Check, result: CheckResult, tests: _Tests, before: Listing | None
+) -> RedFirst:
+    listed = result.listing.tests.keys() if result.listing else set()
+    new = listed - before.tests.keys() if before and before.tests else set()
+    places = {path for test in new if (path := Key.of(test).path)}
+    words = words_for(w, check, sorted({*places, *(case.path for case in tests.there)}))
     told = try_tree(w, tree, check, words or argv(check), "red_first")
     if told is None:
         return RedFirst()
     if result.listing and result.listing.tests:
-        return compared(result.listing, told.listing or Listing(), tests.there, tests.own, is_red=not told.is_green)
+        without = told.listing or Listing()
+        return compared(result.listing, without, tests.there, tests.own, new, is_red=not told.is_green)
     return RedFirst(checks=() if told.is_green else (check.name,))
 
 
