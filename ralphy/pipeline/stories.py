@@ -195,13 +195,17 @@ def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
             "title": finding.title,
             "description": "\n".join(p for p in (finding.detail, finding.file and f"File: {finding.file}") if p),
             "kind": "fix",
-            "acceptanceCriteria": [f"The {finding.severity} finding of the QA report no longer holds"],
+            "acceptanceCriteria": [f"{_named(finding)} of the QA report no longer holds"],
             "priority": last + n,
             "passes": False,
             "status": Status.PENDING.value,
         }
         for n, finding in enumerate(findings, 1)
     ]
+
+
+def _named(finding: Finding) -> str:
+    return f"The {finding.severity} finding {finding.id}".rstrip()
 
 
 # A path with a folder and an ending, or a name with an ending that is set as code.

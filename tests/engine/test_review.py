@@ -41,6 +41,7 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
     assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "qa", "FIX-1-1", "qa", "pr"])
     assert "QA_REPORT.md: the criteria have no answer for US-001.2" in project.prompts("qa")[1]
     assert project.story("FIX-1-1")["title"] == "US-001.2 is not met: Unique"
+    assert project.story("FIX-1-1")["acceptanceCriteria"] == ["The major finding F1 of the QA report no longer holds"]
     assert project.story("US-001")["acceptanceCriteria"] == [{**BOXED, "done": True}, "Unique"]
     assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
     report = project.read("QA_REPORT.md")
@@ -55,8 +56,8 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
 
 def test_the_same_code_is_not_reviewed_twice_unless_a_person_asks(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA))
-    met, other = {"US_001_1": "yes", "US_001_2": "yes"}, {"severity": "info", "title": "Two"}
-    project.play(stories={"*": [works()]}, qa=[reviews(**met), reviews("pass", other, **met)])
+    other = reviews("pass", {"severity": "info", "title": "Two"}, US_001_1="unknown", US_001_2="yes")
+    project.play(stories={"*": [works()]}, qa=[reviews(US_001_1="yes", US_001_2="yes"), other])
     project.loop()
     first = project.read("QA_REPORT.md")
     project.switch()
@@ -73,7 +74,8 @@ def test_the_same_code_is_not_reviewed_twice_unless_a_person_asks(tmp_path: Path
     assert project.read("QA_REPORT.md") == first
     assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
     assert project.call("redo", "qa", "login")[0] == ExitCode.DONE
-    assert project.loop().runs == ["qa"]
+    again = project.loop()
+    assert again.runs == ["qa"] and "the review does not say whether these are met: US-001.1" in again.rest.reason
     assert_clean(project)
 
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.gates import revision, word_on
-from ralphy.pipeline.model import Prd, Snapshot
+from ralphy.pipeline.model import Prd, QaReport, Snapshot
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps import names
@@ -20,6 +20,7 @@ from ralphy.pipeline.verification import unverified
 
 # Reviews of the same stories after which only what is open is looked at.
 _OPEN_ROUNDS = 2
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,13 @@ def _words(raw: object) -> object:
     return {name: said for name, said in raw.items() if name != "done"} if isinstance(raw, Mapping) else raw
 
 
+def _unknown(report: QaReport | None) -> str:
+    """Of which criteria the review cannot tell whether they are met; "" if it answers all."""
+    open_ = [answer.id for answer in (report.criteria or () if report else ()) if answer.met == "unknown"]
+    more = f" and {len(open_) - _MOST_NAMED} more" if len(open_) > _MOST_NAMED else ""
+    return f"the review does not say whether these are met: {', '.join(open_[:_MOST_NAMED])}{more}" if open_ else ""
+
+
 class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
         """Code that was reviewed is not reviewed again. Who reviews is told which parts of it no test would miss."""
@@ -104,7 +112,7 @@ class _Qa(Step):
         return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking or s.qa.unmet))
 
     def notes(self, s: Snapshot) -> Sequence[str]:
-        return steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd)
+        return _unknown(s.qa), steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd)
 
 
 QA = _Qa(
