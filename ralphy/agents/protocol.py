@@ -76,6 +76,7 @@ class AgentRequest:
 
     `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment.
     `settings` names a file of settings that the repository cannot switch off, `outbox` the folder to hand in to.
+    With `keeps_no_session` nothing of the conversation stays in the agent's own files.
     """
 
     run: str
@@ -90,6 +91,7 @@ class AgentRequest:
     system_prompt_file: str = ""
     settings: str = ""
     outbox: str = ""
+    keeps_no_session: bool = False
 
 
 @dataclass(frozen=True, slots=True)

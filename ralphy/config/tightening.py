@@ -65,6 +65,7 @@ _RULES: Mapping[str, _Looser] = {
     "git.hooks": _ranked("skip", "run"),
     **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
     "proof.parts": _ranked("off", "on"),
+    "acceptance.tests": _ranked("off", "visible", "sealed"),
     "agent.command": _differs,
     "agent.preset": _differs,
     "agent.env": _adds,

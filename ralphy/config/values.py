@@ -188,6 +188,16 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Tests of the criteria that an agent of their own writes before the first gate: `off`, `visible` to implementers,
+    or `sealed` from them. `command` runs `{files}`, where the checks cannot be asked for files.
+    """
+
+    tests: str = "off"
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
@@ -220,6 +230,7 @@ class Config:
     gates: Gates = field(default_factory=Gates)
     safety: Safety = field(default_factory=Safety)
     lanes: Lanes = field(default_factory=Lanes)
+    acceptance: Acceptance = field(default_factory=Acceptance)
     verify: Verify = field(default_factory=Verify)
     proof: Proof = field(default_factory=Proof)
     review: Review = field(default_factory=Review)

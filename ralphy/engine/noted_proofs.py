@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ralphy import __version__
+from ralphy.engine.feature import documents
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.commands import GitError
+from ralphy.pipeline.acceptance import DOCUMENT
 
 NOTES = "refs/notes/ralphy"
 
@@ -29,6 +31,8 @@ def key_of_proofs(w: Workspace, *, by_parts: bool) -> str:
         checks,
         w.config.setup,
         repr(w.config.verify),
+        w.config.acceptance.command,
+        documents.text(w, DOCUMENT),
         by_parts,
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]

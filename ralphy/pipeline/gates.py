@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.model import Approval, Marker, Snapshot
+from ralphy.pipeline.model import Approval, Artifact, Marker, Snapshot
 from ralphy.pipeline.preconditions import is_red, red_tests
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
     if said and said.verdict == "approved" and not step.is_outdated(s):
         return None
     for name in ("REJECTED", "APPROVED"):
-        stale = _why_invalid(s, gate, artifact, name)
+        stale = _why_invalid(s, step, name)
         if stale:
             return d.SetAside(f"{name} {stale}", name)
     rejected = _marker(s, "REJECTED")
@@ -34,20 +34,21 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
         return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate}`", ExitCode.STORIES_OPEN)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
-    is_again = is_handed_in_again(s, gate, s.digest(artifact))
+    is_again = is_handed_in_again(s, gate, step.content(s))
     if policy == "auto" and not is_again and not step.refuses(s):
         return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
     return _hold(s, step, gate, artifact)
 
 
 def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
-    if f"{gate}:{s.digest(artifact)}" not in s.history.gates:
+    if f"{gate}:{step.content(s)}" not in s.history.gates:
         return d.OpenGate(f"{artifact} is ready", gate)
     if s.baseline is None and not s.tree.busy:
         return d.TakeBaseline("running the checks while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
-    why = f"{artifact} changed since it was approved; review it again" if edited else f"{artifact} is ready for review"
-    if is_handed_in_again(s, gate, s.digest(artifact)):
+    why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
+    why = why or f"{artifact} is ready for review"
+    if is_handed_in_again(s, gate, step.content(s)):
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     notes = [note for note in step.notes(s) if note]
@@ -55,15 +56,28 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
                   gate=gate)  # fmt: skip
 
 
-def _why_invalid(s: Snapshot, gate: str, artifact: str, name: str) -> str:
+def _changed(s: Snapshot, step: Step) -> str:
+    """Which document is not the one that was approved last."""
+    was = [a.digest for a in s.prd.approvals if a.gate == step.name and a.verdict == "approved"][-1].split("+")
+    return next((name for name in (step.document, *step.beside) if s.digest(name) not in was), step.document)
+
+
+def _why_invalid(s: Snapshot, step: Step, name: str) -> str:
     """Why a marker is no statement about this artifact; "" if it is one, or is not there."""
-    marker, shown = s.markers.get(name), s.artifacts.get(artifact)
+    marker, shown = s.markers.get(name), newest_of(s, step)
     if marker is None or shown is None:
         return ""
     if marker.invalid:
         return marker.invalid
-    opened = s.history.gates.get(f"{gate}:{shown.digest}") or shown.ctime_ns
-    return "" if marker.ctime_ns >= opened else f"is older than the {artifact} that is there now"
+    name, artifact = shown
+    opened = s.history.gates.get(f"{step.name}:{step.content(s)}") or artifact.ctime_ns
+    return "" if marker.ctime_ns >= opened else f"is older than the {name} that is there now"
+
+
+def newest_of(s: Snapshot, step: Step) -> tuple[str, Artifact] | None:
+    """The document that changed last of those that a gate is about, with its name; None if its own is not there."""
+    there = [(name, s.artifacts[name]) for name in (step.document, *step.beside) if name in s.artifacts]
+    return max(there, key=lambda one: one[1].ctime_ns) if step.document in s.artifacts else None
 
 
 def _marker(s: Snapshot, name: str) -> Marker | None:
@@ -74,7 +88,7 @@ def _marker(s: Snapshot, name: str) -> Marker | None:
 def word_on(s: Snapshot, step: Step) -> Approval | None:
     """The last word said about exactly this content, and this code where it was read; a rejection ends those before it,
     of any content."""
-    digest, code = s.digest(step.document), step.inputs_now(s).get("code", "")
+    digest, code = step.content(s), step.inputs_now(s).get("code", "")
     said = [a for a in s.prd.approvals if a.gate == step.name]
     said = said[max(0, _last_rejection(said)) :]
     stands = [a for a in said if a.verdict != "revise" and not a.answered and a.digest == digest]

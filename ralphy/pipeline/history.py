@@ -30,7 +30,8 @@ class StoryHistory:
     `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
     `asks` that the last run ended with a question.
     `deaths` counts the runs in which Ralphy or the machine died, `idle_deaths` those in a row that added nothing to
-    the `works` (tree ids) that were there before.
+    the `works` (tree ids) that were there before. `refusals` counts the last attempts in a row that the tests of the
+    same criteria (`acceptance`) alone refused.
     """
 
     attempts: int = 0
@@ -50,6 +51,8 @@ class StoryHistory:
     asks: bool = False
     is_known: bool = False
     too_large: int = 0
+    acceptance: tuple[str, ...] = ()
+    refusals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +285,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.tree, counts.outbox = str(entry.get("tree", "")), ""
         counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
+        _refused(counts, entry)
         counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
         if is_news:
@@ -304,6 +308,13 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.waits_in_a_row += is_news and not is_reset
         history.resets_in_a_row += is_news and is_reset
         history.in_trouble = frozenset(known.get("run") for known in history.unended.values())
+
+
+def _refused(counts: StoryHistory, entry: Entry) -> None:
+    noted = entry.get("acceptance")
+    criteria = tuple(map(str, noted)) if isinstance(noted, list | tuple) else ()
+    counts.refusals = counts.refusals + 1 if criteria and criteria == counts.acceptance else int(bool(criteria))
+    counts.acceptance = criteria
 
 
 def _cut_off(counts: StoryHistory, entry: Entry) -> None:

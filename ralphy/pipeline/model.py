@@ -10,11 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralphy.pipeline.history import History
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.requests import Request
+
+if TYPE_CHECKING:
+    from ralphy.pipeline.acceptance import Acceptance
 
 Document = dict[str, Any]
 
@@ -387,6 +390,7 @@ class Snapshot:
     unanswered_steps: frozenset[str] = frozenset()
     baseline: Baseline | None = None
     qa: QaReport | None = None
+    acceptance: Acceptance | None = None
     unfinished: str = ""
     lost: Lost | None = None
     obstructions: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ WORDS = {
     "branch_name": 120,
     "resume_instruction": 300,
     "base": 120,
+    "acceptance": 20,
     "feature": 100,
     "feature_dir": 400,
     "nonce": 64,

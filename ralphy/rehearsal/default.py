@@ -36,6 +36,31 @@ def _spec(scene: Scene) -> dict[str, Any]:
     }
 
 
+ACCEPTANCE = """## {path}
+
+- {story}.1: test_{slug}
+
+```python
+def test_{slug}():
+    from rehearsal.{slug} import {slug}
+
+    assert {slug}() == "{story}"
+```
+"""
+
+
+def _acceptance(scene: Scene) -> dict[str, Any]:
+    """A test for the first criterion of each story: that its function names it."""
+    from ralphy.rehearsal import prd
+
+    stories = [scene._replace(story=str(story["id"])) for story in prd.existing_stories(scene)
+               if story.get("acceptanceCriteria")]  # fmt: skip
+    files = [ACCEPTANCE.format(path=f"tests/acceptance/test_{one.slug}.py", story=one.story, slug=one.slug)
+             for one in stories]  # fmt: skip
+    text = f"# Acceptance tests: {scene.feature}\n\nWritten by a rehearsal.\n\n" + "\n".join(files)
+    return {"outbox": {"ACCEPTANCE.md": text}, "say": f"{len(files)} acceptance tests are written."}
+
+
 def _story(scene: Scene) -> dict[str, Any]:
     """One tiny real function; a file that exists already gets one more, so that there is a diff."""
     name = f"rehearsal/{scene.slug}.py"
@@ -77,6 +102,7 @@ def _other(scene: Scene) -> dict[str, Any]:
 
 ACTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "spec": _spec,
+    "acceptance": _acceptance,
     "story": _story,
     "split": _split,
     "qa": _qa,

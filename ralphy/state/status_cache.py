@@ -51,6 +51,7 @@ class Place:
         paths += [os.path.join(self.git_dir, name) for name in _OF_GIT]
         paths += [os.path.join(self.root, ".ralphy", "config.yaml"), self._branch_file()]
         paths.append(os.path.join(self.common_dir, "ralphy", "journal.jsonl"))
+        paths.append(os.path.join(self.common_dir, "ralphy", "sealed", f"{os.path.basename(self.feature_path)}.md"))
         return [[path, *stamp(path)] for path in paths]
 
     def _branch_file(self) -> str:

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_steps_stand_in_their_order_and_each_has_a_document_but_those_of_stories() -> None:
-    assert [step.name for step in steps()] == ["spec", "story", "split", "qa", "pr"]
-    assert [step.document for step in steps()] == ["SPEC.md", "", "", "QA_REPORT.md", "PR.md"]
+    assert [step.name for step in steps()] == ["spec", "acceptance", "story", "split", "qa", "pr"]
+    assert [step.document for step in steps()] == ["SPEC.md", "ACCEPTANCE.md", "", "", "QA_REPORT.md", "PR.md"]
     assert all(step_of(step.name) is step for step in steps())
 
 
@@ -40,8 +40,8 @@ def test_a_story_is_split_by_the_best_model_of_its_ladder() -> None:
 
 def test_every_step_has_a_model_and_a_time() -> None:
     config = Config()
-    assert [step.model(config) for step in steps()] == ["sonnet", "sonnet", "sonnet", "sonnet", "haiku"]
-    assert [step.active_limit_s(config) for step in steps()] == [1800, 14400, 1800, 1800, 600]
+    assert [step.model(config) for step in steps()] == ["sonnet", "sonnet", "sonnet", "sonnet", "sonnet", "haiku"]
+    assert [step.active_limit_s(config) for step in steps()] == [1800, 1800, 14400, 1800, 1800, 600]
 
 
 def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
@@ -49,7 +49,7 @@ def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
 
 
 # A word that is a step's name, and a field of documents and of the journal as well: it may stand where a field does.
-FIELDS = {"story", "split", "pr"}
+FIELDS = {"acceptance", "story", "split", "pr"}
 # (module, word) -> what it is there
 OTHER_WORDS = {
     ("ralphy/cli/setup/demo.py", "story"): "the head of a column",

@@ -15,6 +15,7 @@ from ralphy.engine.view.view import phase_of
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.steps import table
+from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
@@ -45,7 +46,7 @@ FOUND = {"outbox": {"SECURITY.md": "# No holes\n"}}
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """One story, and a review of its security between qa and pr: through the doors that CONTRIBUTING.md names alone."""
-    monkeypatch.setattr(table, "STEPS", (SPEC, STORY, SPLIT, QA, SECURITY, PR))
+    monkeypatch.setattr(table, "STEPS", (SPEC, ACCEPTANCE, STORY, SPLIT, QA, SECURITY, PR))
     templates = shutil.copytree(resources.template_root(), tmp_path / "templates")
     (templates / "prompts" / "security.md.j2").write_text(PROMPT, encoding="utf-8")
     monkeypatch.setattr(resources, "template_root", lambda: templates)
@@ -125,7 +126,7 @@ def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
 
 def test_it_is_known_wherever_steps_are_named(project: Project) -> None:
     assert ".ralphy/prompts/security.md.j2" in "\n".join(init_prompts(project.repo))
-    assert "Repeat a step (spec, qa, security, pr) or a story" in redo_help()
+    assert "Repeat a step (spec, acceptance, qa, security, pr) or a story" in redo_help()
 
 
 def test_its_document_makes_a_view_of_status_old(project: Project) -> None:

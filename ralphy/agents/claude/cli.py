@@ -96,6 +96,8 @@ class Claude:
         argv += ["--include-partial-messages", "--dangerously-skip-permissions", "--model", request.model]
         argv += ["--tools", ",".join(request.tools or TOOLS)]
         argv += ["--setting-sources", "user", "--strict-mcp-config", "--session-id", request.session]
+        if request.keeps_no_session:
+            argv.append("--no-session-persistence")
         if request.max_cost_usd is not None:
             argv += ["--max-budget-usd", f"{max(request.max_cost_usd, 0.0001):.4f}"]
         if request.system_prompt_file:

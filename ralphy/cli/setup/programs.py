@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
+from ralphy.cli.setup.ground import Finding, Ground, State, fail, ok, warn
 from ralphy.errors import RalphyError
 from ralphy.files.safe_open import read_safely
+from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.program_paths import GIT, find, lies_in
 
 if TYPE_CHECKING:
@@ -152,6 +153,13 @@ def _variables(g: Ground) -> Finding:
 
 def _sandbox(g: Ground) -> Finding:
     """What stands around the agent; its absence is a fault only where it is asked for."""
+    found = _walls(g)
+    if found.state is State.WARN and g.config and g.config.acceptance.tests == SEALED:
+        return fail("sandbox", f"{found.said}; acceptance.tests: sealed needs a sandbox", found.fix)
+    return found
+
+
+def _walls(g: Ground) -> Finding:
     from ralphy.sandbox.bubblewrap import bare_sandbox, why_not, why_not_found
     from ralphy.sandbox.bubblewrap import find as find_bwrap
 

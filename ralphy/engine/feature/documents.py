@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import orjson
 
@@ -21,6 +22,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular, read_text
 from ralphy.git.objects import TREE
+from ralphy.pipeline.acceptance import DOCUMENT, SEALED
 from ralphy.pipeline.model import Artifact, Lost, Prd, Tree
 from ralphy.text.strict_json import dump
 
@@ -51,8 +53,27 @@ def look_at(w: Workspace) -> Documents:
     return Documents(tip, edits, take_in(w, tip, edits, {}) if edits else TakenIn())
 
 
+def sealed_place(w: Workspace, name: str) -> Path | None:
+    """Where a document lies that no agent may read, in Ralphy's own folder; None for all that are committed."""
+    is_sealed = name == DOCUMENT and w.config.acceptance.tests == SEALED
+    return w.repository.state_dir / "sealed" / f"{w.feature.name}.md" if is_sealed else None
+
+
+def place_of(w: Workspace, name: str) -> Path:
+    """Where a person finds a document."""
+    return sealed_place(w, name) or w.feature.file(name)
+
+
+def shown_at(w: Workspace, name: str) -> str:
+    """The same, as people read it."""
+    place, root = place_of(w, name), w.repository.root
+    return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place)
+
+
 def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
     """A document; None if there is none."""
+    if sealed := sealed_place(w, name):
+        return read_regular(sealed, _MOST_BYTES)
     at = tip or begun_at(w)
     if not at:
         return read_regular(w.feature.file(name), _MOST_BYTES)
@@ -62,7 +83,7 @@ def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
 
 def text(w: Workspace, name: str, tip: str = "") -> str:
     """A document as text, "" if there is none."""
-    if not (tip or begun_at(w)):
+    if not (tip or sealed_place(w, name) or begun_at(w)):
         return read_text(w.feature.file(name))
     return (read(w, name, tip) or b"").decode("utf-8", "replace")
 
@@ -73,8 +94,8 @@ def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:
 
 
 def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
-    here = w.digests.artifact(w.feature.file(name))
-    if not tip:
+    here = w.digests.artifact(place_of(w, name))
+    if not tip or sealed_place(w, name):
         return here
     data = read(w, name, tip)
     if not data or not data.strip():

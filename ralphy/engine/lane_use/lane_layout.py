@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
@@ -16,6 +18,7 @@ from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.ignored import dependency_folder
 from ralphy.lanes.pool import Pool
+from ralphy.lanes.tree_copy import TreeCopy
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
@@ -80,6 +83,20 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     _furnish(w, lane, brought)
     set_up(w, lane, tree)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
+
+
+def lay_over(w: Workspace, lane: Lane, files: Mapping[str, bytes]) -> None:
+    """Write files that Git must not know into a lane. OSError if a link, or something else in there, is in the way."""
+    if not files:
+        return
+    with TemporaryDirectory(dir=w.repository.state_dir, prefix="over-") as name:
+        for path, data in files.items():
+            replace_file(Path(name, path), data, durable=False)
+        copy = TreeCopy(Path(name), lane.tree, lane.at)
+        for path in files:
+            copy.bring(path)
+    if copy.left_out:
+        raise OSError("; ".join(f"{path}: {why}" for path, why in copy.left_out))
 
 
 def begin_with_next(w: Workspace, lane: Lane, commit: str) -> None:

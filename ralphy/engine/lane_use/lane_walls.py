@@ -17,12 +17,14 @@ from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
 from ralphy.engine.workspace.safety_level import MINIMAL, STRICT, control_names, open_program, own_place
 from ralphy.engine.workspace.set_aside import set_markers_aside
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import scratch
 from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.lane_sandbox import Bind
+from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.process_table import REPO_MARKER
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
 from ralphy.text.tone import WAITING
@@ -36,6 +38,7 @@ def bubblewrap_for(w: Workspace) -> str | None:
     """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
     level = w.config.safety.level
     if level == MINIMAL:
+        _require_unsealed(w)
         _say_once(w, "safety: minimal: no guard and no sandbox, the agent can do whatever you can")
         return None
     if level == STRICT:
@@ -47,9 +50,18 @@ def bubblewrap_for(w: Workspace) -> str | None:
         return closed
     program, why = open_program(w)
     _tell_of_no_guard(w)
+    if not program:
+        _require_unsealed(w)
     kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox: {why}"
     _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
     return program
+
+
+def _require_unsealed(w: Workspace) -> None:
+    """Without a sandbox nothing is sealed."""
+    if w.config.acceptance.tests == SEALED:
+        raise EnvironmentProblem("acceptance.tests: sealed is not possible without a sandbox",
+                                 hint="install bubblewrap, or set acceptance.tests: visible")  # fmt: skip
 
 
 def _tell_of_no_guard(w: Workspace) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import Listing
@@ -11,7 +12,7 @@ from ralphy.checks.narrowing import narrowed
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv, bounds, command_in
-from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean, lay_over
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
 from ralphy.engine.workspace.subject import subject
@@ -65,19 +66,24 @@ def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | N
     return narrowed(argv(check), files, lambda word: (at / word).exists()) if files else None
 
 
-def try_tree(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose) -> Told | None:
-    """What these words of a check tell about a tree; None if they cannot be run there, or took too long."""
-    told = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS))
+def try_tree(
+    w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose,
+    over: Mapping[str, bytes] = MappingProxyType({}),
+) -> Told | None:  # fmt: skip
+    """What these words of a check tell about a tree, with files laid over it that are in no tree; None if they cannot
+    be run there, or took too long."""
+    told = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS), over=over)
     return None if told and told.stopped else told
 
 
 def tried(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float,
-    beside: Beside | None = None,
+    beside: Beside | None = None, over: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Told | None:  # fmt: skip
     """The same, within so many seconds; also of what was stopped. Raises GaveWay."""
     try:
         lay_out_clean(w, tree)
+        lay_over(w, clean_lane(w), over)
         return _run(w, tree, check, words, purpose, most_s, beside)
     except (OSError, EnvironmentProblem) as error:
         w.say(f"check {check.name} could not be run on another version of the tests: {error}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ralphy.documents.questions import step_key
+from ralphy.engine.feature.documents import place_of
 from ralphy.engine.feature.kept_reviews import forget_reviews
 from ralphy.engine.feature.land import keep
 from ralphy.engine.person.story_changes import unasked
@@ -41,7 +42,7 @@ def redo_step(w: Workspace, step: Step) -> str:
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step.name)
     forget_reviews(w)
-    moved = set_aside(w, w.feature.file(step.document))
+    moved = set_aside(w, place_of(w, step.document))
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))
     keep(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)

@@ -9,6 +9,7 @@ from ralphy.engine.verify.verify import SATISFIED
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
+from ralphy.pipeline.acceptance import with_dropped
 from ralphy.pipeline.model import Answer, Prd, Snapshot, Status, Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import clip
@@ -50,7 +51,8 @@ def _take_for_story(w: Workspace, story: Story, s: Snapshot) -> None:
     else:
         fields = stories.reopened(story)
     w.record("reset", story=story.id, feedback=answer.text[:4000])  # first: once more after a kill does no harm
-    _keep(w, s, story.id, story.id, story.id, s.prd.with_story(story.id, **fields))
+    prd = with_dropped(s.prd, answer.text, answer.question)
+    _keep(w, s, story.id, story.id, story.id, prd.with_story(story.id, **fields))
 
 
 def _keep(w: Workspace, s: Snapshot, asker: str, told: str, key: str, prd: Prd | None = None) -> None:

@@ -14,6 +14,7 @@ from ralphy.engine.workspace.workspace import Workspace, fixed_base
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.events import GateAnswered, StoryFailed, Verdict
+from ralphy.pipeline.gates import newest_of
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.split import pieces_of
 from ralphy.pipeline.steps.qa import QA
@@ -28,8 +29,9 @@ _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
 def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
     """Note since when a marker counts: since the artifact was there as it is now."""
     ensure_folder_files(w)
-    shown = s.artifacts[step_of(decision.gate).document]
-    w.record("gate", gate=decision.gate, digest=shown.digest, ctime_ns=shown.ctime_ns)
+    step = step_of(decision.gate)
+    shown = newest_of(s, step)
+    w.record("gate", gate=decision.gate, digest=step.content(s), ctime_ns=shown[1].ctime_ns if shown else 0)
 
 
 def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
@@ -64,7 +66,7 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
 
 def _entry(w: Workspace, s: Snapshot, gate: str, verdict: str, by: str) -> dict[str, Any]:
     step = step_of(gate)
-    entry = {"gate": gate, "verdict": verdict, "artifact": step.document, "digest": s.digest(step.document),
+    entry = {"gate": gate, "verdict": verdict, "artifact": step.document, "digest": step.content(s),
              "at": w.iso_now, "by": by}  # fmt: skip
     return {**entry, "code": s.tree.code} if CODE in step.inputs else entry
 

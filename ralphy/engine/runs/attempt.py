@@ -47,7 +47,11 @@ from ralphy.text.strict_json import dump
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
-_FURTHER_RUNS = {"old_tests": "old_test_runs", "red_first": "red_first_runs"}  # purpose -> name in the evidence
+_FURTHER_RUNS = {
+    "old_tests": "old_test_runs",
+    "red_first": "red_first_runs",
+    "acceptance_tests": "acceptance_test_runs",
+}  # purpose -> name in the evidence
 _ERROR_BYTES = 2000
 _MOST_MOVES = 4  # of a person, each in the moment of a landing
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -255,6 +259,7 @@ def _end(a: Attempt) -> dict[str, Any]:
     line["checks"] = [checked(check) for check in a.verdict.checks] or None
     if a.ran.result.outcome is not a.verdict.outcome:
         line["agent"] = a.ran.result.outcome.value
+    line["acceptance"] = list(a.verdict.acceptance.refused) or None
     return line if a.was_cut_off else {**line, **_for_the_breaker(a)}
 
 
@@ -284,6 +289,8 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
     found |= {name: runs[kind] for kind, name in _FURTHER_RUNS.items() if runs[kind]}
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)
+    if rows := a.verdict.acceptance.rows:
+        found["acceptance"] = list(rows)
     if steering := steering_files(names):
         found["steering"] = steering
     if a.verdict.warnings:

@@ -31,6 +31,7 @@ from ralphy.engine.workspace.subject import Subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
+from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
 from ralphy.pipeline.breaker import signature
@@ -39,6 +40,8 @@ from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Document, Prd, Snapshot, Status
 from ralphy.pipeline.parts import recorded
 from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.acceptance import ACCEPTANCE
+from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.strict_json import dump
@@ -85,6 +88,9 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
 def _what_people_said(d: RunAgent, s: Snapshot) -> str:
     """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
     remarks = revision(s, d.step)
+    if d.step == names.ACCEPTANCE:  # it stands behind the gate of another step, whose agent has answered them
+        said = [a for a in s.prd.approvals if a.gate == names.SPEC][-1:]
+        remarks = next((a for a in said if a.verdict == "revise"), None)
     sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
     answers = [s.history.of(d.step, d.story).feedback, s.history.of(names.STORY, d.story).feedback if d.story else ""]
     return "\n\n".join(part for part in (*answers, sent_back) if part)
@@ -119,7 +125,10 @@ def _refuse(w: Workspace, ran: Ran, why: str, digest: str, end: dict[str, Any]) 
 
 
 def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:
-    """These steps write documents only: code that one changed in its lane is kept under a ref, and goes nowhere."""
+    """These steps write documents only: code that one changed in its lane is kept under a ref, and goes nowhere. Of
+    acceptance tests, which are tried in the lane, nothing is: they may be sealed."""
+    if step == names.ACCEPTANCE:
+        return
     candidate = candidate_from(w, lane, w.objects.tree_of(head), laid_out)
     if not candidate.files:
         return
@@ -127,8 +136,8 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
     if not git.resolve(w.repository, ref):
         w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
-    names = shown(", ".join(candidate.files))
-    w.say(f"the {step} agent changed code, which is not taken: {names} (kept: git show {ref})")
+    changed = shown(", ".join(candidate.files))
+    w.say(f"the {step} agent changed code, which is not taken: {changed} (kept: git show {ref})")
 
 
 def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
@@ -185,9 +194,16 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
     if step.name == names.QA:
         keep_review(w, s, made.files[step.document], made.record)
         end["second"] = bool(made.record.get("second")) or None
+    files = dict(made.files)
+    for name in made.files:
+        if place := documents.sealed_place(w, name):
+            replace_file(place, files.pop(name))
+    unsealed = documents.read(w, ACCEPTANCE.document) if step is PR else None
+    if unsealed and documents.sealed_place(w, ACCEPTANCE.document):  # the pull request's readers may see it
+        files[ACCEPTANCE.document] = unsealed
     what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
-    keep(w, s, d.step, what, prd=prd, files=made.files, story=d.story or "", end=end)
+    keep(w, s, d.step, what, prd=prd, files=files, story=d.story or "", end=end)
 
 
 def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:

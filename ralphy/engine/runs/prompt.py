@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ralphy.engine.feature import documents
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
+from ralphy.engine.verify.acceptance import acceptance_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import commits_of
+from ralphy.pipeline.acceptance import dropped_of
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
@@ -106,6 +108,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
         **context_texts(w, story),
         "failure": s.history.of(STORY.name, story.id).last_failure or str(story.execution.get("last_error") or ""),
         "progress": pick_progress(progress, [story.id, *story.depends_on]),
+        "acceptance": w.config.acceptance.tests if acceptance_of(w).of({story.id}, dropped_of(s.prd)) else "",
         "max_rounds": w.config.limits.max_attempts,
     }
 

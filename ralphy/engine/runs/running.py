@@ -19,6 +19,7 @@ from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, O
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
+from ralphy.engine.feature.documents import sealed_place
 from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
@@ -288,6 +289,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
         settings=guard_settings(w, lane),
         outbox=str(outbox),
+        keeps_no_session=bool(sealed_place(w, step_of(d.step).document)),
         max_cost_usd=_allowance(w, d, s),
         system_prompt_file=str(root / memory) if memory and read_regular(lane.tree / memory, 256 * 1024) else "",
     )

@@ -16,6 +16,14 @@ from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unles
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
+from ralphy.engine.verify.acceptance import (
+    MOST_REFUSALS,
+    Found,
+    ask_acceptance,
+    is_as_approved,
+    question_about,
+    with_other_side,
+)
 from ralphy.engine.verify.baseline import known_tests, listed, record_baseline, without_tests
 from ralphy.engine.verify.flakes import Again, ask_again, expired, in_quarantine
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
@@ -25,6 +33,7 @@ from ralphy.engine.verify.still_red import deaf_checks
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
+from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import digest_failure
 from ralphy.testguard.findings import Finding
 from ralphy.testguard.substance import why_no_work
@@ -37,7 +46,7 @@ class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
     `goes_on` says that the tree is worth keeping for the next attempt (heal in place). `tests` is what the
-    evidence says of the tests.
+    evidence says of the tests, `acceptance` what the acceptance tests said.
     """
 
     outcome: Outcome
@@ -49,6 +58,7 @@ class Verdict:
     goes_on: bool = False
     candidate: Candidate | None = None
     tests: Mapping[str, Any] = field(default_factory=dict)
+    acceptance: Found = field(default_factory=Found)
 
     @property
     def passed(self) -> bool:
@@ -69,6 +79,7 @@ class Case:
     secrets: Sequence[str] = ()
     old: Sequence[str] = ()
     flaky: Again | None = None
+    acceptance: Found = field(default_factory=Found)
 
     @property
     def candidate(self) -> Candidate:
@@ -83,7 +94,8 @@ class Case:
         self, why: str, digest: str = "", *, outcome: Outcome = Outcome.REJECTED, goes_on: bool = False, asks: str = ""
     ) -> Verdict:
         """The verdict that ends the case."""
-        return Verdict(outcome, why, digest or why, self.results, (), asks, goes_on, self.candidate, self.kept.evidence)
+        return Verdict(outcome, why, digest or why, self.results, (), asks, goes_on, self.candidate, self.kept.evidence,
+                       self.acceptance)  # fmt: skip
 
 
 # It speaks against the case with a verdict, or notes what is flagged and lets it pass.
@@ -113,7 +125,7 @@ def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
 
 
 def _flags(c: Case) -> list[str]:
-    return c.flaky.flags if c.flaky else []
+    return [*(c.flaky.flags if c.flaky else ()), *c.acceptance.flags]
 
 
 def run_counts(c: Case) -> Verdict | None:
@@ -128,7 +140,9 @@ def may_be_committed(c: Case) -> Verdict | None:
 
 def asks_nothing(c: Case) -> Verdict | None:
     asks = c.claim.asks
-    return c.no(f"the agent asks: {asks}", outcome=Outcome.NEEDS_INPUT, asks=asks) if asks else None
+    if not asks:
+        return None
+    return c.no(f"the agent asks: {asks}", outcome=Outcome.NEEDS_INPUT, asks=with_other_side(c.w, c.story, asks))
 
 
 def does_something(c: Case) -> Verdict | None:
@@ -233,6 +247,32 @@ def checks_can_say_no(c: Case) -> Verdict | None:
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
 
+def acceptance_tests_pass(c: Case) -> Verdict | None:
+    """Those of the story and of the ones before it. Where the same tests refuse again and again, a person is asked."""
+    c.acceptance = ask_acceptance(c.w, c.story, c.candidate, c.checks)
+    refused = c.acceptance.refused
+    if not refused:
+        return None
+    why = f"the acceptance tests of {', '.join(refused)} do not pass"
+    told = "\n".join([f"{why}:", *(f"- {line}" for line in c.acceptance.lines),
+                      "If one asks for what the story does not say, STATUS is BLOCKED: name the criterion and the "
+                      "reason in RECOMMENDATION, and a person decides."])  # fmt: skip
+    past = c.w.history.of(names.STORY, c.story.id)
+    if (*refused,) == past.acceptance and past.refusals + 1 >= MOST_REFUSALS:
+        reason = f"{why}, in {MOST_REFUSALS} attempts in a row, and nothing else is wrong: {c.claim.recommendation}"
+        reason += "".join(f"\n{line}" for line in c.acceptance.lines)
+        asks = question_about(c.w, c.story, refused, reason)
+        return c.no(why, told, outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
+    return c.no(why, told, goes_on=True)
+
+
+def acceptance_is_approved(c: Case) -> Verdict | None:
+    """An edit of a person's counts once it is approved."""
+    if is_as_approved(c.w, c.candidate):
+        return None
+    return c.no("ACCEPTANCE.md was edited meanwhile: it is approved first", goes_on=True)
+
+
 def old_tests_pass(c: Case) -> Verdict | None:
     old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks)))
     c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
@@ -260,6 +300,8 @@ JUDGES: tuple[Judge, ...] = (
     tests_are_kept,  # verify.*
     run_ended_well,
     checks_can_say_no,  # verify.runner_config
+    acceptance_is_approved,
+    acceptance_tests_pass,  # acceptance.tests
     old_tests_pass,  # verify.unskipped_tests
     tests_could_tell,  # verify.unproved
 )
@@ -269,6 +311,7 @@ OF_THE_TREE: tuple[Judge, ...] = (
     checks_are_green,
     tests_are_kept,
     checks_can_say_no,
+    acceptance_tests_pass,
     old_tests_pass,
     tests_could_tell,
 )

@@ -25,6 +25,7 @@ from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
+from ralphy.pipeline.acceptance import DOCUMENT, OFF, Acceptance, read_acceptance
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.steps import names
@@ -36,9 +37,7 @@ from ralphy.prompts.budget import pick_spec_section
 
 def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     """The feature as it is now; without the `review`, QA_REPORT.md is not looked into.
-
-    Raises InvalidInput if prd.json or QA_REPORT.md cannot be trusted.
-    """
+    InvalidInput if prd.json, QA_REPORT.md or ACCEPTANCE.md cannot be trusted."""
     w = workspace
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
@@ -64,6 +63,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
         qa=_qa(w, docs.tip) if review and QA.document in artifacts and not unfinished else None,
+        acceptance=_acceptance(w, docs.tip),
         unfinished=unfinished,
         lost=None if unfinished else lost_stories(w, docs, tree),
         obstructions=obstructions(w.feature),
@@ -119,6 +119,11 @@ def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact])
 
 def _qa(w: Workspace, tip: str) -> QaReport | None:
     return parse_qa_report(documents.text(w, QA.document, tip), w.feature.in_repository(QA.document))
+
+
+def _acceptance(w: Workspace, tip: str) -> Acceptance | None:
+    text = documents.text(w, DOCUMENT, tip) if w.config.acceptance.tests != OFF else ""
+    return read_acceptance(text, documents.shown_at(w, DOCUMENT)) if text.strip() else None
 
 
 def _baseline(w: Workspace, tree: Tree) -> Baseline | None:

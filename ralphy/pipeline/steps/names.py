@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-SPEC, STORY, SPLIT, QA, PR = "spec", "story", "split", "qa", "pr"
+SPEC, ACCEPTANCE, STORY, SPLIT, QA, PR = "spec", "acceptance", "story", "split", "qa", "pr"

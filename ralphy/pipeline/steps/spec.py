@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.pipeline import decision as d
@@ -9,9 +11,11 @@ from ralphy.pipeline import stories
 from ralphy.pipeline.gates import revision, word_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
 
 _PRD = "PRD.md"
+_MOST_NAMED = 10
 
 
 class _Spec(Step):
@@ -37,11 +41,18 @@ class _Spec(Step):
         read = (s.prd.step(self.name).get("inputs") or {}).get(_PRD)
         return bool(read and s.digest(_PRD) and read != s.digest(_PRD))
 
-    def then(self, s: Snapshot, _: Config) -> d.Decision | None:
+    def then(self, s: Snapshot, config: Config) -> d.Decision | None:
         if self.is_outdated(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
             return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` writes it again, "
                           "`ralphy approve` keeps it", gate=self.name)  # fmt: skip
-        return None
+        return ACCEPTANCE.turn(s, config)
+
+    def notes(self, s: Snapshot) -> Sequence[str]:
+        if s.acceptance is None:
+            return ()
+        untested = ", ".join(s.acceptance.untested(s.prd)[:_MOST_NAMED])
+        return (f"read {s.acceptance.at} as well: it is approved with it",
+                f"no acceptance test asks about {untested}" if untested else "")  # fmt: skip
 
     def wants(self, s: Snapshot) -> tuple[Wanted, ...]:
         draft = Wanted(DRAFT, Format.STORIES, is_needed=not s.prd.stories)
@@ -71,6 +82,7 @@ SPEC = _Spec(
     inputs=(_PRD,),
     told=(Told.FEATURE, Told.STORIES),
     gate=lambda gates: gates.spec,
+    beside=(ACCEPTANCE.document,),
     waiting_phase="AWAITING_SPEC_VALIDATION",
     starts_over=True,
     former_template="spec_agent.md",

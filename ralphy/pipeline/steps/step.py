@@ -78,8 +78,9 @@ class Step:
     there.
 
     `phase` and `waiting_phase` are the words of status, `timeout` and `models` name settings, `gate` gives the policy
-    of its gate. `why_first` and `why_again` say why its agent runs. `patience` is how much longer than others it may be
-    silent. `starts_over` says that `redo` begins the feature again.
+    of its gate, `beside` are documents that are approved with its own. `why_first` and `why_again` say why its agent
+    runs. `patience` is how much longer than others it may be silent. `starts_over` says that `redo` begins the feature
+    again.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Step:
     inputs: tuple[str, ...] = ()
     told: tuple[Told, ...] = (Told.REVIEW,)
     gate: Callable[[Gates], str] | None = None
+    beside: tuple[str, ...] = ()
     waiting_phase: str = ""
     why_first: str = ""
     why_again: str = ""
@@ -151,6 +153,10 @@ class Step:
         """The digests of the inputs that are there."""
         now = {name: s.tree.code if name == CODE else s.digest(name) for name in self.reads()}
         return {name: digest for name, digest in now.items() if digest}
+
+    def content(self, s: Snapshot) -> str:
+        """What its gate is about: the digests of its document and of those that are approved with it."""
+        return "+".join(digest for name in (self.document, *self.beside) if (digest := s.digest(name)))
 
     def refuses(self, s: Snapshot) -> bool:  # noqa: ARG002
         """Does the document itself say no? Then only a person may say yes."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 
-STEPS: tuple[Step, ...] = (SPEC, STORY, SPLIT, QA, PR)
+STEPS: tuple[Step, ...] = (SPEC, ACCEPTANCE, STORY, SPLIT, QA, PR)
 
 
 def steps() -> tuple[Step, ...]:
@@ -47,7 +48,7 @@ def document_at(gate: str) -> str:
 
 def phase_after(step: Step) -> str:
     """The word for where a feature stands when the step's gate is open."""
-    return steps()[steps().index(step) + 1].phase
+    return next(other.phase for other in steps()[steps().index(step) :] if other.phase != step.phase)
 
 
 def former_templates(name: str) -> tuple[str, ...]:
