@@ -220,7 +220,7 @@ def noted(prd: Prd, report: QaReport) -> list[Document]:
 
 def with_table(text: str, report: QaReport, asked: Sequence[Criterion], disagree: str = "") -> str:
     """A report's text with the criteria as a table below the prose, for people, and where two reviewers disagree."""
-    parts = [text.split(_MARK)[0].rstrip()]
+    parts = [as_handed_in(text)]
     if disagree or (report.criteria and asked):
         parts.append(_MARK)
     if disagree:
@@ -230,6 +230,11 @@ def with_table(text: str, report: QaReport, asked: Sequence[Criterion], disagree
         rows = [_row(one, said[one.id]) for one in asked if one.id in said]
         parts.append("\n".join([_PLACE, "", "| criterion | | met | shown by |", "|---|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
+
+
+def as_handed_in(text: str) -> str:
+    """A report's text without what Ralphy adds below it."""
+    return text.split(_MARK)[0].rstrip()
 
 
 def _row(one: Criterion, answer: CriterionAnswer) -> str:

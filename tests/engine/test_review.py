@@ -93,6 +93,7 @@ def test_from_the_third_round_on_only_what_is_open_blocks(tmp_path: Path) -> Non
 
     assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "FIX-1-1", "qa", "FIX-2-1", "qa", "pr"])
     second, third = project.prompts("qa")[1:]
+    assert "id: F1" in second and "written by Ralphy" not in second
     assert "The scope is frozen" not in second and "The scope is frozen" in third
     (commit,) = re.findall(r"git diff ([0-9a-f]{40})\.\.\.HEAD", third)
     assert project.git("merge-base", "--is-ancestor", commit, "ralph/login") == ""
