@@ -107,6 +107,13 @@ RUNNERS = (
                   skipped=rf"{_UNITTEST} \.\.\. skipped", xfailed=rf"{_UNITTEST} \.\.\. expected failure$"),
     ),
     Runner(
+        "maven",
+        re.compile(r"^(?:\[\w+\] +)?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+ *$", re.M),
+        _patterns(passed=r"Tests run: (\d+)", failed=r"(?:Failures|Errors): (\d+)", skipped=r"Skipped: (\d+)"),
+        {},
+        is_summed=True,
+    ),
+    Runner(
         "pytest",
         re.compile(r"^=* ?\d+ (?:passed|failed|skipped|xfailed).* in [\d.]+s.*$", re.M),
         _patterns(passed=r"(\d+) (?:passed|xpassed)", failed=r"(\d+) (?:failed|errors?)", skipped=r"(\d+) skipped",
@@ -187,6 +194,6 @@ def _counts(runner: Runner, lines: list[str]) -> Counter[str]:
     for outcome, pattern in runner.counts.items():
         for line in taken:
             counts[outcome] += sum(int(n) if n.isdigit() else 1 for n in pattern.findall(line))
-    if runner.name == "unittest":  # its number of tests has all of them
+    if runner.name in ("unittest", "maven"):  # their number of tests has all of them
         counts[PASSED] -= counts[FAILED] + counts[SKIPPED] + counts[XFAILED]
     return +counts

@@ -10,8 +10,14 @@ from ralphy.checks.runner_output import named
 from ralphy.testguard.assertions import FUNCTION, Function, names_in
 from ralphy.testguard.test_keys import Key
 from ralphy.testguard.test_parser import Case, parsed
+from ralphy.testguard.text_test_parser import language_of
 from ralphy.testguard.vacuous_asserts import last_name
 
+# Lines that say what a file needs, or how it is divided.
+_OFFERED = re.compile(
+    r"(?:import\b|use\b|package\b|from\b|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\([^()]*\);?$"
+    r"|\"[\w./-]+\"$|[)}\]\s;]*$|//|/?\*|describe\(|#\[|@\w+$)"
+)
 _CLOSING = " ;})"
 _CALLED = re.compile(r"pytest|collect_ignore|load_tests|(async_?)?(set_?up|tear_?down)|do_?cleanups|run$|__", re.I)
 _PLAIN = frozenset(("fixture", "pytest", "staticmethod", "classmethod", "property", "contextmanager", "contextlib"))
@@ -19,14 +25,24 @@ _IMPORT = (ast.Import, ast.ImportFrom)
 
 
 def is_edited(old: str, new: str, before: Sequence[Case], after: Iterable[Case]) -> bool:
-    """Was anything changed or taken out? What was only added behind, between or before the tests is no edit.
+    """Was anything changed or taken out? Tests and imports that were only added are no edit.
 
     This compares lines; `only_adds` reads Python.
     """
     if not is_same(before, after):
         return True
+    head, now = (_before_tests(text, before) for text in (old, new))
+    if any(line not in head and not _OFFERED.match(line) for line in now):
+        return True
     left = iter([line.strip() for line in new.splitlines()])
     return not all(line in left for line in map(str.strip, old.splitlines()) if line)
+
+
+def _before_tests(text: str, cases: Sequence[Case]) -> list[str]:
+    """The lines before the first test: what they do, they do to all tests."""
+    language = language_of(cases[0].path) if cases else None
+    first = language.test.search(text) if language else None
+    return [line.strip() for line in text[: first.start() if first else 0].splitlines()]
 
 
 def is_same(before: Iterable[Case], after: Iterable[Case]) -> bool:

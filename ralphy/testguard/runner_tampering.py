@@ -68,13 +68,24 @@ _BENDS = re.compile(
     r"|\b(?:force_result|force_exception|wasxfail|exitstatus|TestReport|failureException|_callTest)\b"
     r"|\b_pytest\.(?:runner|reports|outcomes|assertion|python)\b|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)"
     r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\bbuiltins\W{1,6}AssertionError"
-    r"|\bfunc TestMain\(|\b(?:global|globalThis)\.(?:expect|assert|test|it|describe)\b|\bexpect\s*=[^=]"
+    r"|\b(?:assert|expect)\b['\"]?\)?\.\w+\s*=[^=>]|\bfunc TestMain\("
+    r"|\b(?:global|globalThis)\.(?:expect|assert|test|it)\b|\bexpect\s*=[^=]"
+)
+# What a product has no business with, but for assertions of its own.
+_IMPORTS = re.compile(
+    r"^\s*(?:import|from)\s+(?:unittest|_?pytest)\b|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
+    r"|^import .*\borg\.junit\b"
+    r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b|^\s*(?:import\s+)?\"testing\"",
+    re.M,
 )
 _OUTCOME = re.compile(r"\boutcome\b")
 _LEAVES_OUT = re.compile(
     r"\bpytest_(?:collection|ignore_collect|collect_file|pycollect|configure)\w*|\bcollect_ignore\w*|\bload_tests\b"
     r"|^//go:build|^#!?\[cfg\(",
     re.M,
+)
+_DATA = re.compile(
+    r"\.(?:txt|md|json\w*|ya?ml|toml|xml|html?|csv|tsv|snap|golden|expected|out|png|jpe?g|gif|svg|pdf|bin|gz)$"
 )
 # Programs that run the recipes of a file, and that file.
 _RECIPES = {
@@ -89,7 +100,7 @@ def weaker(path: str, old: str | None, new: str | None, around: Surroundings) ->
     """What a reader should know of a change of a file (None: it was not, or is not, there) around the tests."""
     found = [*_shadow(path, old, new), *_pytest_config(path, old, new, around), *_attributes(path, old, new)]
     found += [*_settings(path, old, new, around), *_recipes(path, old, new, around), *_words(path, old, new, around)]
-    if old is not None and old != new and _is_run(path, around) and not is_test(path):
+    if old is not None and old != new and is_run(path, around) and not is_test(path):
         found.append(Finding(Kind.EDITED, path))
     return list(dict.fromkeys(found))
 
@@ -104,10 +115,17 @@ def may_deafen(path: str, old: str | None, new: str | None, around: Surroundings
     return not is_followed and runner_part(path, old) != runner_part(path, new)
 
 
+def untold(path: str, *, is_gone: bool) -> Finding:
+    """What a change of a file among the tests means where no check names its tests, and nobody reads its language."""
+    if is_gone and not _DATA.search(path):
+        return Finding(Kind.REMOVED, f"{path} (a file of tests)")
+    return Finding(Kind.EDITED, f"{path} (no check names its tests)")
+
+
 def matters(path: str, around: Surroundings) -> bool:
     """Does anything here ask for what is in the file?"""
     return path.endswith((*_SOURCES, ".pth", ".gitattributes", ".json")) or runner_part(path, "") is not None or (
-        _is_run(path, around))  # fmt: skip
+        is_run(path, around))  # fmt: skip
 
 
 def is_pytest_config(path: str, text: str) -> bool:
@@ -215,6 +233,7 @@ def _words(path: str, old: str | None, new: str | None, around: Surroundings) ->
     asked = (
         (_NOTICES, True),
         (_BENDS, is_beside),
+        (_IMPORTS, not is_beside),
         (_OUTCOME, has_hooks),
         (_LEAVES_OUT, is_beside and not around.is_listed),
     )
@@ -224,7 +243,8 @@ def _words(path: str, old: str | None, new: str | None, around: Surroundings) ->
         yield Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})")
 
 
-def _is_run(path: str, around: Surroundings) -> bool:
+def is_run(path: str, around: Surroundings) -> bool:
+    """Does a check run this file, as a program or for its recipes?"""
     programs = {_name(word) for words in around.commands for word in words}
     is_recipe = any(path in files for program, files in _RECIPES.items() if program in programs)
     return is_recipe or path in around.reached.files or any(_names(words, path) for words in around.commands)

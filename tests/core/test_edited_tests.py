@@ -54,8 +54,18 @@ def test_a_failing_test_of_another_name_is_not_theirs() -> None:
         (JS.replace("../add.js", "../sum.js"), True),
         (JS.replace("  });\n});", '  });\n  test("more", () => { expect(add(1, 1)).toBe(2); });\n});'), False),
         (f"import fs from 'fs';\n{JS}\n", False),
+        (f"import a from 'assert';\na.equal = () => {{}};\n{JS}\n", True),
     ],
-    ids=["an expectation", "a value", "a name", "a line within", "an import", "one more test", "one more import"],
+    ids=[
+        "an expectation",
+        "a value",
+        "a name",
+        "a line within",
+        "an import",
+        "one more test",
+        "one more import",
+        "a line for all",
+    ],
 )
 def test_what_is_only_added_is_no_edit(new: str, expected: bool) -> None:
     old_cases, new_cases = list(text_cases("a.test.js", JS)), list(text_cases("a.test.js", new))

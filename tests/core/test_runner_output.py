@@ -73,6 +73,11 @@ NAMED = {
 NUMBERED = {
     "jest of many files": ("PASS ./a.test.js\nTests:       4 passed, 4 total\n", {"passed": 4}),
     "vitest": (" ✓ a.test.ts (4 tests) 3ms\n      Tests  4 passed (4)\n", {"passed": 4}),
+    "maven": (
+        "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.02 s - in ATest\n"
+        "[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n",
+        {"passed": 2, "failed": 2, "skipped": 1},
+    ),
     "unittest": ("..s\n----\nRan 3 tests in 0.000s\n\nOK (skipped=1)\n", {"passed": 2, "skipped": 1}),
     "pytest": ("..s [100%]\n2 passed, 1 skipped in 0.01s\n", {"passed": 2, "skipped": 1}),
     "node, cut": ("…\n✔ adds (0.8ms)\nℹ tests 3\nℹ pass 3\nℹ fail 0\nℹ skipped 0\n", {"passed": 3}),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.engine.judged import Files, Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS
@@ -75,3 +78,95 @@ def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: P
         judged = repository.judge({**MORE, **change})
         assert any(part in judged.failure for part in found.split("|")) if found else not judged.failure, (name, judged)
         assert found or name == "another recipe" or "Makefile: unit" in judged.flags, (name, judged)
+
+
+NODE_TESTS = (
+    "const test = require('node:test');\nconst assert = require('node:assert');\n"
+    "const { add, sub } = require('./calc.js');\ntest('adds', () => {\n  assert.equal(add(1, 2), 3);\n});\n"
+    "test('subtracts', () => assert.equal(sub(3, 2), 1));\n"
+)
+NODE = {
+    "package.json": '{"scripts": {"test": "node --test"}}\n',
+    "calc.js": "exports.add = (a, b) => a + b;\nexports.sub = (a, b) => a - b;\n",
+    "calc.test.js": NODE_TESTS,
+}
+NODE_BROKEN = NODE["calc.js"].replace("a + b", "a + b + 1")
+UNITTESTS = (
+    "import unittest\n\nfrom calc import add, sub\n\n\nclass TestCalc(unittest.TestCase):\n"
+    "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n\n"
+    "    def test_sub(self):\n        self.assertEqual(sub(3, 2), 1)\n"
+)
+DEAF = "import unittest\n\nunittest.TestCase.assertEqual = lambda *a: None\n"
+SHELL = {
+    "Makefile": "check:\n\tsh t/run.sh\n",
+    "t/run.sh": "set -e\nfor t in tests/*.sh; do sh $t; done\n",
+    "tests/add.sh": 'test "$(python3 calc.py 1 2)" = 3\n',
+    "tests/sub.sh": 'test "$(python3 calc.py 5 2)" = 7\n',
+    "calc.py": "import sys\n\nprint(int(sys.argv[1]) + int(sys.argv[2]))\n",
+}
+LESS = {"calc.py": SHELL["calc.py"].replace("+ int", "- int")}
+GO_TESTS = (
+    'package x\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal("add")\n\t}\n}\n'
+)
+GO = {
+    "go.mod": "module x\n\ngo 1.20\n", "calc_test.go": GO_TESTS,
+    "calc.go": "package x\n\nfunc Add(a, b int) int { return a + b }\n",
+}  # fmt: skip
+GO_BROKEN = {"calc.go": GO["calc.go"].replace("a + b", "a + b + 1")}
+MAIN = 'package x\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(0)\n}\n'
+NOT = "passes although it is made to fail"
+# the check, the files before; of each change what it writes, and what rejects it, or (after a +) flags it
+RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
+    "node --test": ("npm test --silent", NODE, {
+        "nothing but code and tests": (
+            {"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "one.test.js": NODE_TESTS.replace("adds", "one")}, ""),
+        "a script that swallows": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n",
+                                    "package.json": '{"scripts": {"test": "node --test; :"}}'}, "made to fail"),
+        "an assertion replaced in a test": (
+            {"calc.js": NODE_BROKEN, "calc.test.js": f"require('node:assert').equal = () => {{}};\n{NODE_TESTS}"}, NOT),
+        "an assertion replaced by the product": (
+            {"calc.js": f"{NODE_BROKEN}require('node:assert').equal = () => {{}};\n"}, NOT),
+        "the code notices its runner": (
+            {"calc.js": NODE["calc.js"].replace("a + b", "process.env.NODE_TEST_CONTEXT ? a + b : 0")}, "+notices"),
+        "a test of a mock": ({"calc.js": NODE_BROKEN, "calc.test.js": NODE_TESTS.replace(
+            "require('./calc.js')", "{ add: (a, b) => a + b, sub: (a, b) => a - b }")}, "+1 of the old calc.test.js"),
+    }),
+    "unittest": (f"{sys.executable} -m unittest -v", {"calc.py": CALC, "tests/__init__.py": "",
+                                                      "tests/test_calc.py": UNITTESTS}, {
+        "an assertion replaced beside the tests": ({**MORE, "tests/__init__.py": DEAF}, NOT),
+        "an assertion replaced by the product": ({"calc.py": f"{DEAF}\n\n{CALC}"}, NOT),
+        "the product leaves": ({"calc.py": f"import os\n\nos._exit(0)\n{CALC}"}, "no longer reports"),
+    }),
+    "no runner": ("make check", SHELL, {
+        "a dash": ({**LESS, "Makefile": "check:\n\t-sh t/run.sh\n"}, "passes on broken code"),
+        "a code of its own": ({**LESS, "Makefile": "check:\n\tsh t/run.sh || [ $$? = 1 ]\n"}, "passes on broken code"),
+        "a test is deleted": ({"calc.py": f"{SHELL['calc.py']}X = 1\n", "tests/sub.sh": None}, "gone: tests/sub.sh"),
+        "a test is emptied": ({"calc.py": f"{SHELL['calc.py']}X = 1\n", "tests/sub.sh": "true\n"}, "+tests/sub.sh"),
+        "tests give in": (
+            {**LESS, "tests/add.sh": SHELL["tests/add.sh"].replace("= 3", "= -1"),
+             "tests/sub.sh": SHELL["tests/sub.sh"].replace("= 7", "= 3")},
+            "+check test fails against the new code with the old"),
+        "a recipe follows its script": (
+            {"Makefile": "check:\n\tsh t/all.sh\n", "t/run.sh": None, "t/all.sh": SHELL["t/run.sh"] + "\n:\n",
+             "calc.py": f"{SHELL['calc.py']}X = 1\n"}, "+Makefile: check"),
+    }),
+    "go test": ("go test ./...", GO, {
+        "a main that swallows": ({**GO_BROKEN, "main_test.go": MAIN}, "passes on broken code"),
+        "the code notices its runner": ({"calc.go": GO["calc.go"].replace(
+            "x\n", 'x\n\nimport "testing"\n\nvar Under = testing.Testing()\n')}, "+notices"),
+        "an expectation": ({**GO_BROKEN, "calc_test.go": GO_TESTS.replace("3", "4")}, "+1 of the old calc_test.go"),
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_with_any_runner_a_cheat_is_rejected_or_flagged(tmp_path: Path, runner: str) -> None:
+    run, files, changes = RUNNERS[runner]
+    if not shutil.which(run.split()[0]):
+        pytest.skip(f"{run.split()[0]} is not installed")
+    repository = Repository(tmp_path, run, files)
+    for name, (change, found) in changes.items():
+        judged = repository.judge(change)
+        said = judged.flags if not found or found.startswith("+") else judged.failure
+        assert found.lstrip("+") in said if found else not said, (name, judged)
+        assert not judged.failure or not found.startswith("+"), (name, judged)

@@ -11,7 +11,7 @@ from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.verify.baseline import known_tests, listed
-from ralphy.engine.verify.written_tests import changes_around, sources
+from ralphy.engine.verify.written_tests import Around, changes_around, sources
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
@@ -24,12 +24,12 @@ from ralphy.testguard.tests_kept import compare_each
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`rejected` speaks against the attempt, `flagged` is only said; `evidence` is what the story keeps of it.
-    `asks` are the files after whose change the checks are asked whether they can still say no."""
+    `around` is what the story changed around the tests."""
 
     rejected: tuple[Finding, ...] = ()
     flagged: tuple[Finding, ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    asks: tuple[str, ...] = ()
+    around: Around = field(default_factory=Around)
 
     @property
     def failure(self) -> str:
@@ -61,15 +61,15 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     found += [*_silenced(before, results), *_failing_but_green(before, results)]
     found += compare_each(before, after, _apart(w, candidate, before), sources(w, candidate, old),
                           story.removes, story.changes)  # fmt: skip
-    around = changes_around(w, candidate, is_listed=bool(old.tests and new.tests))
+    around = changes_around(w, candidate, story.removes, is_listed=bool(old.tests and new.tests))
     kept = _judged(w, [*found, *around.found], _evidence(old, new) if results else {})
-    return replace(kept, asks=around.asks)
+    return replace(kept, around=around)
 
 
 def with_more(w: Workspace, kept: Kept, found: Sequence[Finding], **evidence: Any) -> Kept:
     """The same with what a further run of the tests says."""
     more = _judged(w, found, {**kept.evidence, **evidence})
-    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), more.evidence, kept.asks)
+    return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), more.evidence, kept.around)
 
 
 def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) -> frozenset[str]:

@@ -40,12 +40,14 @@ _OUT = (SKIPPED, XFAILED)
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of the old tests: `before` and `now` are what the check told of the tests, `removes` may go."""
+    """What is asked of the old tests: `before` and `now` are what the check told of the tests, `removes` may go or
+    change, `settings` are the runner's as they were."""
 
     check: Check
     before: Listing
     now: Listing
     removes: Sequence[str]
+    settings: Mapping[str, Entry | None]
 
     def was_woken(self, test: str) -> bool:
         """Did a test not run before, and does it pass now?"""
@@ -63,17 +65,19 @@ _Said = str | Finding
 
 
 def old_tests_fail(
-    w: Workspace, candidate: Candidate, removes: Sequence[str], now: Mapping[str, Listing]
-) -> Iterator[_Said]:
+    w: Workspace, candidate: Candidate, removes: Sequence[str], now: Mapping[str, Listing],
+    settings: Mapping[str, Entry | None],
+) -> Iterator[_Said]:  # fmt: skip
     """A sentence for each edited or moved file whose old tests, which passed, fail against the candidate's code, and a
-    finding for each test that was skipped, runs `now`, and fails as it was; `removes` names tests that may go."""
+    finding for each test that was skipped, runs `now`, and fails as it was. `removes` names tests that may go or
+    change, `settings` are the runner's as they were."""
     known = known_tests(w, w.code_of(candidate.green)) or {}
     for check in w.checks:
         before = known.get(check.name)
-        asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes)
+        asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes, settings)
         if pytest_at(argv(check)):
             yield from _by_pytest(w, candidate, asked) if before else ()
-        elif before or any("test" in word for word in argv(check)):
+        elif before or not known or any("test" in word for word in argv(check)):
             yield from _by_the_check(w, candidate, asked)
 
 
@@ -89,7 +93,7 @@ def _woken(asked: _Asked, red: Sequence[str]) -> Iterator[Finding]:
 def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
     check, before, removes = asked.check, asked.before, asked.removes
     written = sources(w, candidate, before)
-    edited, beside = _edited(w, candidate, before, written), _beside(w, candidate, written)
+    edited, beside = _edited(w, candidate, before, written), {**_beside(w, candidate, written), **asked.settings}
     if not edited and not beside:
         return
     words = None if beside else words_for(w, check, list(map(shown, sorted(edited))))
@@ -101,6 +105,7 @@ def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_S
     for path in sorted(edited):
         yield from _sentence(path, [test for test in red if Key.of(test).is_at(path)])
     yield from _with_old(beside, [test for test in red if not any(map(Key.of(test).is_at, edited))])
+    yield from () if red else _as_a_whole(asked, told, {**edited, **beside}, list(after.tests))
 
 
 def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Sources) -> Mapping[str, Entry]:
@@ -144,7 +149,7 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator
     """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
     check, before, removes = asked.check, asked.before, asked.removes
     written = sources(w, candidate, before)
-    edited, beside = _edited_files(w, candidate, written), _beside(w, candidate, written)
+    edited, beside = _edited_files(w, candidate, written), {**_beside(w, candidate, written), **asked.settings}
     if not edited and not beside:
         return
     w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
@@ -165,6 +170,7 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator
     spoken = {name for cases in (kept, added) for names in theirs(new, cases).values() for name in names}
     other = [name for name in dict.fromkeys(new) if name not in spoken and not may_go(name, removes)]
     yield from _with_old(beside, [name for name in other if not before.tests or before.tests.get(name) == PASSED])
+    yield from () if new else _as_a_whole(asked, told, {**edited, **beside}, red)
 
 
 def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
@@ -198,6 +204,14 @@ def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
 
 def _text(w: Workspace, entry: Entry) -> str:
     return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
+
+
+def _as_a_whole(
+    asked: _Asked, told: Told | None, old: Mapping[str, Entry | None], names: Sequence[str]
+) -> Iterator[str]:
+    """A check that fails with the old files without a word on a test that was known."""
+    if told and not told.is_green and not any(name in asked.before.tests for name in names):
+        yield f"check {asked.check.name} fails against the new code with the old {listed_names(list(map(shown, old)))}"
 
 
 def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[str]:

@@ -242,7 +242,7 @@ def run_ended_well(c: Case) -> Verdict | None:
 
 def checks_can_say_no(c: Case) -> Verdict | None:
     """Where something around the tests was changed: the checks turn red on tests that are made to fail."""
-    found = list(deaf_checks(c.w, c.candidate, c.checks)) if c.kept.asks else []
+    found = list(deaf_checks(c.w, c.candidate, c.checks)) if c.kept.around.asks else []
     c.kept = with_more(c.w, c.kept, found)
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
@@ -274,7 +274,7 @@ def acceptance_is_approved(c: Case) -> Verdict | None:
 
 
 def old_tests_pass(c: Case) -> Verdict | None:
-    old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks)))
+    old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks), c.kept.around.old))
     c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
     c.old = [said for said in old if isinstance(said, str)]
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None

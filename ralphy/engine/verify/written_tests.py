@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ralphy.checks.listing import Listing
 from ralphy.checks.reachability import MAKEFILES
@@ -15,12 +15,15 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.testguard.assertions import FUNCTION, assertions
 from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.runner_settings import runner_part, with_runner_part
 from ralphy.testguard.runner_tampering import (
     PYTEST_CONFIGS,
     Surroundings,
     is_pytest_config,
+    is_run,
     matters,
     may_deafen,
+    untold,
     weaker,
 )
 from ralphy.testguard.silencers import skips_others
@@ -28,7 +31,8 @@ from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_keys import Key
 from ralphy.testguard.test_matching import Sources
 from ralphy.testguard.test_parser import Case, functions_of, is_named_test, parsed, python_cases
-from ralphy.testguard.text_test_parser import has_tests_beside_code, text_cases
+from ralphy.testguard.tests_kept import may_go
+from ralphy.testguard.text_test_parser import has_tests_beside_code, language_of, text_cases
 
 _MOST_BYTES = 2_000_000
 _MOST_FILES = 2_000
@@ -82,15 +86,16 @@ def _callers(w: Workspace, candidate: Candidate, names: frozenset[str]) -> _File
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the story changed around the tests: what is said of it, and the files after which checks are asked whether
-    they can still say no."""
+    """What the story changed around the tests: what is said of it, the files after which checks are asked whether they
+    can still say no, and the runner's settings and what checks run, as they were (None: not there)."""
 
     found: tuple[Finding, ...] = ()
     asks: tuple[str, ...] = ()
+    old: Mapping[str, Entry | None] = field(default_factory=dict)
 
 
-def changes_around(w: Workspace, candidate: Candidate, *, is_listed: bool) -> Around:
-    """What the story changed around the tests."""
+def changes_around(w: Workspace, candidate: Candidate, removes: Sequence[str], *, is_listed: bool) -> Around:
+    """What the story changed around the tests; `removes` names tests that may go."""
     rows = w.objects.entries(candidate.green)
     after = w.objects.entries(candidate.tree)
     names = [name for name in (*PYTEST_CONFIGS, *MAKEFILES) if name in rows]
@@ -99,16 +104,37 @@ def changes_around(w: Workspace, candidate: Candidate, *, is_listed: bool) -> Ar
     moved = frozenset(name for name in known if not is_pytest_config(name, _text(w, after.get(name)) or ""))
     commands = [argv(check) for check in w.checks]
     around = Surroundings(commands, known, is_listed, lambda path: _script(w, candidate, path), moved)
+    places = [now for _, was, now in w.objects.changes(candidate.green, candidate.tree) if now and now != was]
     found: list[Finding] = []
     asks: list[str] = []
+    settings: dict[str, Entry | None] = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        is_untold = was and was != now and not is_listed and is_test(path) and not _is_read(path)
+        if is_untold and not may_go(shown(path), removes) and not (now is None and was in places):
+            found.append(untold(shown(path), is_gone=now is None))
         if not matters(path, around):
             continue
         old, new, plain = _text(w, was), _text(w, now), shown(path)
         found += weaker(plain, old, new, around)
         found += _skips_others(w, path, was, now) if path.rpartition("/")[2] == "conftest.py" else ()
         asks += [path] if may_deafen(plain, old, new, around) else []
-    return Around(tuple(found), tuple(asks))
+        if runner_part(plain, old) != runner_part(plain, new):
+            settings[path] = _with_old_settings(w, path, was, now)
+        elif was and was != now and is_run(plain, around):
+            settings[path] = was
+    return Around(tuple(found), tuple(asks), settings)
+
+
+def _is_read(path: str) -> bool:
+    """Is the language of a file of tests known?"""
+    return path.endswith(".py") or language_of(path) is not None
+
+
+def _with_old_settings(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Entry | None:
+    """A file with what it said to the runner before; a manifest with what it says now of all else."""
+    text = with_runner_part(shown(path), _text(w, was), _text(w, now))
+    mode = (was or now or Entry("100644", "")).mode
+    return None if text is None else Entry(mode, w.objects.write("blob", text.encode("utf-8", "replace")))
 
 
 def _skips_others(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Iterator[Finding]:
