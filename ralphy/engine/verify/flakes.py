@@ -23,6 +23,7 @@ from ralphy.engine.lane_use.trial import Told, try_tree, words_for
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.lanes.probe import runs_tests
 from ralphy.testguard.test_keys import Key
 from ralphy.text.tone import WAITING
 
@@ -52,12 +53,8 @@ def ask_again(
     """What the checks of a tree say after all; None if their failures count. `green` is the tree of before, if there
     is one, and `known` what its checks listed."""
     first = _failing(w, results)
-    if (
-        not w.config.verify.retries
-        or not first
-        or not _came_to_an_end(results)
-        or _is_new(w, first, green, known or {})
-    ):
+    is_open = bool(w.config.verify.retries and first and _came_to_an_end(results))
+    if not is_open or _is_certain(w, tree, first, green, known or {}):
         return None
     w.say(f"  asking again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
     runs = [list(results)]
@@ -120,11 +117,15 @@ def _came_to_an_end(results: Iterable[CheckResult]) -> bool:
     return all(r.is_green or not (r.exit is None or r.killed_by or r.is_empty) for r in results)
 
 
-def _is_new(w: Workspace, failing: Iterable[Name], green: str, known: Mapping[str, Listing]) -> bool:
-    """Does a test fail that was not there before? It is the change's own."""
+def _is_certain(w: Workspace, tree: str, failing: Iterable[Name], green: str, known: Mapping[str, Listing]) -> bool:
+    """Is there no use in asking again? Not for a file that cannot be loaded, nor for a check that runs no tests; and a
+    test that was not there before is the change's own."""
+    commands = {check.name: check.run for check in w.checks}
     for check, test in failing:
         path, listing = Key.of(test).path, known.get(check)
-        if green and path and w.objects.at(green, path) is None:
+        if test == check and not runs_tests(check, commands.get(check, "")):
+            return True
+        if w.objects.at(tree, test) is not None or (green and path and w.objects.at(green, path) is None):
             return True
         if test != check and listing and listing.tests and test not in listing.tests:
             return True
