@@ -150,13 +150,27 @@ class Crew:
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
 
-    def _is_called(self, until: float | None, before: int) -> bool:
-        """Is there anything to do? What only needs to be heard is heard at once."""
+    def complete(self, flight: Flight, idle_work: IdleWork) -> None:
+        """Take a flight to its end. It works alone: nothing is done beside it but `idle_work`, and nothing decided."""
+        self.begin(flight)
+        while not self._hear():
+            idle_work(self._hear, self._inbox.descriptor)
+            if not self._hear():
+                select.select([self._inbox.descriptor], [], [], RESYNC_S)
+        self._settle(self._came.pop())
+
+    def _hear(self) -> bool:
+        """Hear what the threads have to say; True if an agent has ended."""
         while not self._came and (came := self._inbox.take()):
             if isinstance(came, _Seat):
                 self._came.append(came)
             else:
                 came()
+        return bool(self._came)
+
+    def _is_called(self, until: float | None, before: int) -> bool:
+        """Is there anything to do? What only needs to be heard is heard at once."""
+        self._hear()
         is_time = until is not None and seconds_left(self._w, until) <= 0
         return bool(self._came) or is_time or signature_of(self._w.repository, self._w.feature) != before
 

@@ -2,6 +2,7 @@
 
 While agents work this fills the time, and is ended as soon as one of them ends, or a person wants something. Before the
 review what is still open is asked, for as long as `proof.budget_s` says. Answers are kept, so nothing is asked twice.
+When all stories have landed, beside the review and the pull request's text, each is taken out of the branch alone.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.lane_layout import is_set_up_for
-from ralphy.engine.lane_use.take_over import Candidate, file_changes
+from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_changes
 from ralphy.engine.lane_use.trial import Beside, GaveWay
-from ralphy.engine.prove import candidate_of
+from ralphy.engine.runs.menu import is_menu_open, make_menu
 from ralphy.engine.verify.baseline import key_of
 from ralphy.engine.verify.part_answers import Answer, Answers
 from ralphy.engine.verify.parts import Part, is_missed, parts_of
@@ -34,23 +35,33 @@ _FILE = "parts"
 
 def has_idle_work(w: Workspace, prd: Prd) -> bool:
     """Is there anything to do beside agents?"""
-    return w.config.proof.parts == "on" and bool(w.checks) and bool(due(prd, w.session.parts))
+    return bool(_due(w, prd)) or _has_menu(w, prd)
 
 
 def idle_work(w: Workspace, prd: Prd, gives_way: Callable[[], bool], bell: int) -> None:
-    """Do it until it is done, or something `gives_way`s."""
-    if has_idle_work(w, prd):
-        try:
-            _ask_all(w, due(prd, w.session.parts), Beside(w.checkout.idle_supervisor, gives_way, bell))
-        except GaveWay:
-            return
+    """Do it until it is done, or something else is to be done."""
+    try:
+        if stories := _due(w, prd):
+            _ask_all(w, stories, Beside(w.checkout.idle_supervisor, gives_way, bell))
+        if _has_menu(w, prd):
+            make_menu(w, prd, Beside(w.checkout.idle_supervisor, gives_way, bell))
+    except GaveWay:
+        return
+
+
+def _due(w: Workspace, prd: Prd) -> list[Story]:
+    return due(prd, w.session.parts) if w.config.proof.parts == "on" and w.checks else []
+
+
+def _has_menu(w: Workspace, prd: Prd) -> bool:
+    return w.config.proof.menu == "on" and is_menu_open(w, prd)
 
 
 def prove_parts(w: Workspace, _: ProveParts, s: Snapshot) -> None:
     """Before the review: ask what is still open, until the time for that is over; a change of the folder interrupts."""
     began, before = time.monotonic(), signature_of(w.repository, w.feature)
     left_s = w.config.proof.budget_s - w.session.parts_s
-    open_ = due(s.prd, w.session.parts)
+    open_ = _due(w, s.prd)
 
     def is_over() -> bool:
         return time.monotonic() - began >= left_s

@@ -13,12 +13,11 @@ from typing import Any
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.lane_use.take_over import Candidate, file_changes
+from ralphy.engine.lane_use.take_over import candidate_of, file_changes
 from ralphy.engine.noted_proofs import key_of_proofs, note, noted
 from ralphy.engine.verify.baseline import key_of, record_baseline
 from ralphy.engine.verify.parts import Part, is_missed, parts_of
 from ralphy.engine.verify.verify import Verdict, judge_tree
-from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import StoryCommit
 from ralphy.pipeline.model import Story
@@ -104,15 +103,6 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
         return proof
     parts = parts_of(w, candidate, lambda tree: is_missed(w, tree, verdict.checks, proof.red_first))
     return replace(proof, parts=tuple(parts))
-
-
-def candidate_of(w: Workspace, commit: str) -> Candidate:
-    """The commit's code on the tree of its parent, as the agent handed it in."""
-    green = w.objects.tree_of(f"{commit}^")
-    rows = w.objects.changes(green, w.objects.tree_of(commit))
-    files = {path: now for path, _, now in rows if not is_control(w, path)}
-    tree = w.objects.graft(green, files)
-    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)))
 
 
 def _ask_before(w: Workspace, tree: str, asked: set[str]) -> None:

@@ -154,9 +154,13 @@ def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Cr
     """Do what was decided, once; the agent of a story may go on in the crew."""
     if isinstance(decision, d.RunAgent):
         flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
-        is_idle = workspace.config.lanes.jobs == 1 and not has_idle_work(workspace, snapshot.prd)
-        is_alone = decision.step != names.STORY or is_idle
-        complete(flight) if is_alone else crew.begin(flight)
+        idle = partial(idle_work, workspace, snapshot.prd) if has_idle_work(workspace, snapshot.prd) else None
+        if decision.step != names.STORY:
+            crew.complete(flight, idle) if idle else complete(flight)
+        elif workspace.config.lanes.jobs == 1 and not idle:
+            complete(flight)
+        else:
+            crew.begin(flight)
     else:
         _ACTS[type(decision)](workspace, decision, snapshot)
 

@@ -11,17 +11,14 @@ _MOST_NAMED = 5
 @dataclass(frozen=True, slots=True)
 class Dish:
     """A story that was taken out alone. `conflicts` are stories (or files) in the way; `red` are tests and checks that
-    fail without it, `needed_by` the stories that these belong to."""
+    fail without it, `needed_by` the stories that these belong to. `is_missed` says whether its own tests fail without
+    its code; None: nobody could ask."""
 
     story: str
     conflicts: tuple[str, ...] = ()
     red: tuple[str, ...] = ()
     needed_by: tuple[str, ...] = ()
-
-    @property
-    def is_free(self) -> bool:
-        """Can it be dropped or landed apart from the others?"""
-        return not self.conflicts and not self.red
+    is_missed: bool | None = None
 
     @property
     def said(self) -> str:
@@ -29,13 +26,13 @@ class Dish:
             return f"conflicts with {_named(self.conflicts)}"
         if self.red:
             return f"needed by {_named(self.needed_by or self.red)}"
-        return "can be dropped alone"
+        return "can be dropped alone" + ("; its own tests pass without its code" if self.is_missed is False else "")
 
 
-def dish(story: str, red: Sequence[str], owners: Mapping[str, str]) -> Dish:
+def dish(story: str, red: Sequence[str], owners: Mapping[str, str], *, is_missed: bool | None = None) -> Dish:
     """What a run of the checks without a story says; `owners` has the story of each test that proves one."""
     others = dict.fromkeys(owners[test] for test in red if owners.get(test, story) != story)
-    return Dish(story, (), tuple(red), tuple(others))
+    return Dish(story, (), tuple(red), tuple(others), is_missed)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -122,3 +122,12 @@ def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
         if old and new and old.oid == new.oid:
             before, after = None, None  # only the mode changed: that is a change of code
         yield FileChange(path, before, after, new.mode if new else "")
+
+
+def candidate_of(w: Workspace, commit: str) -> Candidate:
+    """The commit's code on the tree of its parent, as the agent handed it in."""
+    green = w.objects.tree_of(f"{commit}^")
+    rows = w.objects.changes(green, w.objects.tree_of(commit))
+    files = {path: now for path, _, now in rows if not is_control(w, path)}
+    tree = w.objects.graft(green, files)
+    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)))

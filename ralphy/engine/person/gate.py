@@ -90,6 +90,8 @@ def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
     w.record("stopped", durable=False, during=run or None)
     if run:
         w.say("STOP was created during the run, possibly by the agent; run Ralphy again to resume")
+    if w.session.in_work:
+        w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now")
     w.session = replace(w.session, stop_asked=True)
 
 

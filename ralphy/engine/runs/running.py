@@ -212,7 +212,7 @@ def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
     """The agent's program in its walls, with its bounds."""
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
     conditions = Conditions(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
-                            _allowed(w), sandbox, w.should_end or _stop_notice(w))  # fmt: skip
+                            _allowed(w), sandbox, _looks(w, request.env["RALPHY_STEP"]))  # fmt: skip
     return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
 
 
@@ -230,14 +230,29 @@ def _listener(w: Workspace, run: str, about: Subject) -> Callable[[Activity], No
     return lambda activity: post(lambda: take(activity))
 
 
+def _looks(w: Workspace, step: str) -> Callable[[], None]:
+    """What is looked for while an agent works: whether it is to be ended, and STOP where nobody decides meanwhile."""
+    ends = w.should_end
+    if ends and step == names.STORY:
+        return ends
+    notice = _stop_notice(w)
+
+    def look() -> None:
+        notice()
+        if ends:
+            ends()
+
+    return look
+
+
 def _stop_notice(w: Workspace) -> Callable[[], None]:
     """Says once that STOP was seen while the agent runs; the run goes on, and who made the file is judged after it."""
-    path, said = str(w.feature.file("STOP")), [os.path.lexists(w.feature.file("STOP"))]
+    path, said, post = str(w.feature.file("STOP")), [os.path.lexists(w.feature.file("STOP"))], w.post
 
     def look() -> None:
         if not said[0] and os.path.lexists(path):
             said[0] = True
-            w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now")
+            post(lambda: w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now"))
 
     return look
 
