@@ -15,7 +15,8 @@ from pathlib import Path
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
-from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.feature.lane_tree import begun_at, tip_of
+from ralphy.engine.feature.live_documents import edited
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.lane_use.lane_layout import make_lanes
 from ralphy.engine.reconcile import reconcile
@@ -116,6 +117,7 @@ def get_ready(w: Workspace) -> None:
     w.checkout.refs.warm()
     make_lanes(w)
     warm_prompts(w)
+    edited(w, begun_at(w))
     _ = w.checkout.identity
 
 

@@ -153,10 +153,12 @@ def write_git(
 ) -> None:
     """The Git folder that agents and checks see, written from nothing, but for its index.
 
-    `refs` are (full name, id) of the person's.
+    `refs` are (full name, id) of the person's. The one that was there is moved away, for `remove_old_git`.
     """
-    if not remove(folder):
-        raise EnvironmentProblem("cannot be removed", where=str(folder))
+    if not remove_old_git(folder):
+        raise EnvironmentProblem("cannot be removed", where=str(_old(folder)))
+    with suppress(FileNotFoundError):
+        folder.rename(_old(folder))
     named = {**dict(refs), **({f"refs/heads/{branch}": commit} if branch and commit else {})}
     packed = "".join(f"{oid} {name}\n" for name, oid in sorted(named.items()))
     both = re.compile(f"{_COPIED.pattern}|{_PERSON.pattern}")
@@ -165,6 +167,15 @@ def write_git(
         "packed-refs": os.fsencode(packed),
         "config": _config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}),
     })  # fmt: skip
+
+
+def remove_old_git(folder: Path) -> bool:
+    """Remove what `write_git` has moved away, when nobody waits for it. Is it gone?"""
+    return remove(_old(folder))
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.old")
 
 
 def _write(folder: Path, person: PersonGit, seen_at: Path | None, own: Mapping[str, bytes]) -> None:

@@ -10,6 +10,7 @@ Nothing in it is trusted. Git looks at it through the keeper alone, and nothing 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import TREE, Objects
 from ralphy.git.ref_files import is_oid
-from ralphy.lanes.git_folders import PersonGit, write_git, write_own
+from ralphy.lanes.git_folders import PersonGit, remove_old_git, write_git, write_own
 from ralphy.lanes.keeper_call import Keeper, LaneProblem, names_in
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
@@ -85,6 +86,7 @@ class Lane:
         self._objects = objects
         self._sandbox = keeper
         self._has_own = False
+        self._stood: os.stat_result | None = None
         self._keeper = Keeper(repository, home, self.at, keeper)
 
     def lay_out(self, tree: str, commit: str, branch: str) -> int:
@@ -95,13 +97,27 @@ class Lane:
         written = self._written(tree, lambda: self._write_git(commit, branch))
         index = read_safely(self.home / "own" / "index", _MOST_INDEX)
         (self.home / "git" / "index").write_bytes(index)
-        self.laid_out = tree
+        self.laid_out, self._stood = tree, self.tree.lstat()
         return written
+
+    @property
+    def was_removed(self) -> bool:
+        """Is the folder gone that was laid out? From inside a sandbox nobody can remove it."""
+        if self._stood is None:
+            return False
+        try:
+            return not os.path.samestat(self._stood, self.tree.lstat())
+        except OSError:
+            return True
 
     def begin(self, tree: str) -> None:
         """Have the keeper begin with a tree that is likely to be laid out next; `lay_out` waits for it."""
         self._ready()
         self._keeper.begin(self._request(tree))
+
+    def tidy(self) -> None:
+        """While a program works in the lane: remove what the last lay-out left."""
+        remove_old_git(self.home / "git")
 
     def close(self) -> None:
         """End the keeper."""

@@ -217,6 +217,23 @@ def test_new_documents_are_edits_and_what_git_ignores_is_none(project: Project) 
     assert edits(project).files == {"stories/US-002.md": b"# Two\n"}
 
 
+def test_git_is_asked_what_it_ignores_again_only_when_something_it_goes_by_has_changed(project: Project) -> None:
+    project.write("notes.md", "mine")
+    age(project)
+    with opened(project) as w:
+        time.sleep(0.03)  # a clock of files ticks slowly
+        assert "notes.md" in edited(w, tip_of(project)).files
+        known = w.checkout.not_ignored
+        assert "notes.md" in known[1]
+        assert "notes.md" in edited(w, tip_of(project)).files
+        assert w.checkout.not_ignored is known
+        project.write("PRD.md", "changed")
+        assert edited(w, tip_of(project)).files.keys() >= {"notes.md", "PRD.md"}
+        assert w.checkout.not_ignored is known
+        (project.repo / ".gitignore").write_text("notes.md\n")
+        assert edited(w, tip_of(project)).files == {"PRD.md": b"changed"}
+
+
 def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Project) -> None:
     (project.folder / "prd.json").unlink()
     age(project)

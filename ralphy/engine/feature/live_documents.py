@@ -346,17 +346,29 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
     shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
     found = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
     new = {one.path for one in found if one.path not in known and is_document(w, one.path)}
-    return sorted(new & _not_ignored(w)) if new else []
+    return sorted(new & _known_not_ignored(w, new)) if new else []
 
 
-def _not_ignored(w: Workspace) -> set[str]:
+def _known_not_ignored(w: Workspace, new: set[str]) -> frozenset[str]:
+    """`_not_ignored`; Git is asked again when there are other files, or something changed that it goes by."""
+    rules = _rules(w)
+    asked = (w.feature.path, frozenset(new), frozenset(rules.items()))
+    known, found = w.checkout.not_ignored
+    if known != asked:
+        found = frozenset(_not_ignored(w, rules))
+        if all(_is_old(seen) for seen in rules.values() if seen):
+            w.checkout.not_ignored = asked, found
+    return found
+
+
+def _not_ignored(w: Workspace, rules: Mapping[str, Signature]) -> set[str]:
     """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
     lines = (read_regular(exclude_file(w.repository)) or b"").splitlines()
-    with NamedTemporaryFile(prefix="ralphy-exclude-") as rules:  # in the repository nothing is written for a look
-        rules.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
-        rules.flush()
-        own = ["--exclude-per-directory=.gitignore"] if _has_plain_rules(w) else []
-        own.append(f"--exclude-from={rules.name}")
+    with NamedTemporaryFile(prefix="ralphy-exclude-") as written:  # in the repository nothing is written for a look
+        written.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
+        written.flush()
+        own = ["--exclude-per-directory=.gitignore"] if _are_plain(rules) else []
+        own.append(f"--exclude-from={written.name}")
         own += [f"--exclude-from={w.checkout.ignore_file}"] if w.checkout.ignore_file else []
         nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
         where = f":(top,literal){w.feature.path}"
@@ -365,12 +377,18 @@ def _not_ignored(w: Workspace) -> set[str]:
     return {path.removeprefix(prefix) for path in os.fsdecode(rows).split("\0") if path.startswith(prefix)}
 
 
-def _has_plain_rules(w: Workspace) -> bool:
-    """Is every .gitignore on the way to the folder, and in it, a file? Git would wait for ever for a pipe."""
+def _rules(w: Workspace) -> dict[str, Signature]:
+    """What decides which files Git ignores: the files with rules, and folders, which may be repositories."""
     folders = [w.feature.folder, *w.feature.folder.parents]
     above = [folder / ".gitignore" for folder in folders[: folders.index(w.repository.root) + 1]]
-    below = (one.stat.st_mode for one in walk(w.feature.folder) if one.path.endswith("/.gitignore"))
-    modes = [*(path.lstat().st_mode for path in above if os.path.lexists(path)), *below]
+    own = [exclude_file(w.repository), *([w.checkout.ignore_file] if w.checkout.ignore_file else [])]
+    below = (w.feature.folder / one.path for one in walk(w.feature.folder) if one.is_folder or one.name == ".gitignore")
+    return {str(path): signature(path) or () for path in (*own, *above, *below)}
+
+
+def _are_plain(rules: Mapping[str, Signature]) -> bool:
+    """Is every .gitignore on the way to the folder, and in it, a file? Git would wait for ever for a pipe."""
+    modes = [seen[0] for path, seen in rules.items() if seen and path.endswith("/.gitignore")]
     return not any(stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) for mode in modes)
 
 

@@ -110,6 +110,13 @@ def begin_with_next(w: Workspace, lane: Lane, commit: str) -> None:
         lane.begin(tree)
 
 
+def begin_with_first(w: Workspace, commit: str) -> None:
+    """The same with the first commit of a feature, where the lanes were made ready while a person read."""
+    with suppress(EnvironmentProblem):
+        if w.checkout.lanes:
+            begin_with_next(w, agent_lane(w), commit)
+
+
 def laid_out_in(lane: Lane) -> str:
     """The tree that was last laid out in a lane; "" if it was made again since."""
     return (read_regular(lane.home / "laid-out") or b"").decode()
