@@ -52,6 +52,18 @@ def test_lanes_that_are_removed_after_a_kill_cost_no_attempt(tmp_path: Path, mil
     assert_clean(project)
 
 
+@pytest.mark.fault("L1")
+def test_a_lane_that_a_person_removes_while_the_agent_works_costs_no_attempt(tmp_path: Path, sandbox: None) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+
+    ended = project.loop(at={"agent_ended": lambda: shutil.rmtree(lanes_of(project) / "1")})
+
+    assert project.landed() == ["login/US-001"], ended.text
+    assert ended.runs.count("US-001") == 2
+    assert "lane 1 was removed during the run: it costs no attempt" in ended.text
+    assert_clean(project)
+
+
 def begun(tmp_path: Path, **lanes: object) -> Project:
     """Two stories, of which the first has landed: the lanes are there."""
     project = build(tmp_path, story("US-001"), story("US-002", priority=2))

@@ -43,6 +43,7 @@ from ralphy.prompts.budget import excerpt
 from ralphy.testguard.substance import digest_of, is_test
 from ralphy.text.plain_text import plain
 from ralphy.text.strict_json import dump
+from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -90,6 +91,7 @@ def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> 
     lay_out_lane(w, lane, laid_out, head)
 
     ran = yield from agent_run(w, decision, snapshot, past.feedback, lambda: show_in_work(w, prd), lane)
+    ran = _without_blame(w, lane, ran)
     stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
     candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
     w.milestone("candidate_written")
@@ -101,6 +103,15 @@ def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> 
 
     settle_at_tip(w, story, ran, head, candidate, settled)
     let_go(w, lane, ran)
+
+
+def _without_blame(w: Workspace, lane: Lane, ran: Ran) -> Ran:
+    """The run; one whose lane a person removed costs no attempt. Without a sandbox, the agent could have done it."""
+    if lane.at == lane.tree or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
+        return ran
+    why = f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
+    w.say(why, WAITING)
+    return replace(ran, result=replace(ran.result, outcome=Outcome.STOPPED, detail=why))
 
 
 def show_in_work(w: Workspace, prd: Prd) -> None:
