@@ -239,8 +239,9 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
     """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
-    from ralphy.git.commands import head_of
+    from ralphy.git.commands import head_of, require_plain_rules
 
+    require_plain_rules(repository.root)
     here, head = head_of(repository)
     if here != branch:
         raise Conflict(f"{here or head[:10]} is checked out, but the attempt belongs to {branch}",

@@ -9,13 +9,15 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ralphy.errors import EnvironmentProblem, NotFound
+from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, problem_said
+from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
 from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, listed, ref_text
 from ralphy.processes import program_paths
@@ -31,6 +33,7 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
+_NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
                "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
 
@@ -99,6 +102,14 @@ class Repository:
 
     def text(self, *args: str) -> str:
         return self.run(*args).decode("utf-8", "replace").strip()
+
+
+def require_plain_rules(root: Path) -> None:
+    """Raises InvalidInput for a .gitignore that is a pipe or a device: Git would wait for it for ever."""
+    for found in walk(root, _NOT_ENTERED):
+        mode = found.stat.st_mode
+        if found.name == ".gitignore" and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            raise InvalidInput("is not a plain file, and Git would wait for it", where=found.path, hint="remove it")
 
 
 def _git(env: Mapping[str, str], root: str) -> str:

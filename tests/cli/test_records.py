@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -257,6 +258,10 @@ def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
     assert code == 4
     assert "src/mine.py" in value["error"]["message"]
     assert project.git("status", "--porcelain", "--untracked-files=all") == "?? src/mine.py"
+    os.mkfifo(project.repo / "src" / ".gitignore")
+    code, value = call.json("attempts", "restore", "US-001", "1")
+    assert code == 3
+    assert value["error"]["message"] == "src/.gitignore: is not a plain file, and Git would wait for it"
 
 
 def test_an_attempt_in_the_way_of_later_commits_is_a_conflict(made: Make) -> None:

@@ -107,6 +107,16 @@ def test_init_again_keeps_everything(git_repo: Path, ralphy: Ralphy) -> None:
     assert all(line.startswith("kept") for line in out.split("\n\n")[0].splitlines())
 
 
+def test_init_refuses_a_gitignore_that_git_would_wait_for(git_repo: Path, ralphy: Ralphy) -> None:
+    write(git_repo, "Makefile", "all:\n")
+    (git_repo / ".gitignore").unlink()
+    os.mkfifo(git_repo / ".gitignore")
+    code, _, said = ralphy("init")
+    assert code == 3
+    assert ".gitignore: is not a plain file, and Git would wait for it" in said
+    assert not (git_repo / ".ralphy").exists()
+
+
 def test_init_outside_of_a_repository_names_the_command_that_helps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,9 +58,12 @@ def _plan(call: Invocation, repository: Repository, *, with_ci: bool) -> list[Ch
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
+    from ralphy.git.commands import require_plain_rules
     from ralphy.scaffold.writer import ChangeKind
 
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
+    if added_to:
+        require_plain_rules(repository.root)
     said = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
     return {path: line[:2] for path, line in said.items() if line}
 
