@@ -157,7 +157,8 @@ def test_an_edit_that_came_after_the_look_is_not_written_over(
         seen = observe(w)
         project.write("prd.json", "{")
 
-        act(kind("a look ago"), seen, w, Crew(w))
+        with Crew(w) as crew:
+            act(kind("a look ago"), seen, w, crew)
 
     assert project.read("prd.json") == "{"
     assert project.git("branch", "--list", project.branch) == ""

@@ -53,6 +53,11 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
     return None if is_earlier and not found.is_green and not is_accepted else found
 
 
+def is_known_green(w: Workspace, code: str) -> bool:
+    """Were the checks green on that code, when they were last run on it?"""
+    return bool((w.history.baselines.get(key_of(code, w.checks)) or {}).get("green"))
+
+
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and remember what they said."""
     results = _asked(w, snapshot.tree.head)

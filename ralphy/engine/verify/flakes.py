@@ -34,6 +34,15 @@ Name = tuple[str, str]  # a check, and a test of it (or the check again, where i
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """The code before a change: what its checks listed, and whether they passed on it when they were last asked."""
+
+    tree: str
+    listed: Mapping[str, Listing]
+    was_green: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Again:
     """`results` are the last whole run, with what is excused; `seen` says of each excused test how it failed."""
 
@@ -47,21 +56,18 @@ class Again:
         return [f"flaky: {'; '.join([*rows, *more])}"]
 
 
-def ask_again(
-    w: Workspace, tree: str, results: Sequence[CheckResult], green: str = "", known: Mapping[str, Listing] | None = None
-) -> Again | None:
-    """What the checks of a tree say after all; None if their failures count. `green` is the tree of before, if there
-    is one, and `known` what its checks listed."""
+def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: Before | None = None) -> Again | None:
+    """What the checks of a tree say after all; None if their failures count."""
     first = _failing(w, results)
     is_open = bool(w.config.verify.retries and first and _came_to_an_end(results))
-    if not is_open or _is_certain(w, tree, first, green, known or {}):
+    if not is_open or _is_certain(w, tree, first, before):
         return None
     w.say(f"  asking again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
     runs = [list(results)]
     if _passes_alone(w, tree, first):
         _run_until_passed(w, tree, runs)
     never = _never_passed(w, runs)
-    without = _failing(w, _whole(w, green)) if never and green else frozenset()
+    without = _failing(w, _whole(w, before.tree)) if never and before and before.was_green else frozenset()
     if not never <= without:
         return None
     if len(runs) == 1:
@@ -117,15 +123,15 @@ def _came_to_an_end(results: Iterable[CheckResult]) -> bool:
     return all(r.is_green or not (r.exit is None or r.killed_by or r.is_empty) for r in results)
 
 
-def _is_certain(w: Workspace, tree: str, failing: Iterable[Name], green: str, known: Mapping[str, Listing]) -> bool:
+def _is_certain(w: Workspace, tree: str, failing: Iterable[Name], before: Before | None) -> bool:
     """Is there no use in asking again? Not for a file that cannot be loaded, nor for a check that runs no tests; and a
     test that was not there before is the change's own."""
     commands = {check.name: check.run for check in w.checks}
     for check, test in failing:
-        path, listing = Key.of(test).path, known.get(check)
+        path, listing = Key.of(test).path, before.listed.get(check) if before else None
         if test == check and not runs_tests(check, commands.get(check, "")):
             return True
-        if w.objects.at(tree, test) is not None or (green and path and w.objects.at(green, path) is None):
+        if w.objects.at(tree, test) is not None or (before and path and w.objects.at(before.tree, path) is None):
             return True
         if test != check and listing and listing.tests and test not in listing.tests:
             return True

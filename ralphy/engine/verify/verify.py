@@ -24,8 +24,8 @@ from ralphy.engine.verify.acceptance import (
     question_about,
     with_other_side,
 )
-from ralphy.engine.verify.baseline import known_tests, listed, record_baseline, without_tests
-from ralphy.engine.verify.flakes import Again, ask_again, expired, in_quarantine
+from ralphy.engine.verify.baseline import is_known_green, known_tests, listed, record_baseline, without_tests
+from ralphy.engine.verify.flakes import Again, Before, ask_again, expired, in_quarantine
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.red_first import unproved
@@ -208,8 +208,9 @@ def _excuse(c: Case) -> Verdict | None:
     """What failed is asked again; flaky tests do not count, until their day in quarantine is over."""
     if failed(c.hooked.results, c.w.history.known_red, frozenset()):
         return None
-    known = known_tests(c.w, c.w.code_of(c.candidate.green))
-    again = ask_again(c.w, c.candidate.tree, c.checks, c.candidate.green, known)
+    code, green = c.w.code_of(c.candidate.green), c.candidate.green
+    before = Before(green, known_tests(c.w, code) or {}, is_known_green(c.w, code))
+    again = ask_again(c.w, c.candidate.tree, c.checks, before)
     if again is None:
         return None
     c.checks, c.flaky = again.results, again
