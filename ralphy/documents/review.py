@@ -25,11 +25,12 @@ _SHOWN = {"yes": "yes", "no": "**no**", "unknown": "unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """The criterion at a place (from 1) of a story."""
+    """The criterion at a place (from 1) of a story; `is_shown` by a test of its own."""
 
     story: str
     place: int
     item: Item
+    is_shown: bool = False
 
     @property
     def id(self) -> str:
@@ -37,7 +38,9 @@ class Criterion:
 
 
 def criteria_of(story: Story) -> list[Criterion]:
-    return [Criterion(story.id, place, item) for place, item in enumerate(items_of(story.raw, CRITERIA), 1)]
+    shown = proved_criteria(story) or ()
+    items = enumerate(items_of(story.raw, CRITERIA), 1)
+    return [Criterion(story.id, place, item, place in shown) for place, item in items]
 
 
 def criteria_to_review(prd: Prd) -> list[Criterion]:
@@ -95,7 +98,7 @@ def settled(
     or a criterion is not met for it.
     """
     given = {answer.id: answer for answer in report.criteria or ()}
-    answers = tuple(given.get(one.id) or _left_open(one.id, (known or {}).get(one.id, "unknown")) for one in asked)
+    answers = tuple(given.get(one.id) or _left_open(one, (known or {}).get(one.id, "unknown")) for one in asked)
     criteria = answers if asked else report.criteria
     items = {one.id: one.item for one in asked}
     named = {finding.criterion for finding in report.findings if finding.is_open}
@@ -117,8 +120,10 @@ def _if_in_scope(finding: Finding) -> Finding:
     return replace(finding, state="noted", note=finding.note or "found after the scope was frozen")
 
 
-def _left_open(name: str, met: str) -> CriterionAnswer:
-    return CriterionAnswer(name, met, note="" if met == "unknown" else "as the last review said")
+def _left_open(one: Criterion, met: str) -> CriterionAnswer:
+    if met == "unknown" and one.is_shown:
+        return CriterionAnswer(one.id, "yes", note="a test of its own shows it")
+    return CriterionAnswer(one.id, met, note="" if met == "unknown" else "as the last review said")
 
 
 def _unmet(answer: CriterionAnswer, item: Item) -> Finding:
