@@ -111,6 +111,8 @@ def _mentioned(tree: ast.Module) -> frozenset[str]:
 
 def _is_offer(node: ast.stmt, mentioned: frozenset[str]) -> bool:
     """Something that old tests do not ask for, and that no runner calls for them."""
+    if isinstance(node, ast.Import) and [name.name for name in node.names if not name.asname] == ["pytest"]:
+        return True
     if isinstance(node, _IMPORT):
         names = [(name.asname or name.name).partition(".")[0] for name in node.names]
     elif isinstance(node, ast.Assign):

@@ -154,6 +154,11 @@ def test_a_module_of_tests_may_gain_imports_and_members(old: str, new: str, expe
     assert only_adds(OLD.encode(), OLD.replace(old, new).encode()) is expected
 
 
+def test_a_first_conftest_may_offer_fixtures() -> None:
+    assert only_adds(b"", f"import pytest\n\n\n{FIXTURE}".encode())
+    assert not only_adds(b"", b"import calc as pytest\n")
+
+
 def test_statements_in_another_order_are_an_edit() -> None:
     assert not only_adds(b"X = 1\nX = 2\n", b"X = 2\nX = 1\n")
     assert not only_adds(b"class T(Base):\n    a = 1\n", b"class T(Base):\n    a = 1\n\n    def test_b(self): pass\n")

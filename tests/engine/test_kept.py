@@ -42,6 +42,7 @@ HOOKS: dict[str, tuple[Files, str]] = {
     "markers, sorted tests and coverage": (
         {"conftest.py": "def pytest_collection_modifyitems(items):\n    items.sort(key=lambda item: item.name)\n",
          "pyproject.toml": PYPROJECT + "markers = ['unit']\n"}, ""),
+    "fixtures": ({"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"}, ""),
     "a dependency": ({"pyproject.toml": f"[project]\nname = 'calc'\nversion = '1'\n\n{PYPROJECT}"}, ""),
 }  # fmt: skip
 
@@ -49,7 +50,9 @@ HOOKS: dict[str, tuple[Files, str]] = {
 def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PYTEST, BASE)
     for name, (change, found) in HOOKS.items():
-        failure = repository.judge({**MORE, **change}).failure
+        judged = repository.judge({**MORE, **change})
+        failure = judged.failure
+        assert name != "fixtures" or judged.runs == {"candidate": 1}
         assert found in failure if found else not failure, (name, failure)
 
 

@@ -117,7 +117,9 @@ def changes_around(w: Workspace, candidate: Candidate, removes: Sequence[str], *
         old, new, plain = _text(w, was), _text(w, now), shown(path)
         found += weaker(plain, old, new, around)
         found += _skips_others(w, path, was, now) if path.rpartition("/")[2] == "conftest.py" else ()
-        asks += [path] if may_deafen(plain, old, new, around) else []
+        if not may_deafen(plain, old, new, around):
+            continue
+        asks.append(path)
         if runner_part(plain, old) != runner_part(plain, new):
             settings[path] = _with_old_settings(w, path, was, now)
         elif was and was != now and is_run(plain, around):
