@@ -145,6 +145,8 @@ class Crew:
                 return
             if not came:
                 idle_work(lambda: self._is_called(until, before), self._inbox.descriptor)
+            if self._came or (until is not None and seconds_left(self._w, until) <= 0):
+                continue
             if self._is_told(0.0 if came else min(left_s, tick_s)) or time.monotonic() >= look_at:
                 look_at = time.monotonic() + tick_s
                 if signature_of(self._w.repository, self._w.feature) != before:

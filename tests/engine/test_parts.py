@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ralphy.engine import crew
 from ralphy.engine.verify.part_answers import Answer, Answers
 from tests.engine.building import ROOT, Project, story
 from tests.engine.pytested import pytested
@@ -77,7 +80,10 @@ def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(
     project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
 
 
-def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_budget(tmp_path: Path) -> None:
+def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "RESYNC_S", 600.0)  # the end of an agent is heard at once, not at the next look
     mark = tmp_path / "asked"
     test = (f"import calc\nimport pathlib\nimport time\n\n\ndef test_mul():\n"
             f"    if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n"
