@@ -209,7 +209,7 @@ def test_the_page_on_make_tells_of_every_target_of_a_repository() -> None:
     assert set(listed) == repository_targets()
 
 
-PROMISES = [ROOT / "docs" / name for name in ("reliability.md", "security.md")]
+PROMISES = [ROOT / "docs" / name for name in ("reliability.md", "security.md", "verification.md", "proof.md")]
 
 
 def promises() -> list[tuple[str, list[str]]]:

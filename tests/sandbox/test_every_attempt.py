@@ -11,7 +11,7 @@ KNOWN = range(1, 83)
 # What stays possible, and where it is said.
 DOCUMENTED = {
     51: ("security.md", "in `moderate`, an agent that looks for a key in your home"),
-    54: ("verification.md", "not in hexadecimal, across lines or compressed"),
+    54: ("secrets.md", "not in hexadecimal, across lines or compressed"),
 }
 
 
