@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
 from ralphy.files.disk_space import is_disk_full, problem_said
+from ralphy.files.notes import read_note, write_note
 from ralphy.git.commands import DURABLE, Repository, resolve
 
 # A lock that another git holds for a moment is waited out.
@@ -23,6 +26,7 @@ class RefMover:
         self.moved: dict[str, str] = {}
         self._repository = repository
         self._process: subprocess.Popen[bytes] | None = None
+        self._note = repository.checkout_dir / "moving.json"
 
     def warm(self) -> None:
         """Start the process ahead of its first use."""
@@ -39,13 +43,25 @@ class RefMover:
         moves = list(updates)
         self.moved |= {ref: new for ref, new, _ in moves}
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
-        why = self._why_refused(rows)
-        if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):
-            return  # it was done, only the answer is missing
-        if why == "":  # the warm process had been ended by somebody: a fresh one is asked
-            why = self._why_refused(rows)
+        try:
+            why = self._asked(rows, moves)
+            if why == "" and all(resolve(self._repository, ref) == new for ref, new, _ in moves):
+                return  # it was done, only the answer is missing
+            if why == "":  # the warm process had been ended by somebody: a fresh one is asked
+                why = self._asked(rows, moves)
+        finally:
+            self._note.unlink(missing_ok=True)
         if why is not None:
             raise _refusal(why, self._repository)
+
+    def _asked(self, rows: str, moves: Sequence[tuple[str, str, str]]) -> str | None:
+        """Ask a git whose locks are known, should it be killed together with Ralphy."""
+        _remove_dead_locks(self._repository, self._note)
+        self.warm()
+        assert self._process
+        self._note.parent.mkdir(parents=True, exist_ok=True)
+        write_note(self._note, {"pid": self._process.pid, "refs": [ref for ref, _, _ in moves]}, durable=False)
+        return self._why_refused(rows)
 
     def _why_refused(self, rows: str) -> str | None:
         """What git says against it; None if it is done."""
@@ -73,6 +89,31 @@ class RefMover:
         if self._process:
             self._process.communicate()
             self._process = None
+
+
+def _remove_dead_locks(repository: Repository, note: Path) -> None:
+    """Remove the locks of refs that a git of Ralphy's held when it was killed; a note says which these are."""
+    left = read_note(note)
+    refs = left.get("refs")
+    if not isinstance(refs, list) or is_alive(left.get("pid")):
+        return
+    for ref in refs:
+        if isinstance(ref, str) and ref.startswith("refs/") and ".." not in ref:
+            (repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
+    note.unlink(missing_ok=True)
+
+
+def is_alive(pid: object) -> bool:
+    """Is there a process of that number? One that is asked about without a number is not."""
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 _CUT_SHORT = "couldn't write '"  # git does not say why

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -120,6 +121,25 @@ def _let_go(told: Path, lock: Path) -> None:
         time.sleep(0.005)
     time.sleep(0.7)
     lock.unlink(missing_ok=True)
+
+
+@pytest.mark.fault("G2")
+def test_a_lock_that_ralphys_own_git_left_when_both_were_killed_is_removed(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    git = subprocess.Popen(["sleep", "60"])
+    git.kill()
+    git.wait()
+    lock = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    note = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "moving.json"
+    note.parent.mkdir(parents=True)
+    note.write_text(json.dumps({"pid": git.pid, "refs": ["refs/heads/ralph/login"]}))
+
+    assert project.call("loop", "login")[0] == ExitCode.WAITING
+    assert project.landed() == ["login/US-001"]
+    assert not lock.exists()
+    assert not note.exists()
 
 
 @pytest.mark.fault("G2")
