@@ -131,11 +131,13 @@ class Project:
 
     def configure(self, **sections: Any) -> None:
         """Settings of the repository, committed on the branch that is checked out. Stories are not split, unless
-        `limits` say so, and need no proof, unless `verify` does: most agents here write no tests."""
+        `limits` say so, and need no proof, unless `verify` and `proof` do: most agents here write no tests."""
         check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
         limits = {"max_splits": 0, **sections.pop("limits", {})}
         verify = {"unproved": "off", **sections.pop("verify", {})}
-        settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, "verify": verify, **sections}
+        proof = {"parts": "off", "menu": "off", **sections.pop("proof", {})}
+        settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, "verify": verify, "proof": proof,
+                    **sections}  # fmt: skip
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         self.git("add", ".ralphy/config.yaml")

@@ -44,6 +44,7 @@ def shown(project: Project, *words: str) -> tuple[int, str]:
 def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> Project:
     """A story whose test is given, and one whose agent waits; then the review."""
     given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
+    given["proof"] = {"parts": "on", **settings.get("proof", {})}
     first = story("US-001", acceptanceCriteria=["Two numbers are multiplied"])
     project = pytested(tmp_path, first, story("US-002", priority=2), **given)
     project.play(
@@ -115,7 +116,7 @@ def test_each_story_is_taken_out_of_the_finished_branch_while_it_is_reviewed(tmp
     third = "def half(a):\n    return a * 0.5\n\n\ndef third(a):\n    return a / 3\n"
     given: dict[str, Any] = {
         "verify": {"unproved": "flag"},
-        "proof": {"parts": "off"},
+        "proof": {"menu": "on"},
         "gates": {"spec": "auto", "qa": "auto"},
     }
     project = pytested(tmp_path, *(story(f"US-00{n}", priority=n) for n in range(1, 5)), **given)
