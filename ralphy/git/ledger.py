@@ -199,10 +199,11 @@ def put_back(repository: Repository, attempt: KeptAttempt) -> None:
 def _ask(repository: Repository, command: str, *args: str) -> str:
     """The output of a git command through GitPython, which starts a git as soon as it is imported."""
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = repository.program
-    os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a git that dies there is told of by the command itself
-    from git.exc import GitCommandError
-    from git.exc import GitError as CannotOpen
-
+    try:
+        from git.exc import GitCommandError
+        from git.exc import GitError as CannotOpen
+    except ImportError as error:  # that git may die, too
+        raise EnvironmentProblem(f"git version: {error.__cause__ or error}", hint="git --version") from error
     try:
         repo = _open(repository)
         try:
