@@ -19,7 +19,15 @@ def main() -> None:
         from ralphy.cli.main import main as run
 
         code = run()
+        _be_done()
     sys.exit(code)
+
+
+def _be_done() -> None:
+    """The answer stands: Ctrl-C has nothing left to end, and would only print where Python clears up."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _fill_closed_streams() -> None:
