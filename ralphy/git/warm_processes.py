@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -94,26 +93,17 @@ class RefMover:
 def _remove_dead_locks(repository: Repository, note: Path) -> None:
     """Remove the locks of refs that a git of Ralphy's held when it was killed; a note says which these are."""
     left = read_note(note)
-    refs = left.get("refs")
-    if not isinstance(refs, list) or is_alive(left.get("pid")):
+    refs, pid = left.get("refs"), left.get("pid")
+    if not isinstance(refs, list) or not isinstance(pid, int):
+        return
+    import psutil
+
+    if psutil.pid_exists(pid):
         return
     for ref in refs:
         if isinstance(ref, str) and ref.startswith("refs/") and ".." not in ref:
             (repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
     note.unlink(missing_ok=True)
-
-
-def is_alive(pid: object) -> bool:
-    """Is there a process of that number? One that is asked about without a number is not."""
-    if not isinstance(pid, int) or pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 _CUT_SHORT = "couldn't write '"  # git does not say why

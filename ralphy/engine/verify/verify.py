@@ -226,7 +226,7 @@ def _excuse(c: Case) -> Verdict | None:
 def tests_are_kept(c: Case) -> Verdict | None:
     c.kept = tests_kept(c.w, c.story, c.candidate, c.checks)
     if c.flaky:
-        c.kept = with_more(c.w, c.kept, (), flaky=dict(c.flaky.seen))
+        c.kept = with_more(c.w, c.kept, (), flaky=c.flaky.evidence)
     if c.kept.rejected:
         return c.no(c.kept.failure, c.kept.digest, goes_on=True)
     if c.results:
