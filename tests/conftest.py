@@ -54,9 +54,11 @@ def test_two_and_three_make_five() -> None:
 
 
 def pytest_configure() -> None:
-    """A shell that runs this in the background ignores SIGINT, and children would inherit that."""
+    """A shell that runs this in the background ignores SIGINT, nohup SIGHUP, and children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class RunGit(Protocol):
