@@ -496,6 +496,14 @@ RULES: dict[str, Situation] = {
         ),
         d.RunAgent, "text is written", {"step": "pr"},
     ),
+    "the text was written before a story was added": (
+        reviewed(
+            approvals=[approval("qa")],
+            artifacts=artifacts("PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md"),
+            steps={"pr": {"inputs": {"QA_REPORT.md": digest_of("QA_REPORT.md"), "code": "code-0"}}},
+        ),
+        d.RunAgent, "text is written", {"step": "pr"},
+    ),
     "nothing is pushed in the middle of a merge": (
         reviewed(
             approvals=[approval("qa")],

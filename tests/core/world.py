@@ -230,7 +230,7 @@ def _write_review(w: World, s: Snapshot) -> None:
 
 
 def _write_text(w: World, s: Snapshot) -> None:
-    w.prd = w.prd.with_step("pr", {"inputs": {"QA_REPORT.md": s.digest("QA_REPORT.md")}})
+    w.prd = w.prd.with_step("pr", {"inputs": {"QA_REPORT.md": s.digest("QA_REPORT.md"), "code": s.tree.code}})
 
 
 def _answered(prd: Prd, gate: str) -> Prd:

@@ -7,7 +7,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import busy
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import BEFORE, Format, Handed, Step, Taken
+from ralphy.pipeline.steps.step import BEFORE, CODE, Format, Handed, Step, Taken
 from ralphy.pipeline.verification import unverified
 
 _WHY = "the review is approved; the pull request's text is written"
@@ -42,7 +42,7 @@ PR = _Pr(
     models=lambda models: (models.pr,),
     document="PR.md",
     format=Format.PULL_REQUEST,
-    inputs=(BEFORE,),
+    inputs=(CODE, BEFORE),
     why_first=_WHY,
     why_again=_WHY,
     patience=2.0,
