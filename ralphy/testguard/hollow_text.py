@@ -83,7 +83,7 @@ class _Read:
     @classmethod
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
         text = data.decode("utf-8", "surrogateescape")
-        masked = _MASKED.sub(_mask, text)
+        masked = masked_text(text)
         found = sorted(_functions(path, masked, says=says), key=lambda one: (one.begin, -one.end))
         outer: list[_Function] = []
         for one in found:
@@ -92,8 +92,12 @@ class _Read:
         return cls(text, masked, _told_apart(outer))
 
 
+def masked_text(text: str) -> str:
+    """A text as long as it is, its comments as spaces and each of its strings as a word."""
+    return _MASKED.sub(_mask, text)
+
+
 def _mask(found: re.Match[str]) -> str:
-    """A comment as spaces, a string as a word."""
     return re.sub(r"[^\n]", " " if found[0].startswith(("//", "/*")) else "_", found[0])
 
 
@@ -106,6 +110,15 @@ def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, 
     if not chosen:
         return None
     return _with_blank(path, _put(read.text, [part for one in chosen for part in _emptied(one)]))
+
+
+def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """For each function its lines (from 0, the end excluded), and the file in which it alone does nothing."""
+    if path.endswith((*_SCRIPT, ".go", ".java")):
+        read = _Read.of(path, data, says=False)
+        for one in read.functions:
+            begin, end = (read.text.count("\n", 0, at) for at in (one.begin, one.end))
+            yield begin, end + 1, _put(read.text, list(_emptied(one))).encode("utf-8", "surrogateescape")
 
 
 def names_only_text(

@@ -1,30 +1,44 @@
 """The parts of a change: what can be taken back alone, to ask whether any test would miss it.
 
-Lines of git's zero-context hunks, with long additions split where a new block begins; comments, white space, type
-annotations and docstrings are no parts: no test can miss them. Nor is what leaves no program when it is taken back.
+Lines of git's zero-context hunks, with long additions split where a new block begins. In what is added, each function
+is a part that can be made to do nothing, and each compound statement one that can be left out. Comments, white space,
+type annotations, docstrings, lines that log and tests are no parts: no test can miss them. Nor is what leaves no
+program when it is taken back.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from ralphy.testguard.statements import without_each
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
 from ralphy.testguard.test_parser import parsed
 
 _MOST_LINES = 10_000
+_NO_CODE = (b"#", b"//", b"/*", b"*", b"@", b"--")
+_RUST_TESTS = re.compile(rb"^#\[cfg\(test\)\]\s*mod\b", re.M)
+_LOGGER = re.compile(r"_?(?:log|logger|logging)", re.I)
+_LEVELS = ("debug", "info", "warning", "error", "exception", "critical", "log")
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines `begin` to `end` (from 0, `end` excluded) of the new file at `path`, which stand for the lines `old`."""
+    """Lines `begin` to `end` (from 0, `end` excluded) of the new file at `path`, which stand for the lines `old`.
+
+    The parts `within` it can be taken back as well, each alone; they overlap this one. `old` may also stand for lines
+    `ahead` of `begin`: an `else` is turned off where its condition is.
+    """
 
     path: str
     begin: int
     end: int
     old: tuple[bytes, ...]
+    within: tuple[Hunk, ...] = ()
+    ahead: int = 0
 
     @property
     def place(self) -> str:
@@ -35,7 +49,7 @@ class Hunk:
     def taken_back(self, new: bytes) -> bytes:
         """The new file without this part."""
         lines = new.splitlines(keepends=True)
-        return b"".join([*lines[: self.begin], *self.old, *lines[self.end :]])
+        return b"".join([*lines[: self.begin - self.ahead], *self.old, *lines[self.end :]])
 
 
 def hunks_of(change: FileChange) -> Iterator[Hunk]:
@@ -47,10 +61,52 @@ def hunks_of(change: FileChange) -> Iterator[Hunk]:
     if len(old) + len(new) > _MOST_LINES:
         return
     bare = _bare(change.new) if change.path.endswith(".py") else None
+    inner = sorted(_inner(change.path, change.new), key=lambda part: (part.begin, -part.end))
+    tests = _first_test(change.path, change.new)
     for was, until, begin, end in _split(SequenceMatcher(None, old, new, autojunk=False), new):
         hunk = Hunk(change.path, begin, end, tuple(old[was:until]))
-        if _is_code(change, hunk, bare):
-            yield hunk
+        if begin < tests and _is_code(change, hunk, bare):
+            yield _with_inner(hunk, [part for part in _inside(hunk, inner) if _is_code(change, part, bare)], new)
+
+
+def _inner(path: str, new: bytes) -> Iterator[Hunk]:
+    """The functions and compound statements of a file, each standing for the lines that are there without it."""
+    before = new.splitlines(keepends=True)
+    for begin, end, data in without_each(path, new):
+        lines = data.splitlines(keepends=True)
+        first = next((at for at in range(begin) if lines[at] != before[at]), begin)
+        yield Hunk(path, begin, end, tuple(lines[first : len(lines) - len(before) + end]), ahead=begin - first)
+
+
+def _inside(part: Hunk, others: Sequence[Hunk]) -> list[Hunk]:
+    return [other for other in others if part.begin <= other.begin and other.end <= part.end]
+
+
+def _with_inner(hunk: Hunk, inner: Sequence[Hunk], lines: Sequence[bytes]) -> Hunk:
+    """The part with those inside of it; where one of them is all of its code, and new, that one in its place."""
+    tops: list[Hunk] = []
+    for part in inner:
+        if not tops or part.end > tops[-1].end:
+            tops.append(part)
+    found = tuple(_with_inner(top, [part for part in _inside(top, inner) if part != top], lines) for top in tops)
+    if len(found) != 1 or any(_is_said(line) for line in _around(hunk, found[0], lines)):
+        return replace(hunk, within=found)
+    return replace(hunk, within=found[0].within) if any(map(_is_said, hunk.old)) else found[0]
+
+
+def _around(hunk: Hunk, part: Hunk, lines: Sequence[bytes]) -> Sequence[bytes]:
+    return [*lines[hunk.begin : part.begin], *lines[part.end : hunk.end]]
+
+
+def _is_said(line: bytes) -> bool:
+    """Does a line say something to a program, as far as its beginning tells?"""
+    return bool(line.strip()) and not line.lstrip().startswith(_NO_CODE)
+
+
+def _first_test(path: str, new: bytes) -> int:
+    """The line where a file of Rust has its own tests, which stand at its end."""
+    found = _RUST_TESTS.search(new) if path.endswith(".rs") else None
+    return new.count(b"\n", 0, found.start()) if found else len(new) + 1
 
 
 def without_all(hunks: Sequence[Hunk], new: bytes) -> bytes:
@@ -62,12 +118,36 @@ def without_all(hunks: Sequence[Hunk], new: bytes) -> bytes:
 
 def _split(matcher: SequenceMatcher[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int, int]]:
     """(begin and end in the old file, begin and end in the new one) of each part."""
-    for tag, was, until, begin, end in matcher.get_opcodes():
+    codes, free = matcher.get_opcodes(), 0
+    for at, (tag, was, until, begin, end) in enumerate(codes):
+        if tag == "insert":
+            least, most = free, codes[at + 1][4] if at + 1 < len(codes) else end
+            by = _slide(new, begin, end, least, most)
+            was, until, begin, end = was + by, until + by, begin + by, end + by
         if tag == "delete":
             yield was, until, begin, end
         elif tag != "equal":
             for first, last in _blocks(new, begin, end):
                 yield (was, until, first, last) if first == begin else (until, until, first, last)
+        free = end if tag != "equal" else free
+
+
+def _slide(lines: Sequence[bytes], begin: int, end: int, least: int, most: int) -> int:
+    """By how many lines added ones move, so that they begin with a block, not with the end of the one before.
+
+    The lines before and behind them that are the same as theirs can stand for them.
+    """
+    ways = [0]
+    while begin + ways[0] > least and lines[begin + ways[0] - 1] == lines[end + ways[0] - 1]:
+        ways.insert(0, ways[0] - 1)
+    while end + ways[-1] < most and lines[end + ways[-1]] == lines[begin + ways[-1]]:
+        ways.append(ways[-1] + 1)
+
+    def cost(way: int) -> tuple[int, bool]:
+        first = lines[begin + way]
+        return (_depth(first) if first.strip() else 10_000, begin + way > 0 and bool(lines[begin + way - 1].strip()))
+
+    return min(ways, key=cost)
 
 
 def _blocks(lines: Sequence[bytes], begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -97,7 +177,7 @@ def _is_code(change: FileChange, hunk: Hunk, bare: str | None) -> bool:
 
 
 def _bare(data: bytes) -> str | None:
-    """Python without docstrings and annotations; None if it cannot be parsed."""
+    """Python without what no test can miss; None if it cannot be parsed."""
     tree = parsed(data)
     if tree is None:
         return None
@@ -107,9 +187,25 @@ def _bare(data: bytes) -> str | None:
 
 
 def _strip(node: ast.AST) -> None:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
-        node.body = node.body[1:] or [ast.Pass()]
+    for name in ("body", "orelse", "finalbody"):
+        if isinstance(body := getattr(node, name, None), list):
+            said = [one for one in body if not _is_silent(one)]
+            setattr(node, name, said or ([ast.Pass()] if name == "body" else []))
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         node.returns = None
     if isinstance(node, ast.arg):
         node.annotation = None
+
+
+def _is_silent(node: ast.stmt) -> bool:
+    """A docstring, `pass`, a line that logs, what is left to subclasses, or an import for annotations."""
+    match node:
+        case ast.Expr(ast.Constant()) | ast.Pass() | ast.ImportFrom(module="__future__"):
+            return True
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name) | ast.Attribute(attr=name), level))):
+            return bool(_LOGGER.fullmatch(name)) and level in _LEVELS
+        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
+            return True
+        case ast.If(ast.Name(name) | ast.Attribute(attr=name)):
+            return name == "TYPE_CHECKING"
+    return False

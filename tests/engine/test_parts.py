@@ -15,6 +15,7 @@ from tests.engine.building import ROOT, Project, story
 from tests.engine.pytested import pytested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
+AN_ERROR = ("def mul(a, b):\n", "def mul(a, b):\n    if a is None:\n        raise ValueError(a)\n")
 HALF = "\n\ndef half(a):\n    return a / 2\n"
 REPORT = """\
 ---
@@ -41,15 +42,15 @@ def shown(project: Project, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> Project:
-    """A story whose test is given, and one whose agent waits; then the review."""
+def two_stories(tmp_path: Path, code: str, test: str, condition: str, **settings: Any) -> Project:
+    """A story whose code and test are given, and one whose agent waits; then the review."""
     given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
     given["proof"] = {"parts": "on", **settings.get("proof", {})}
     first = story("US-001", acceptanceCriteria=["Two numbers are multiplied"])
     project = pytested(tmp_path, first, story("US-002", priority=2), **given)
     project.play(
         stories={
-            "US-001": [{"append": {"calc.py": CODE}, "write": {"tests/test_mul.py": test}}],
+            "US-001": [{"append": {"calc.py": code}, "write": {"tests/test_mul.py": test}}],
             "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": TEST_HALF},
                         "run": waits_for(condition.replace("REPO", str(project.repo)))}],
         },
@@ -60,22 +61,27 @@ def two_stories(tmp_path: Path, test: str, condition: str, **settings: Any) -> P
 
 def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(tmp_path: Path) -> None:
     test = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
-    project = two_stories(tmp_path, test, "[ $(grep -c : REPO/.git/ralphy/parts/login) -ge 2 ]")
+    condition = "[ $(grep -c : REPO/.git/ralphy/parts/login) -ge 3 ]"
+    project = two_stories(tmp_path, CODE.replace(*AN_ERROR), test, condition)
 
     ended = project.loop()
 
     assert project.landed() == ["login/US-001", "login/US-002"], ended.text
     found = [project.prd()["workflow"]["parts"][one] for one in ("US-001", "US-002")]
-    assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [(1, 2, ["calc.py:13-14"]), (1, 1, [])]
+    assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [
+        (1, 3, ["calc.py:10-11", "calc.py:15-16"]), (1, 1, []),
+    ]  # fmt: skip
     code, said = shown(project, "story", "show", "login/US-001")
-    assert (code, "parts: 1 of 2 parts proved; no test would miss calc.py:13-14" in said) == (0, True)
+    told = "1 of 3 parts proved; no test would miss calc.py:10-11, calc.py:15-16"
+    assert (code, f"parts: {told}" in said) == (0, True)
     (prompt,) = project.prompts("qa")
-    assert prompt.index("US-001: calc.py:13-14 (1 of 2 parts are proved)") < prompt.index("What was verified already")
+    untested = "US-001: calc.py:10-11, calc.py:15-16 (1 of 3 parts are proved)"
+    assert prompt.index(untested) < prompt.index("What was verified already")
     assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
     row = f"| US-001.1 Two numbers are multiplied | test_mul | red | green | {project.commit_of('US-001')[:10]} |"
     code, said = shown(project, "report", "login")
     assert (code, row in project.read("QA_REPORT.md"), row in said) == (0, True, True)
-    assert "- US-001 Story US-001: 1 of 2 parts proved; no test would miss calc.py:13-14" in said
+    assert f"- US-001 Story US-001: {told}" in said
     assert "    ralphy approve login" in said
     project.switch()
     project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
@@ -87,10 +93,10 @@ def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_bu
     monkeypatch.setattr(crew, "RESYNC_S", 600.0)  # the end of an agent is heard at once, not at the next look
     mark = tmp_path / "asked"
     test = (f"import calc\nimport pathlib\nimport time\n\n\ndef test_mul():\n"
-            f"    if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n"
+            f"    if hasattr(calc, 'unused') and calc.unused(1) is None:\n"
             f"        pathlib.Path({str(mark)!r}).touch()\n        time.sleep(600)\n"
             f"    assert calc.mul(2, 3) == 6\n")  # fmt: skip
-    project = two_stories(tmp_path, test, f"[ -e {mark} ]", proof={"budget_s": 1})
+    project = two_stories(tmp_path, CODE, test, f"[ -e {mark} ]", proof={"budget_s": 1})
 
     ended = project.loop()
 

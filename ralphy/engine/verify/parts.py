@@ -15,7 +15,7 @@ from ralphy.engine.lane_use.trial import Beside, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.hunks import hunks_of, without_all
+from ralphy.testguard.hunks import Hunk, hunks_of, without_all
 from ralphy.testguard.substance import FileChange
 from ralphy.testguard.test_keys import Key
 
@@ -48,8 +48,19 @@ def parts_of(
             yield from (Part(hunk.place, is_proved=False) for hunk in hunks)
             continue
         for hunk in hunks:
-            go_on()
-            yield Part(hunk.place, ask(_tree(w, candidate, change, hunk.taken_back(change.new or b""))))
+            yield from _asked(w, candidate, change, hunk, ask, go_on)
+
+
+def _asked(
+    w: Workspace, candidate: Candidate, change: FileChange, hunk: Hunk, ask: Ask, go_on: Callable[[], object]
+) -> Iterator[Part]:
+    """A part, and those within it: what is not missed as a whole is not asked about piece by piece."""
+    go_on()
+    part = Part(hunk.place, ask(_tree(w, candidate, change, hunk.taken_back(change.new or b""))))
+    yield part
+    if part.is_proved is not False:
+        for inner in hunk.within:
+            yield from _asked(w, candidate, change, inner, ask, go_on)
 
 
 def _tree(w: Workspace, candidate: Candidate, change: FileChange, data: bytes) -> str:
