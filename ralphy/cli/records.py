@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralphy.agents.protocol import Outcome
 from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
 from ralphy.cli.run.run_lines import RunLines
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.state.kept_streams import Line, Reader, Run, runs
+from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 if TYPE_CHECKING:
     from ralphy.documents.feature_folder import Feature
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from ralphy.git.ledger import KeptAttempt
 
 _SHOWN_FILES = 8
+_TONES = {"run": STRONG, "thinking": FAINT, "text": FAINT, "warning": WAITING, "limit": WAITING, "retry": WAITING,
+          "stderr": WAITING}  # fmt: skip
 
 
 @click.command("logs")
@@ -71,10 +75,19 @@ def _last(lines: Iterable[Line], most: int | None) -> Iterable[Line]:
 
 
 def _emitter(call: Invocation, repository: Repository) -> Callable[[Line], None]:
-    """Lines for people, with paths as people read them, or as JSON."""
+    """Lines for people, with paths as people read them and in colours by what they tell, or as JSON."""
     from ralphy.lanes.lanes_folder import as_in_the_checkout
 
-    return lambda line: call.output.data(as_in_the_checkout(line.text, repository), line.value)
+    def emit(line: Line) -> None:
+        call.output.data(Toned(as_in_the_checkout(line.text, repository), _tone_of(line.value)), line.value)
+
+    return emit
+
+
+def _tone_of(value: Mapping[str, Any]) -> str:
+    if value.get("kind") == "ended":
+        return GOOD if value.get("outcome") == Outcome.SUCCEEDED.value else BAD
+    return _TONES.get(str(value.get("kind")), "")
 
 
 def _emit_raw(line: Line) -> None:

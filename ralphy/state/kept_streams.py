@@ -5,14 +5,17 @@ A run's folder is named <run>-<step>[-<story>]; what is in it is written by `ral
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ralphy.agents.protocol import Log
 from ralphy.documents.feature_folder import Feature
 from ralphy.files.safe_open import open_regular
+from ralphy.text.json_coerce import text_of
 from ralphy.text.lines import Lines
 
 _READ_BYTES = 1 << 20
@@ -42,10 +45,11 @@ class Run:
         return cls(folder, f"{stamp}-{number}", step, story)
 
     def line(self, kind: str, text: str, raw: bytes = b"", **facts: Any) -> Line:
-        """A line of this run; `facts` are further fields of its JSON."""
+        """A line of this run; `facts` are further fields of its JSON, `at` of a line that came is shown before it."""
         value = {"schema": "ralphy/log@1", "run": self.run, "step": self.step, "story": self.story or None,
                  "kind": kind, "text": text, **facts}  # fmt: skip
-        shown = f"  {kind:<9} {text}" if kind != "run" else text
+        clock = time.strftime("%H:%M:%S ", time.localtime(facts["at"])) if raw and "at" in facts else ""
+        shown = f"  {clock}{kind:<9} {text}" if kind != "run" else text
         return Line(shown, value, raw)
 
 
@@ -103,4 +107,13 @@ class Reader:
         shown = self.log.read(raw)
         if shown is None or not shown.text:
             return Line("", {}, raw)
-        return self.run.line(shown.kind, shown.text, raw)
+        at = _moment(shown.raw.get("timestamp"))
+        return self.run.line(shown.kind, shown.text, raw, **({"at": at} if at else {}))
+
+
+def _moment(stamp: object) -> float | None:
+    """The epoch seconds of a moment as agents write it; None if that is none."""
+    try:
+        return datetime.fromisoformat(text_of(stamp)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,19 @@ def test_what_a_terminal_would_obey_is_not_sent(made: Make) -> None:
     assert "\x1b" not in out
     assert "\x9b" not in out
     assert "so far red\n" in out
+
+
+def test_a_line_has_the_time_that_the_agent_gave_it_and_its_colour(made: Make) -> None:
+    project, call = made(story("US-001"))
+    folder = a_run(project, "20260101T000000-00000001-story-US-001")
+    for stamp in ("2026-11-22T12:39:08.895Z", "soon", "9999-12-31T23:59:59-23:59"):
+        line = (STREAM % stamp).replace("{", f'{{"timestamp":"{stamp}",', 1)
+        (folder / "stream.ndjson").open("a").write(line)
+    at = datetime(2026, 11, 22, 12, 39, 8, tzinfo=UTC).astimezone().strftime("%H:%M:%S")
+    shown = call("logs", "--color", "always")[1].splitlines()
+    assert shown[1] == f"\x1b[2m  {at} text      2026-11-22T12:39:08.895Z\x1b[0m"
+    assert shown[2] == "\x1b[2m  text      soon\x1b[0m" and shown[0].startswith("\x1b[1m==> US-001")
+    assert [row.get("at") for row in call.lines("logs")[1:3]] == [1795351148.895, None]
 
 
 def test_an_agent_that_only_complained_on_stderr_is_heard(made: Make) -> None:
