@@ -13,6 +13,9 @@ def main() -> None:
 
     leave_checkout()
     from ralphy.cli.status.quick import answer
+    from ralphy.cli.terminal import speak_ascii
+
+    speak_ascii(sys.stdout, sys.stderr)
 
     code = answer(sys.argv[1:])
     if code is None:

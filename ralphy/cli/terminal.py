@@ -6,6 +6,8 @@ both. A text is painted after it was cleaned.
 
 from __future__ import annotations
 
+import io
+
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 TYPE_CHECKING = False
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
+# What stands for our own signs where a stream has no UTF-8; all others become "?".
+_ASCII = {"✓": "+", "✗": "x", "…": "...", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": "->"}
 _CODES = {GOOD: "32", BAD: "31", WAITING: "33", FAINT: "2", STRONG: "1"}
 OF_STATUS = {"completed": GOOD, "failed": BAD, "blocked": WAITING, "in_progress": STRONG, "pending": FAINT}
 
@@ -41,6 +45,26 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def speak_ascii(*streams: TextIO) -> None:
+    """Have streams that cannot have a sign spell it, in place of ending in an error."""
+    import codecs
+
+    def spell(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        return "".join(_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+    codecs.register_error("ralphy", spell)
+    for stream in streams:
+        if stream.encoding.lower().replace("-", "") != "utf8" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="ralphy")
+
+
+def spelled(text: str, stream: TextIO) -> str:
+    """A text as the stream will spell it."""
+    encoding = stream.encoding or "utf-8"
+    return text if text.isascii() else text.encode(encoding, stream.errors or "strict").decode(encoding)
 
 
 def utf8(text: str) -> str:

@@ -53,7 +53,7 @@ def test_a_merged_feature_is_closed_and_the_next_one_needs_no_name(finished: tup
     assert lives(call) == {"login": "published"}
     merge(project, how)
     assert lives(call) == {"login": "merged"}
-    assert call("status", "--all")[1].split()[:3] == ["login", "CLOSED", "1/1"]
+    assert call("status", "--all")[1].split()[:4] == ["Done", "login", "CLOSED", "1/1"]
     before = project.git("for-each-ref", "refs/heads")
     code, out, _ = call("loop")
     assert (code, out) == (0, "nothing to do: login is merged\n")
@@ -152,7 +152,7 @@ def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, whe
         value = call.json(*words)[1]
         assert (value["phase"], value["life"], value["tasks_completed"]) == ("AWAITING_QA_VALIDATION", "in_work", 1)
         assert value["next"].endswith("ready for review: `touch APPROVED` beside it, or `ralphy approve login`")
-    assert call("status", "--all")[1].startswith("login                    AWAITING_QA_VALIDATION     1/1")
+    assert call("status", "--all")[1].startswith("Needs you\n  login                    AWAITING_QA_VALIDATION     1/1")
     assert call("why")[1].startswith("waits: QA_REPORT.md is ready for review")
     assert f"commit: {project.commit_of('US-001')[:12]}" in call("story", "show", "US-001")[1]
     assert call("story", "next")[1] == "all stories are completed\n"

@@ -361,7 +361,7 @@ def test_alone_on_a_terminal_it_shows_all_features(made: Make) -> None:
     project, _ = made(*TWO)
     with on_a_terminal(project.repo, project.env) as (heard, process):
         heard.until("0/2")
-    assert heard.text.startswith("login ")
+    assert heard.text.startswith("Ready\n  login ")
     assert process.returncode == 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.cli.status.inbox import command_of, section_of
 from ralphy.cli.status.quick import kept_view
 from tests.cli.conftest import Call, Make
 from tests.engine.building import ROOT, Project, breaks, reports, story, works
@@ -319,27 +320,57 @@ def test_a_worktree_has_its_own_view(made: Make, tmp_path: Path) -> None:
     assert call.json("status")[1]["tasks_completed"] == 1
 
 
-def test_all_features_are_shown_a_line_each(made: Make) -> None:
-    project, call = made(*TWO)
-    (project.repo / "docs" / "features" / "logout").mkdir()
-    (project.repo / "docs" / "features" / "logout" / "PRD.md").write_text("# Log out\n\n- a button\n")
+def test_all_features_stand_in_an_inbox_with_what_to_type(made: Make) -> None:
+    project, call = made(*TWO, gates={"spec": "human", "qa": "human"})
+    for name, files in {"logout": ("PRD.md",), "mail": ("PRD.md", "SPEC.md", "prd.json"), "broken": ()}.items():
+        folder = project.repo / "docs" / "features" / name
+        folder.mkdir()
+        for file in files:
+            (folder / file).write_text("# Log out\n\n- a button\n")
+    (project.repo / "docs" / "features" / "mail" / "prd.json").write_text((project.folder / "prd.json").read_text())
+    (project.repo / "docs" / "features" / "broken" / "prd.json").write_text("{")
+    assert call("loop", "mail")[0] == 10
     code, out, _ = call("status", "--all")
-    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["login", "logout"])
-    assert "SPECIFICATION" in out.splitlines()[1]
-    assert [v["feature"] for v in call.json("status", "--all")[1]["features"]] == ["login", "logout"]
+    rows = [line.split("  ")[0] or line.strip().split("  ")[0] for line in out.splitlines()]
+    assert code == 3
+    assert rows == ["Needs you", "broken", "ralphy validate broken", "mail", "ralphy approve mail",
+                    "Ready", "login", "ralphy start login", "logout", "ralphy start logout"]  # fmt: skip
+    assert "docs/features/broken/prd.json" in out.splitlines()[1] and "SPECIFICATION" in out
+    values = call.json("status", "--all")[1]["features"]
+    assert [(v["feature"], v["section"], v["command"]) for v in values] == [
+        ("broken", "needs_you", "ralphy validate broken"), ("login", "ready", "ralphy start login"),
+        ("logout", "ready", "ralphy start logout"), ("mail", "needs_you", "ralphy approve mail"),
+    ]  # fmt: skip
+    assert (values[0]["error"]["name"], values[1]["tasks_total"]) == ("invalid_input", 2)
     assert call("status")[0] == 3
 
 
-def test_a_feature_that_is_not_valid_hides_no_other(made: Make) -> None:
-    project, call = made(*TWO)
-    (project.repo / "docs" / "features" / "broken").mkdir()
-    (project.repo / "docs" / "features" / "broken" / "prd.json").write_text("{")
-    code, out, _ = call("status", "--all")
-    assert (code, [line.split()[0] for line in out.splitlines()]) == (3, ["broken", "login"])
-    assert "docs/features/broken/prd.json" in out.splitlines()[0]
-    code, value = call.json("status", "--all")
-    assert (code, value["ok"], value["features"][0]["error"]["name"]) == (3, False, "invalid_input")
-    assert value["features"][1]["tasks_total"] == 2
+@pytest.mark.parametrize(
+    ("view", "section", "command"),
+    [
+        ({"status": "running"}, "working", "ralphy logs login -f"),
+        ({"status": "ready", "running": {"purpose": "watch"}}, "waiting", "ralphy why login"),
+        ({"status": "waiting", "waiting_until": "2030-01-01T00:00:00Z"}, "waiting", "ralphy why login"),
+        ({"status": "waiting"}, "needs_you", "ralphy why login"),
+        ({"status": "failed"}, "needs_you", "ralphy status login"),
+        ({"status": "stopped", "circuit_breaker": {"state": "OPEN"}, "waiting_until": "2030-01-01T00:00:00Z"},
+         "needs_you", "ralphy reset-circuit login"),
+        ({"status": "ready", "life": "published"}, "done", "ralphy report login"),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_done_about_a_feature(view: dict[str, Any], section: str, command: str) -> None:
+    usual = {"feature": "login", "life": "in_work", "phase": "IMPLEMENTATION", "waiting_until": None,
+             "circuit_breaker": {"state": "CLOSED"}}  # fmt: skip
+    assert (section_of(usual | view), command_of(usual | view)) == (section, command)
+
+
+def test_where_there_is_no_utf8_signs_are_spelled(made: Make) -> None:
+    project, _ = made(story("US-001", title="Über → ✓"), story("US-002", status="completed", passes=True))
+    env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    for words in (("status",), ("status",), ("-v", "status")):
+        argv = [sys.executable, "-P", "-m", "ralphy", *words]
+        ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
+        assert "  . US-001 ?ber -> + (pending)\n  + US-002" in ended.stdout
 
 
 def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:

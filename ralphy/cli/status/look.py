@@ -10,9 +10,12 @@ import click
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
 from ralphy.cli.status import quick
+from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
 from ralphy.errors import ExitCode, NotFound, RalphyError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ralphy.engine.feature.features import Found
     from ralphy.engine.workspace.workspace import Workspace
 
@@ -110,7 +113,7 @@ def bare(call: Invocation) -> int:
 
 @click.command("status")
 @feature_argument
-@click.option("--all", "every", is_flag=True, help="Show all features.")
+@click.option("--all", "every", is_flag=True, help="Show all features: first what needs you, and what to type.")
 @with_options
 def status(call: Invocation, feature: str | None, every: bool) -> int:
     """Show the status of a feature: phase, stories, cost, and what comes next."""
@@ -131,7 +134,7 @@ def standing(call: Invocation, feature: str | None, *, keeps: bool = True) -> di
 
 
 def _status_all(call: Invocation) -> int:
-    """A feature that cannot be looked at hides no other: its error is its line, and the exit code."""
+    """The inbox. A feature that cannot be looked at hides no other: its error is its line, and the exit code."""
     values, code = [], ExitCode.DONE
     for found in call.features(call.repository()):
         try:
@@ -140,11 +143,13 @@ def _status_all(call: Invocation) -> int:
             body = error_body(error.exit_code, str(error), error.hint)
             values.append({"feature": found.feature.name, "error": body})
             code = code or error.exit_code
-    text = "\n".join(_line(value) for value in values) or "no features"
-    return call.output.answer("status-all", text, code, features=values)
+    lines = [*inbox_lines(values, feature_line)] or ["no features"]
+    sorted_in = [{**value, "section": section_of(value), "command": command_of(value)} for value in values]
+    return call.output.answer("status-all", lines, code, features=sorted_in)
 
 
-def _line(v: dict[str, Any]) -> str:
+def feature_line(v: Mapping[str, Any]) -> str:
+    """A feature in one line."""
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
     until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""

@@ -24,6 +24,7 @@ from ralphy.text.tone import Toned, tone_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 # What decide looks at beside the files that a view names: the branches, and an operation that is not finished.
@@ -270,7 +271,7 @@ def _window(row: dict[str, Any]) -> str:
     return f"{used} of {row['kind']}{until}"
 
 
-def phase(v: dict[str, Any]) -> str:
+def phase(v: Mapping[str, Any]) -> str:
     """The phase as people read it."""
     return "CLOSED" if v.get("life") == "merged" else str(v["phase"])
 

@@ -1,0 +1,59 @@
+"""All features as an inbox: what needs a person first, and for each the command to type."""
+
+from __future__ import annotations
+
+from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+NEEDS_YOU, READY, WORKING, WAITS, DONE = "needs_you", "ready", "working", "waiting", "done"
+_TITLES = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING: ("Working", STRONG),
+           WAITS: ("Waiting", FAINT), DONE: ("Done", GOOD)}  # fmt: skip
+_BUSY = ("watch", "loop")  # a Ralphy that comes to every feature in its turn
+
+
+def section_of(v: Mapping[str, Any]) -> str:
+    """Where a feature belongs."""
+    if "error" in v:
+        return NEEDS_YOU
+    if v["life"] in ("merged", "published", "rejected") or v["status"] == "completed":
+        return DONE
+    if v["status"] == "running":
+        return WORKING
+    if v["status"] == "ready":
+        return WAITS if (v.get("running") or {}).get("purpose") in _BUSY else READY
+    is_a_matter_of_time = v["waiting_until"] and v["circuit_breaker"]["state"] != "OPEN"
+    return WAITS if is_a_matter_of_time else NEEDS_YOU
+
+
+def command_of(v: Mapping[str, Any]) -> str:
+    """What to type next."""
+    name, section = v["feature"], section_of(v)
+    if section == NEEDS_YOU:
+        return _answer(v)
+    return {READY: f"ralphy start {name}", WORKING: f"ralphy logs {name} -f", WAITS: f"ralphy why {name}",
+            DONE: f"ralphy report {name}"}[section]  # fmt: skip
+
+
+def _answer(v: Mapping[str, Any]) -> str:
+    name = v["feature"]
+    if "error" in v:
+        return f"ralphy validate {name}"
+    if v["phase"].startswith("AWAITING_"):
+        return f"ralphy approve {name}"
+    if v["circuit_breaker"]["state"] == "OPEN":
+        return f"ralphy reset-circuit {name}"
+    return f"ralphy status {name}" if v["status"] == "failed" else f"ralphy why {name}"
+
+
+def inbox_lines(values: Sequence[Mapping[str, Any]], line: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
+    """The sections that are not empty; `line` says a feature in one line."""
+    for section, (title, tone) in _TITLES.items():
+        if found := [v for v in values if section_of(v) == section]:
+            yield Toned(title, tone)
+            for v in found:
+                yield Toned(f"  {line(v)}", BAD) if "error" in v else f"  {line(v)}"
+                yield Toned(f"    {command_of(v)}", FAINT)
