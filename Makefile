@@ -36,7 +36,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs wheel clean self
+.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -98,6 +98,9 @@ docs: $(STAMP) ## write docs/reference, docs/faults.md and the schema of events 
 	$(Q)$(BIN)/python -m tests.cli.event_schema schemas/events.schema.json
 	$(Q)$(BIN)/python -m tests.cli.reference_pages docs/reference
 	$(Q)$(BIN)/python -m tests.faults.page docs/faults.md
+
+pictures: $(STAMP) ## draw docs/pictures from the code
+	$(Q)$(BIN)/python -m tests.cli.pictures docs/pictures
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(Q)$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

@@ -6,13 +6,15 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ralphy.cli.terminal import clean, painted, wants_colour
+from ralphy.cli.footer import Footer, put
+from ralphy.cli.terminal import clean, painted, spelled, wants_colour
 from ralphy.errors import ExitCode, RalphyError
+from ralphy.text.columns import columns_of
 from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from ralphy.cli.footer import Row
     from ralphy.secrets.spellings import Values
 
 _NAMES = {
@@ -40,6 +43,7 @@ class Output:
     verbose: bool = False
     progress: bool = True
     color: str = "auto"
+    _footer: Footer = field(default_factory=Footer, compare=False)
 
     @classmethod
     def plain(cls, words: Sequence[str]) -> Output:
@@ -66,47 +70,61 @@ class Output:
 
     def verbatim(self, text: str) -> None:
         """A text on stdout whose lines are not to be broken."""
-        sys.stdout.write(_without_secrets(clean(text)))
+        sys.stdout.write(harmless(text))
         sys.stdout.flush()
 
     def result(self, text: str) -> None:
         """A sentence on stdout that ends a run; as JSON the run's events have said it."""
         if not self.quiet and not self.as_json:
-            _write(sys.stdout, f"{self._printed(text, sys.stdout)}\n")
+            put(sys.stdout, f"{self._printed(text, sys.stdout)}\n")
 
     def event(self, value: Any) -> None:
         """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
-        _write(sys.stdout, _json(value) + "\n")
+        put(sys.stdout, _json(value) + "\n")
 
     def say(self, text: str, tone: str = "") -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
             stamp = f"[{time.strftime('%H:%M:%S')}] "
-            _tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp), tone)}\n")
+            self._tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp), tone)}\n")
 
     def _printed(self, text: str, stream: TextIO, indent: int = 0, tone: str = "") -> str:
         """A text as it goes to a stream: harmless, without secrets, in its colour, broken between words."""
-        harmless = _wrapped(_without_secrets(clean(text)), stream, indent)
-        tone = tone or tone_of(text)
-        return painted(harmless, tone) if tone and wants_colour(stream, self.color, os.environ) else harmless
+        lines, tone = _wrapped(harmless(text), stream, indent), tone or tone_of(text)
+        return painted(lines, tone) if tone and wants_colour(stream, self.color, os.environ) else lines
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, tone: str = "") -> None:
         """A line for people without a stamp."""
         if not self.quiet:
-            _tell(f"{_wrapped(clean(text), sys.stderr)}\n")
+            self._tell(f"{self._printed(text, sys.stderr, tone=tone)}\n")
 
     def insist(self, text: str) -> None:
         """A line of the log that is said however quiet it is to be."""
-        _tell(f"ralphy: {self._printed(text, sys.stderr)}\n") if self.quiet else self.say(text)
+        self._tell(f"ralphy: {self._printed(text, sys.stderr)}\n") if self.quiet else self.say(text)
 
     @property
     def is_live(self) -> bool:
-        """Is stderr a terminal whose last line may be written over?"""
-        return self.progress and not self.quiet and sys.stderr.isatty()
+        """Is stderr a terminal on which lines may stay below the log?"""
+        wanted = self.progress and not self.quiet and not self.as_json
+        return wanted and os.environ.get("TERM") != "dumb" and sys.stderr.isatty()
 
-    def overwrite(self, text: str) -> None:
-        """Put a text in the place of the terminal's last line; "" leaves it empty."""
-        _tell(f"\r\x1b[K{clean(text)}")
+    def stand(self, rows: Sequence[Row]) -> None:
+        """Have these rows stay below the log from now on."""
+        is_coloured = wants_colour(sys.stderr, self.color, os.environ)
+        lines = []
+        for row in rows:
+            parts = [(spelled(harmless(text), sys.stderr), tone) for text, tone in row]
+            width = sum(columns_of(text) for text, _ in parts)
+            lines.append(("".join(painted(text, tone) if is_coloured else text for text, tone in parts), width))
+        self._footer.show(sys.stderr, lines)
+
+    def typed(self) -> None:
+        """A line was typed below them."""
+        self._footer.typed()
+
+    def _tell(self, text: str) -> None:
+        """Write to stderr, above the lines that stay."""
+        self._footer.write(sys.stderr, _without_secrets(text))
 
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
@@ -115,7 +133,7 @@ class Output:
         else:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
             said = _wrapped(f"{clean(str(error))}{hint}", sys.stderr, len("ralphy: "))
-            _tell(f"{self._printed('ralphy:', sys.stderr, tone=BAD)} {said}\n")
+            self._tell(f"{self._printed('ralphy:', sys.stderr, tone=BAD)} {said}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:
@@ -146,6 +164,11 @@ class Output:
 def error_body(code: int, message: str, hint: str) -> dict[str, Any]:
     """An error as scripts read it."""
     return {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
+
+
+def harmless(text: str) -> str:
+    """A text without what a terminal would obey, and without the values of the environment's secrets."""
+    return _without_secrets(clean(text))
 
 
 def without_secrets(line: bytes) -> bytes:
@@ -199,16 +222,3 @@ def _secrets() -> Values:
     from ralphy.secrets.known_values import values_of
 
     return values_of(os.environ)
-
-
-def _tell(text: str) -> None:
-    """Write to stderr; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
-    _write(sys.stderr, _without_secrets(text))
-
-
-def _write(stream: TextIO, text: str) -> None:
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ralphy.pipeline.history import Pace
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.durations import span
 
@@ -29,8 +31,7 @@ class Forecast:
 
 def forecast(s: Snapshot) -> Forecast | None:
     """None when no story is left, or none has landed in this project yet."""
-    left = len(_left(s))
-    known = [pace for pace in s.history.paces if pace.feature == s.feature] or [*s.history.paces]
+    left, known = len(_left(s)), _known(s.history.paces, s.feature)
     if not left or not known:
         return None
     seconds, cost_usd = _median([pace.seconds for pace in known]), _median([pace.cost_usd for pace in known])
@@ -47,6 +48,23 @@ def what_is_left(s: Snapshot) -> str:
     found = forecast(s)
     what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
     return f"{what}, {found.words}" if found else what
+
+
+def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | None:
+    """From how many to how many active seconds a story takes as a rule: half of those that landed lie in between.
+
+    None until two have landed.
+    """
+    ranked = sorted(pace.seconds for pace in _known(paces, feature))
+    if not ranked[1:]:
+        return None
+    quarter = (len(ranked) - 1) // 4
+    return ranked[quarter], ranked[-1 - quarter]
+
+
+def _known(paces: Sequence[Pace], feature: str) -> list[Pace]:
+    """The feature's own stories, or else those of the whole project."""
+    return [pace for pace in paces if pace.feature == feature] or [*paces]
 
 
 def _median(values: list[float]) -> float:

@@ -120,7 +120,7 @@ def test_a_fresh_start_tries_failed_stories_again(made: Make) -> None:
     call("story", "fail", "US-001")
     assert call("loop")[0] == 11
     with on_a_terminal(project, "start", "--fresh") as (heard, _):
-        heard.until("Approve qa of login? [y/n]")
+        heard.until("Approve qa of login? [y/n/d/e/q]")
         heard.send("y\n")
         heard.rest()
     assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
@@ -147,11 +147,11 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     project, _ = made(gates=GATES)
     project.play()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n]")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
         heard.send("maybe\n")
-        heard.until("y approves, n decides later")
+        heard.until("y approves, n rejects with remarks")
         heard.send("y\n")
-        heard.until("Approve qa of login? [y/n]")
+        heard.until("Approve qa of login? [y/n/d/e/q]")
         project.approve()
         heard.rest()
     assert process.returncode == 0
@@ -161,20 +161,24 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     assert_clean(project)
 
 
-def test_a_no_with_remarks_goes_back_to_the_agent(made: Make) -> None:
+def test_a_no_asks_for_remarks_and_ends_nothing_by_accident(made: Make) -> None:
     project, _ = made(gates=GATES)
     project.play()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n]")
-        heard.send("n the sessions must end\n")
-        heard.until("goes back with the remarks")
-        heard.until("Approve spec of login? [y/n]")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
         heard.send("n\n")
+        heard.until("What should change?")
+        heard.send("the sessions must end\n")
+        heard.until("goes back with the remarks")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.send("n\n")
+        heard.until("What should change?")
+        heard.send("\n")
         heard.rest()
     assert process.returncode == 10
     assert not (project.folder / "REJECTED").exists()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n]")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
         heard.send("end\n")
         heard.until("end login ends the feature")
         heard.send("end login\n")
@@ -184,6 +188,36 @@ def test_a_no_with_remarks_goes_back_to_the_agent(made: Make) -> None:
     assert "SPEC.md was rejected" in heard.text
 
 
+def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
+    project, _ = made(gates=GATES)
+    editor = project.repo.parent / "edits"
+    editor.write_text('#!/bin/sh\necho "- and by mail" >> "$1"\n')
+    editor.chmod(0o755)
+    project.env |= {"PAGER": "cat", "VISUAL": str(editor)}
+    project.play()
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("read   docs/features/login/SPEC.md\n")
+        heard.until("story  US-001 ")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.send("d\n")
+        heard.until("# ")
+        heard.until("Approve spec")
+        heard.send("e\n")
+        heard.until("Approve spec")
+        assert project.read("SPEC.md").endswith("- and by mail\n")
+        heard.send("yes\n")
+        heard.until("code   ")
+        heard.until("insertion")
+        heard.until("Approve qa of login?")
+        heard.send("d\n")
+        heard.until("+++ b/")
+        heard.until("Approve qa")
+        heard.send("later\n")
+        heard.rest()
+    assert process.returncode == 10
+    assert "- and by mail" in project.git("show", "ralph/login:docs/features/login/SPEC.md")
+
+
 def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
     project, _ = made(*TWO)
     project.play(stories={"*": [works()]}, qa=[reports()])
@@ -191,7 +225,7 @@ def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
         heard.until("QA_REPORT.md is ready for review")
-        assert "[y/n]" not in heard.text
+        assert "[y/n" not in heard.text
         project.approve()
         heard.rest()
         assert process.wait(timeout=PATIENCE_S) == 0

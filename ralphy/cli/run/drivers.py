@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
+from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator, told
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode
@@ -86,10 +87,10 @@ def until_signal(came: Came, work: Callable[[], int], interrupted: Callable[[str
 
 
 def attend(
-    call: Invocation, workspace: Workspace, came: Came, *, named: bool = False, patience: Patience = PATIENT
+    call: Invocation, workspace: Workspace, came: Came, live: Live, *, named: bool = False, patience: Patience = PATIENT
 ) -> Narrator:
     """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
-    narrator = Narrator(call.output, workspace, named=named, patience=patience)
+    narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
     narrator.attend(workspace)
     workspace.listener = heeding(came, workspace.listener)
     need_walls(workspace)
@@ -271,11 +272,11 @@ def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool) -> 
     from ralphy.git.run_lock import Lock
 
     workspace.session = replace(workspace.session, began=workspace.clock())
-    patience, came = Patience(gates=asks, limits=waits), Came()
-    narrator = attend(call, workspace, came, patience=patience)
+    patience, came, live = Patience(gates=asks, limits=waits), Came(), Live(call.output)
+    narrator = attend(call, workspace, came, live, patience=patience)
 
     def work() -> int:
-        with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"):
+        with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"), live:
             call.lay_out(workspace)
             rest = run_feature(workspace, patience, narrator.dialogue if asks else None)
         return narrator.finished(rest)
@@ -295,17 +296,18 @@ def watch(call: Invocation, **limits: Any) -> int:
     features_dir = call.settings(repository).config.project.features_dir
     call.require_settings(repository)
     call.require_trusted(repository)
-    checkout, came = Checkout.of(repository), Came()
+    checkout, came, live = Checkout.of(repository), Came(), Live(call.output)
 
     def opened(feature: Feature) -> Workspace:
         workspace = call.open(checkout, feature)
-        attend(call, workspace, came, named=True)
+        attend(call, workspace, came, live, named=True)
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
         return workspace
 
     def work() -> int:
-        watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
+        with live:
+            watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
         return ExitCode.DONE
 
     try:

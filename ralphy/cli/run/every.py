@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.run.drivers import Came, attend, clock_time, open_features, until_signal
+from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator, told
 from ralphy.cli.status.look import explain
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
@@ -50,7 +51,7 @@ def _run_every(call: Invocation, checkout: Checkout, session: Session, *, waits:
     night = _Night(call, checkout, waits=waits)
 
     def work() -> int:
-        with Lock(checkout.repository.checkout_dir / "lock", "loop"):
+        with Lock(checkout.repository.checkout_dir / "lock", "loop"), night.live:
             rests = run_every(night.open_now, night.drive, session)
         for name, rest in rests.items():
             call.output.result(f"{name}: {rest.reason}")
@@ -64,6 +65,7 @@ class _Night:
 
     def __init__(self, call: Invocation, checkout: Checkout, *, waits: bool) -> None:
         self.came = Came()
+        self.live = Live(call.output)
         self._call = call
         self._checkout = checkout
         self._patience = Patience(gates=False, limits=waits)
@@ -88,6 +90,6 @@ class _Night:
     def _opened(self, feature: Feature) -> tuple[Workspace, Narrator]:
         if feature.name not in self._told:
             workspace = self._call.open(self._checkout, feature)
-            narrator = attend(self._call, workspace, self.came, named=True, patience=self._patience)
+            narrator = attend(self._call, workspace, self.came, self.live, named=True, patience=self._patience)
             self._told[feature.name] = workspace, narrator
         return self._told[feature.name]

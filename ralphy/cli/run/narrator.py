@@ -1,4 +1,5 @@
-"""The narrator: the events of a run, as a stamped log on stderr; with `--json`, as lines on stdout."""
+"""The narrator: the events of a run, as a stamped log on stderr and the live view below it; with `--json`, as lines on
+stdout."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ import math
 import time
 
 from ralphy.cli.output import Output
+from ralphy.cli.run.dialogue import GateDialogue
+from ralphy.cli.run.live import Live, evidence_of
 from ralphy.cli.run.sentences import is_detail, rested, sentences, waited
 from ralphy.cli.terminal import clean
 from ralphy.engine.reactor import Dialogue, Patience
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
-from ralphy.files.atomic import replace_file
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, Waiting
-from ralphy.text.durations import span
+from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, RunEnded, Waiting
 from ralphy.text.tone import FAINT, WAITING
 
 _EVERY_S = 0.2
@@ -30,17 +31,17 @@ class Narrator:
     """
 
     def __init__(
-        self, output: Output, workspace: Workspace, *, named: bool = False, patience: Patience = PATIENT
-    ) -> None:
+        self, output: Output, workspace: Workspace, live: Live | None = None, *, named: bool = False,
+        patience: Patience = PATIENT,
+    ) -> None:  # fmt: skip
         self._output = output
+        self._live = live or Live(output)
         self._workspace = workspace
         self._patience = patience
         self._named = named
         self._prefix = f"{workspace.feature.name}: " if named else ""
         self._last_shown = -math.inf
         self._last: Decided | None = None
-        self._is_counting = False
-        self._asked: d.Wait | None = None
         self.acts = 0
 
     def attend(self, workspace: Workspace) -> None:
@@ -51,6 +52,8 @@ class Narrator:
 
     def hear(self, event: Event) -> None:
         """Tell of an event, unless it was told already or comes too soon."""
+        looks = isinstance(event, Decided | RunEnded)
+        self._live.hear(event, evidence_of(self._workspace) if looks else None)
         if isinstance(event, Decided) and self._is_known(event):
             return
         if isinstance(event, AgentActivity) and event.activity != "warning" and not self._is_time():
@@ -68,7 +71,7 @@ class Narrator:
         return bool(last and last.rests and event.rests and last.reason == event.reason)
 
     def _is_time(self) -> bool:
-        """May a line of the agent's activity be shown? A few a second at the most."""
+        """May a line of the agent's activity be told? A few a second at the most."""
         now = time.monotonic()
         if not self._output.progress or now - self._last_shown < _EVERY_S:
             return False
@@ -81,10 +84,9 @@ class Narrator:
             case AgentActivity(activity="start"):
                 pass  # the decision has said which agent begins
             case AgentActivity() if event.activity != "warning":
-                text = " ".join(clean(event.text).split())[:100]
-                self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}")
+                self._show_activity(event)
             case Waiting() if self._output.as_json or self._output.is_live:
-                self._count(event)
+                pass  # the live view has it
             case Decided(decision="Wait"):
                 self._say(waited(event, waits=self._patience.limits), WAITING)
             case _:
@@ -94,66 +96,29 @@ class Narrator:
         if self._named and isinstance(event, Decided) and event.decision == "Halt":
             self._insist(event)
 
+    def _show_activity(self, event: AgentActivity) -> None:
+        """What an agent does now: the live view has the last of it."""
+        if not self._output.is_live or self._output.verbose:
+            text = " ".join(clean(event.text).split())[:100]
+            self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}", FAINT)
+            self._live.told()
+
     def _say(self, text: str, tone: str = "", *, is_detail: bool = False) -> None:
-        self._erase()
         if not is_detail or self._output.verbose:
             self._output.say(f"{self._prefix}{text}", tone)
+            self._live.told()
 
     def _whose(self, event: Event) -> str:
         """The story, where several agents work side by side."""
         return f"{event.story} " if event.story and self._workspace.config.lanes.jobs > 1 else ""
 
-    def _count(self, event: Waiting) -> None:
-        """What is left of a wait, written over the last line of a terminal."""
-        if self._output.is_live:
-            self._is_counting = True
-            self._output.overwrite(
-                f"  {self._prefix}{span(event.seconds_left)} left" + ("; s stops: " if self._asked else "")
-            )
-
-    def _erase(self) -> None:
-        if self._is_counting:
-            self._is_counting = False
-            self._output.overwrite("")
-
     @property
     def dialogue(self) -> Dialogue:
-        return Dialogue(self._ask, self._take)
-
-    def _ask(self, wait: d.Wait) -> None:
-        self._asked = wait
-        if wait.gate:
-            self._output.note(f"\nApprove {wait.gate} of {self._workspace.feature.name}? [y/n] ")
-        else:
-            self._output.note("Ralphy resumes by itself; to stop, type s and Return.")
-
-    def _take(self, line: str) -> bool:
-        """y approves, n leaves the gate open and ends here, n with remarks sends the document back; ending the feature
-        takes its name. At a limit, s stops. False ends the waiting.
-        """
-        answer, _, remarks = line.strip().partition(" ")
-        if self._asked and not self._asked.gate:
-            return answer.lower() not in ("s", "stop", "q", "n")
-        folder = self._workspace.feature
-        if answer.lower() in ("y", "yes"):
-            replace_file(folder.file("APPROVED"), b"", durable=False)
-        elif answer.lower() in ("n", "no") and remarks.strip():
-            replace_file(folder.file("REJECTED"), remarks.encode(), durable=False)
-        elif answer.lower() in ("n", "no"):
-            self._output.note(f"Not now: the gate stays open. ralphy start {folder.name} asks again.")
-            return False
-        elif (answer.lower(), remarks.strip()) == ("end", folder.name):
-            replace_file(folder.file("REJECTED"), b"", durable=False)
-        else:
-            self._output.note(
-                "y approves, n decides later, n with text rejects it with these remarks,\n"
-                f"end {folder.name} ends the feature: [y/n] "
-            )
-        return True
+        asked = GateDialogue(self._output, self._workspace, self._live)
+        return Dialogue(asked.ask, asked.take)
 
     def finished(self, rest: d.Rest) -> int:
         """The end of a run: where things stand, and what to do next."""
-        self._erase()
         if self._last and rest.exit_code != ExitCode.DONE:
             self._insist(self._last)
         if self._last and not self._output.as_json and not self._named:
@@ -162,7 +127,6 @@ class Narrator:
 
     def interrupted(self, how: str) -> None:
         """Somebody has ended the run."""
-        self._erase()
         self._output.insist(f"{how}: {RESUMABLE}")
 
     def _insist(self, rest: Decided) -> None:

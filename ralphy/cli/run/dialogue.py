@@ -1,0 +1,172 @@
+"""The dialogue of `ralphy start` on a terminal: what there is to read at a gate, and what a person says to it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ralphy.cli.output import harmless
+from ralphy.errors import RalphyError
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.steps.step import CODE
+from ralphy.pipeline.steps.table import step_of
+from ralphy.processes import program_paths
+from ralphy.text.tone import FAINT, STRONG, WAITING
+
+if TYPE_CHECKING:
+    from ralphy.cli.output import Output
+    from ralphy.cli.run.live import Live
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline import decision as d
+
+_MOST_STORIES = 12
+_SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
+
+
+class GateDialogue:
+    """Asks a person, and takes what was typed as the marker that says the same. Nothing ends a feature but its name."""
+
+    def __init__(self, output: Output, workspace: Workspace, live: Live) -> None:
+        self._output = output
+        self._w = workspace
+        self._live = live
+        self._asked: d.Wait | None = None
+        self._wants_remarks = False
+
+    def ask(self, wait: d.Wait) -> None:
+        """Ask at a gate, below what there is to read; at a limit, say how to stop."""
+        self._asked, self._wants_remarks = wait, False
+        if not wait.gate:
+            self._output.note("Ralphy resumes by itself; to stop, type s and Return.")
+            return
+        self._live.pause()
+        for text, tone in _to_read(self._w, wait.gate):
+            self._output.note(text, tone)
+        self._prompt()
+
+    def take(self, line: str) -> bool:
+        """At a gate one of the letters, `n` also with remarks behind it; at a limit `s`. False ends the waiting."""
+        if self._asked and not self._asked.gate:
+            self._output.typed()
+            return line.strip().lower() not in ("s", "stop", "q", "n")
+        if self._wants_remarks:
+            return self._reject(line.strip())
+        answer, _, remarks = line.strip().partition(" ")
+        known: dict[str, Callable[[], bool]] = {
+            "y": self._approve, "n": lambda: self._reject(remarks.strip()) if remarks.strip() else self._want_remarks(),
+            "d": self._show, "e": self._edit, "q": self._later,
+        }  # fmt: skip
+        word = {"yes": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}.get(answer.lower(), answer.lower())
+        if (word, remarks.strip()) == ("end", self._w.feature.name):
+            return self._mark("REJECTED", "")
+        return known.get(word, self._explain)()
+
+    def _prompt(self) -> None:
+        assert self._asked
+        self._output.note(f"Approve {self._asked.gate} of {self._w.feature.name}? [y/n/d/e/q] ", STRONG)
+
+    def _explain(self) -> bool:
+        self._output.note("y approves, n rejects with remarks for the agent, d shows what is to be read, e opens it in "
+                          f"your editor,\nq decides later; end {self._w.feature.name} ends the feature")  # fmt: skip
+        self._prompt()
+        return True
+
+    def _approve(self) -> bool:
+        return self._mark("APPROVED", "")
+
+    def _reject(self, remarks: str) -> bool:
+        return self._mark("REJECTED", remarks) if remarks else self._later()
+
+    def _mark(self, name: str, text: str) -> bool:
+        replace_file(self._w.feature.file(name), text.encode("utf-8", "surrogateescape"), durable=False)
+        return True
+
+    def _want_remarks(self) -> bool:
+        self._wants_remarks = True
+        self._output.note("What should change? (nothing: decide later) ", STRONG)
+        return True
+
+    def _later(self) -> bool:
+        name = self._w.feature.name
+        self._output.note(f"Not now: the gate stays open. ralphy start {name} asks again.")
+        return False
+
+    def _show(self) -> bool:
+        """The documents, or of a review the code's changes, in the person's pager."""
+        assert self._asked
+        step = step_of(self._asked.gate)
+        if CODE in step.inputs:
+            text = _changes(self._w, *_SAFE_DIFF)
+        else:
+            found = (read_regular(self._w.feature.file(name)) for name in (step.document, *step.beside))
+            text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in found if data)
+        shown = harmless(text or "nothing to show")
+        if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), shown):
+            self._output.verbatim(shown.rstrip("\n") + "\n")
+        self._prompt()
+        return True
+
+    def _edit(self) -> bool:
+        """The document in the person's editor; what is saved there is a new document to be approved."""
+        assert self._asked
+        path = str(self._w.feature.file(step_of(self._asked.gate).document))
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        if not self._own_program(editor, (path,), None):
+            self._output.note(f"no editor is found by VISUAL or EDITOR: edit {path}")
+        self._prompt()
+        return True
+
+    def _own_program(self, command: str, more: tuple[str, ...], text: str | None) -> bool:
+        """Have a program of the person work on the terminal, which has Ctrl-C meanwhile. False if there is none."""
+        root, words = str(self._w.repository.root), shlex.split(command)
+        program = program_paths.find(words[0], os.environ, root) if words else None
+        if program is None:
+            return False
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            data = None if text is None else text.encode("utf-8", "replace")
+            subprocess.run([program, *words[1:], *more], input=data, check=False,
+                           env=program_paths.own_environment(os.environ, root))  # fmt: skip
+        except OSError:
+            return False
+        finally:
+            signal.signal(signal.SIGINT, before)
+        return True
+
+
+def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
+    """The paths of what the gate is about, with the stories or the size of the changes."""
+    step = step_of(gate)
+    yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
+    there = [name for name in (step.document, *step.beside, "TASKS.md") if w.feature.file(name).exists()]
+    yield from ((f"  read   {w.feature.in_repository(name)}", "") for name in there)
+    if CODE in step.inputs:
+        size = _changes(w, *_SAFE_DIFF, "--shortstat").strip()
+        yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""
+    else:
+        yield from ((f"  story  {text}", FAINT) for text in _stories(w))
+    yield "  y approve   n reject with remarks   d show   e edit   q decide later", FAINT
+
+
+def _stories(w: Workspace) -> Iterator[str]:
+    with suppress(RalphyError):  # a person may be at it: the next look says what is wrong
+        stories = w.store.load().stories
+        yield from (f"{story.id} {story.title}" for story in stories[:_MOST_STORIES])
+        if more := stories[_MOST_STORIES:]:
+            yield f"and {len(more)} more"
+
+
+def _changes(w: Workspace, *command: str) -> str:
+    """What the feature's branch changes of the code, as git says it; "" where that cannot be told."""
+    from ralphy.engine.view.observe import observe
+
+    with suppress(RalphyError):
+        tree, features = observe(w).tree, f":(top,exclude,literal){w.feature.path}"
+        said = w.repository.run(*command, f"{tree.base}...{tree.feature_branch}", "--", ".", features)
+        return said.decode("utf-8", "replace")
+    return ""

@@ -1,0 +1,113 @@
+"""The live view of a night: below the log on a terminal; in a log, a line now and then while nothing else happens."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ralphy.agents.usage_windows import noted_windows
+from ralphy.cli.footer import size_of
+from ralphy.cli.run.night import Evidence, Night, after
+from ralphy.cli.run.panel import rows
+from ralphy.pipeline.events import Decided, Event
+from ralphy.pipeline.forecast import usual_span
+from ralphy.text.durations import span
+from ralphy.text.tone import FAINT
+
+if TYPE_CHECKING:
+    from ralphy.cli.output import Output
+    from ralphy.engine.workspace.workspace import Workspace
+
+_REFRESH_S, _HEARTBEAT_S = 0.5, 300.0
+_HOUR_S = 3600.0
+
+
+class Live:
+    """Shows a night as long as it is entered: `hear` has the events, a thread of its own lets the time pass.
+
+    Only what differs is drawn, twice a second at the most.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._night = Night(began=time.time())
+        self._drawn: tuple[Night, int, object] | None = None
+        self._told_at = time.monotonic()
+        self._is_paused = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._pass_time, name="ralphy-live", daemon=True)
+        self._drawing = threading.Lock()
+
+    def __enter__(self) -> Live:
+        if not self._output.quiet and not self._output.as_json:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self.pause()
+
+    def hear(self, event: Event, evidence: Evidence | None = None) -> None:
+        """Take up an event, and what is known beside it."""
+        night = after(event, self._night)
+        self._night = replace(night, evidence=evidence) if evidence else night
+        if isinstance(event, Decided) and not event.rests:
+            self._is_paused = False
+
+    def told(self) -> None:
+        """Something was said just now: no heartbeat is needed."""
+        self._told_at = time.monotonic()
+
+    def pause(self) -> None:
+        """A person is asked, and types on the last line, until the next act."""
+        with self._drawing:
+            self._is_paused = True
+            self._output.stand([])
+
+    def _pass_time(self) -> None:
+        while not self._over.wait(_REFRESH_S):
+            self.tick(time.time(), time.monotonic())
+
+    def tick(self, now: float, steady: float) -> None:
+        """Show how things stand now."""
+        if self._output.is_live:
+            self._draw(now)
+        elif steady - self._told_at >= _HEARTBEAT_S and (line := heartbeat(self._night, now)):
+            self._told_at = steady
+            self._output.say(line, FAINT)
+
+    def _draw(self, now: float) -> None:
+        size = size_of(sys.stderr)
+        state = (self._night, int(now), size)
+        with self._drawing:
+            if self._is_paused or state == self._drawn:
+                return
+            self._drawn = state
+            self._output.stand(rows(self._night, now, size[0] - 1, size[1] // 2) if size else [])
+
+
+def evidence_of(w: Workspace) -> Evidence:
+    """What a workspace knows beside its events."""
+    now, history, limits = w.clock(), w.history, w.config.limits
+    calls = sum(now - _HOUR_S < at <= now for at in history.calls)
+    return Evidence(
+        budget_usd=limits.max_cost_usd,
+        calls_left=max(0, limits.calls_per_hour - calls),
+        story_s=usual_span(history.paces, w.feature.name),
+        jobs=w.config.lanes.jobs,
+        windows=tuple(noted_windows(history.limit, now)),
+        breaker=history.breaker.state_at(now).value,
+    )
+
+
+def heartbeat(night: Night, now: float) -> str:
+    """One line: who works, for how long, and how often they have called a tool; "" if nobody does."""
+    said = []
+    for agent in night.agents.values():
+        calls = "1 tool call" if agent.calls == 1 else f"{agent.calls} tool calls"
+        said.append(f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {calls}")
+    return "; ".join(said)

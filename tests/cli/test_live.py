@@ -1,0 +1,157 @@
+"""The live view: events folded into a night, the night as rows, the rows below the log of a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from functools import reduce
+
+import pytest
+
+from ralphy.cli.footer import Footer
+from ralphy.cli.output import Output
+from ralphy.cli.run.live import Live, heartbeat
+from ralphy.cli.run.night import Night, after
+from ralphy.cli.run.panel import rows
+from ralphy.pipeline import events as e
+from tests.cli.a_night import NOW, begun, decided, does, ended, the_night
+from tests.cli.conftest import Bell, Heard, Make
+from tests.cli.pictures import pictures
+from tests.cli.screen import Screen
+from tests.engine.building import PATIENCE_S, ROOT, story, works
+
+
+def shown(night: Night, width: int, most: int = 12) -> list[str]:
+    return ["".join(text for text, _ in row).rstrip() for row in rows(night, NOW, width, most)]
+
+
+def test_a_night_of_three_lanes_on_a_terminal_of_80_columns() -> None:
+    assert shown(the_night(), 79) == [
+        "─" * 79,
+        "login ██████xx▒▒▒▒▒░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3…",
+        "  US-006 attempt 1    12:42    41 calls   running: uv run pytest -q tests/test…",
+        "  US-007 attempt 2     3:11      1 call   ! no output for 60 s; the run ends a…",
+        "  US-008 attempt 1     0:09     0 calls   thinking: Where is the session kept?",
+        "  $3.12 of $20.00",
+        "  tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 calls left",
+        "  81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",
+    ]
+
+
+def test_a_night_of_three_lanes_on_a_terminal_of_200_columns() -> None:
+    assert shown(the_night(), 199, 25) == [
+        "─" * 199,
+        "login █████████████xxxx▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3 min",
+        "  lane 1   US-006 attempt 1   sonnet    12:42    41 calls   running: uv run pytest -q "
+        "tests/test_export.py::test_the_header_has_all_columns_in_their_order",
+        "  lane 2   US-007 attempt 2   opus       3:11      1 call   ! no output for 60 s; the run ends at 180 s",
+        "  lane 3   US-008 attempt 1   sonnet     0:09     0 calls   thinking: Where is the session kept?",
+        "  $3.12 of $20.00   tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 calls left   "
+        "81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",
+    ]
+
+
+@pytest.mark.parametrize("name", pictures())
+def test_the_pictures_of_the_documents_are_drawn_from_the_code(name: str) -> None:
+    committed = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
+    assert committed == pictures()[name], f"docs/pictures/{name} is out of date: run `make pictures`"
+
+
+def test_on_few_lines_what_has_no_room_is_counted() -> None:
+    assert len(shown(the_night(), 79, 6)) == 6
+    assert shown(the_night(), 79, 7)[2:4] == [
+        "  US-006 attempt 1    12:42    41 calls   running: uv run pytest -q tests/test…",
+        "  and 2 more agents",
+    ]
+
+
+def test_what_is_waited_for_is_told() -> None:
+    night = after(
+        decided(4, decision="Wait", rests=True, reason="the usage limit is reached", until=NOW + 60), Night(0)
+    )
+    night = after(e.Waiting(feature="login", reason="the usage limit is reached", until=NOW, seconds_left=60), night)
+    assert "  1 min left: the usage limit is reached" in shown(night, 79)
+    night = after(decided(12, decision="Wait", rests=True, gate="qa", reason="QA_REPORT.md is ready"), night)
+    assert shown(night, 79)[1:] == ["  waits for you: login (qa)   ralphy approve login"]
+    assert shown(Night(0), 79) == []
+
+
+def test_an_agent_that_ended_and_a_story_that_failed_are_no_longer_worked_on() -> None:
+    night = reduce(lambda night, event: after(event, night), (does(6, "result", ""), ended(7, 0.5)), the_night())
+    assert [agent.subject for agent in night.agents.values()] == ["US-006", "US-008"]
+    assert night.agents["r6"].doing == "has ended; its work is verified" and night.agents["r6"].calls == 41
+    assert round(night.cost_usd, 2) == 3.62
+    again = after(begun(5, "2", 0), night)
+    assert (set(night.failed), set(again.failed)) == ({"US-005"}, set())
+
+
+def test_in_a_log_a_line_says_after_minutes_of_silence_who_works(capfd: pytest.CaptureFixture[str]) -> None:
+    live = Live(Output())
+    for event in (decided(4), begun(6, "1", 762), *(does(6, "reading", "x.py") for _ in range(41))):
+        live.hear(event)
+    steady = time.monotonic()
+    for passed_s in (10, 299, 301, 400, 602):
+        live.tick(NOW, steady + passed_s)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line[11:] for line in lines] == ["US-006 attempt 1: 12 min 42 s, 41 tool calls"] * 2
+    assert heartbeat(Night(0), NOW) == ""
+
+
+def test_what_is_written_stays_above_the_footer_and_nothing_of_the_footer_stays() -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    screen, heard, footer = Screen(40), Heard(master), Footer()
+    with open(slave, "w", encoding="utf-8") as stream:
+        footer.write(stream, "one\n")
+        footer.show(stream, [("─" * 40, 40), ("first", 5)])
+        footer.write(stream, "two\n")
+        footer.show(stream, [("─" * 40, 40), ("second", 6), ("third", 5)])
+        footer.write(stream, "three\n" + "x" * 50 + "\n")
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        footer.show(stream, [("last", 4)])
+        footer.show(stream, [("last", 4)])
+        heard.until("last")
+        narrow = screen.feed(heard.text).rows
+        footer.show(stream, [])
+        stream.write("end")
+        stream.flush()
+        heard.until("end")
+    os.close(master)
+    assert narrow == ["one", "two", "three", "x" * 40, "x" * 10, "last"]
+    assert Screen(40).feed(heard.text).rows == ["one", "two", "three", "x" * 40, "x" * 10, "end"]
+    assert heard.text.count("last") == 1
+
+
+def test_on_a_terminal_the_night_stands_below_the_log_until_it_ends(made: Make) -> None:
+    stories = [story(f"US-{n:03}", title=f"Part {n}") for n in range(1, 4)]
+    project, _ = made(*stories, lanes={"jobs": 2}, gates={"spec": "auto", "qa": "auto"})
+    bell = Bell(project.repo.parent / "bell")
+    project.play(stories={"US-001": [works()], "*": [{"run": bell.ring, "hang": True}]})
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    argv = [sys.executable, "-P", "-m", "ralphy", "loop", "login"]
+    env = {**project.env, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    with subprocess.Popen(argv, cwd=project.repo, env=env, stdin=slave, stdout=slave, stderr=slave,
+                          start_new_session=True) as process:  # fmt: skip
+        os.close(slave)
+        heard = Heard(master)
+        heard.until("verified and committed US-001")
+        heard.until("US-003 attempt 1")
+        heard.until("hang")
+        now = Screen(80).feed(heard.text).rows
+        process.send_signal(signal.SIGINT)
+        heard.rest()
+        process.wait(timeout=PATIENCE_S)
+    os.close(master)
+    assert process.returncode == 130
+    assert any("1 of 3" in row for row in now)
+    left = Screen(80).feed(heard.text).rows
+    assert "interrupted: nothing is lost" in left[-2] and not left[-1]
+    assert not any("─" in row or "attempt 1  " in row for row in left)
