@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.engine.building import Project, build, story, works
+from tests.engine.building import Project, build, reports, story, works
 
 COMMIT = """\
 import os, pathlib, subprocess, sys
@@ -61,3 +61,17 @@ def test_a_conflict_is_named_and_the_story_is_tried_again_on_the_new_tip(tmp_pat
     assert "it conflicts with what was committed meanwhile, in src/us_001.py" in ended.text
     assert project.landed() == ["login/US-001"]
     assert project.git("show", f"{project.branch}:src/us_001.py") == "MINE = 1"
+
+
+def test_a_review_of_code_that_changed_meanwhile_is_repeated_and_says_why(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]}, qa=[
+        {**reports(), **committing(project, "src/mine.py", "MINE = 1\n")}, reports(),
+    ])  # fmt: skip
+
+    ended = project.loop()
+
+    assert "somebody moved the branch while the agent worked; the run is repeated" in ended.text
+    assert "error" not in ended.text
+    assert "by hand" in project.subjects() and project.read("QA_REPORT.md")
+    assert len(project.prompts("qa")) == 2

@@ -30,7 +30,7 @@ from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.workspace import Workspace, repository_token
-from ralphy.errors import Conflict
+from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.tree_walk import children, remove
 from ralphy.pipeline.history import Entry
 from ralphy.pipeline.steps import names
@@ -166,5 +166,10 @@ def close_stopped(w: Workspace) -> None:
     w.journal.catch_up(w.history)
     if is_unfinished(w):
         error = sys.exception()
-        failed = isinstance(error, Exception)
-        recover(w, replace(STOPPED, detail=f"it ended with an error: {error}"[:300]) if failed else STOPPED)
+        if isinstance(error, BranchMoved):
+            stopped = replace(STOPPED, detail="somebody moved the branch while the agent worked; the run is repeated")
+        elif isinstance(error, Exception):
+            stopped = replace(STOPPED, detail=f"it ended with an error: {error}"[:300])
+        else:
+            stopped = STOPPED
+        recover(w, stopped)
