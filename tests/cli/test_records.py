@@ -124,7 +124,8 @@ def test_a_line_has_the_time_that_the_agent_gave_it_and_its_colour(made: Make) -
     folder = a_run(project, "20260101T000000-00000001-story-US-001")
     for stamp in ("2026-11-22T12:39:08.895Z", "soon", "9999-12-31T23:59:59-23:59"):
         line = (STREAM % stamp).replace("{", f'{{"timestamp":"{stamp}",', 1)
-        (folder / "stream.ndjson").open("a").write(line)
+        with (folder / "stream.ndjson").open("a", encoding="utf-8") as stream:
+            stream.write(line)
     at = datetime(2026, 11, 22, 12, 39, 8, tzinfo=UTC).astimezone().strftime("%H:%M:%S")
     shown = call("logs", "--color", "always")[1].splitlines()
     assert shown[1] == f"\x1b[2m  {at} text      2026-11-22T12:39:08.895Z\x1b[0m"
