@@ -16,6 +16,7 @@ from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument,
 from ralphy.cli.run.run_lines import RunLines
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.state.kept_streams import Line, Reader, Run, runs
+from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 if TYPE_CHECKING:
@@ -207,12 +208,11 @@ def _row(attempt: KeptAttempt) -> dict[str, Any]:
 
 def _shown(attempt: KeptAttempt) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
-    more = f" and {len(attempt.files) - _SHOWN_FILES} more" if len(attempt.files) > _SHOWN_FILES else ""
     why = " ".join(attempt.why.split())[:160]
     counted = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""
     return "\n".join([
         f"{attempt.story} attempt {attempt.number}{counted}  {at}  {attempt.outcome}: {why}",
-        f"    {', '.join(attempt.files[:_SHOWN_FILES])}{more}",
+        f"    {first_few(attempt.files, _SHOWN_FILES)}",
         f"    {attempt.ref}",
     ])  # fmt: skip
 

@@ -21,6 +21,7 @@ from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import flagged, why_lost
 from ralphy.pipeline.verification import unverified
+from ralphy.text.first_few import first_few
 
 # A draft that does not validate goes back to the step's agent this often.
 MENDS = 3
@@ -76,8 +77,7 @@ def _places(s: Snapshot, _: Config) -> d.Decision | None:
     """Before anything is paid, each document that will be read or written must have a place."""
     if not s.obstructions:
         return None
-    more = f" and {len(s.obstructions) - 5} more" if len(s.obstructions) > 5 else ""
-    return d.Halt(f"{'; '.join(s.obstructions[:5])}{more}. Move it away first", ExitCode.INVALID)
+    return d.Halt(f"{first_few(s.obstructions, 5, '; ')}. Move it away first", ExitCode.INVALID)
 
 
 def _lost(s: Snapshot, _: Config) -> d.Decision | None:

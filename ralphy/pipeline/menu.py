@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ralphy.text.first_few import first_few
+
 _MOST_NAMED = 5
 
 
@@ -23,9 +25,9 @@ class Dish:
     @property
     def said(self) -> str:
         if self.conflicts:
-            return f"conflicts with {_named(self.conflicts)}"
+            return f"conflicts with {first_few(self.conflicts, _MOST_NAMED)}"
         if self.red:
-            return f"needed by {_named(self.needed_by or self.red)}"
+            return f"needed by {first_few(self.needed_by or self.red, _MOST_NAMED)}"
         return "can be dropped alone" + ("; its own tests pass without its code" if self.is_missed is False else "")
 
 
@@ -33,8 +35,3 @@ def dish(story: str, red: Sequence[str], owners: Mapping[str, str], *, is_missed
     """What a run of the checks without a story says; `owners` has the story of each test that proves one."""
     others = dict.fromkeys(owners[test] for test in red if owners.get(test, story) != story)
     return Dish(story, (), tuple(red), tuple(others), is_missed)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more

@@ -15,6 +15,7 @@ from ralphy.pipeline.model import Session, Snapshot, Story
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import all_ready
 from ralphy.text.durations import span
+from ralphy.text.first_few import first_few
 
 if TYPE_CHECKING:
     from ralphy.pipeline.steps.step import Step
@@ -68,7 +69,7 @@ def red_tests(s: Snapshot) -> str:
     red = s.baseline.red if s.baseline else ()
     if s.baseline and not red:
         return s.baseline.detail
-    return ", ".join(red[:5]) + (f" and {len(red) - 5} more" if len(red) > 5 else "")
+    return first_few(red, 5)
 
 
 def too_many_deaths(past: StoryHistory, of: str) -> str:

@@ -12,6 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ralphy.pipeline.model import Document, Finding, Lost, Prd, Status, Story
+from ralphy.text.first_few import first_few
+
+_MOST_NAMED = 8
 
 
 def next_ready(prd: Prd) -> Story | None:
@@ -45,7 +48,7 @@ def flagged(prd: Prd) -> str:
     found = [(s.id, len(warnings_of(s))) for s in prd.stories if warnings_of(s)]
     if not found:
         return ""
-    which = _listed([f"{story} ({number})" for story, number in found])
+    which = first_few([f"{story} ({number})" for story, number in found], _MOST_NAMED)
     return f"flagged in the evidence of {which}: see `ralphy story show {found[0][0]}`"
 
 
@@ -55,9 +58,9 @@ def why_stuck(prd: Prd) -> str:
     asked = [s.id for s in prd.stories if s.status is Status.BLOCKED]
     held = [s.id for s in prd.stories if s.is_open]
     parts = [
-        f"failed: {_listed(failed)}" if failed else "",
-        f"waiting for an answer in QUESTIONS.md: {_listed(asked)}" if asked else "",
-        f"blocked by these: {_listed(held)}" if held else "",
+        f"failed: {first_few(failed, _MOST_NAMED)}" if failed else "",
+        f"waiting for an answer in QUESTIONS.md: {first_few(asked, _MOST_NAMED)}" if asked else "",
+        f"blocked by these: {first_few(held, _MOST_NAMED)}" if held else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -65,15 +68,11 @@ def why_stuck(prd: Prd) -> str:
 def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
     """A sentence on stories that are gone from prd.json, with the ways on."""
     back = f"`git show {lost.commit}:{lost.path} > {lost.path}` brings back"
-    which = f"{_listed(lost.stories)}, which {lost.commit} has"
+    which = f"{first_few(lost.stories, _MOST_NAMED)}, which {lost.commit} has"
     if is_missing:
         return f"{lost.path} is missing: {back} {which}; to start over: `ralphy redo spec {feature}`"
     return (f"{lost.path} has lost {which}: {back} the whole file; if you mean it, commit the file as it is, "
             f"or start over: `ralphy redo spec {feature}`")  # fmt: skip
-
-
-def _listed(ids: Sequence[str], most: int = 8) -> str:
-    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")
 
 
 def completed(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ralphy.checks.listing import number_of_tests
 from ralphy.pipeline.model import Prd, Story
+from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 8
 
@@ -35,8 +36,7 @@ def unverified_ids(prd: Prd) -> list[str]:
 def unverified(prd: Prd) -> str:
     """Which stories landed unverified; "" if none did."""
     ids = unverified_ids(prd)
-    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
-    return f"landed unverified (no check had anything to run): {', '.join(ids[:_MOST_NAMED])}{more}" if ids else ""
+    return f"landed unverified (no check had anything to run): {first_few(ids, _MOST_NAMED)}" if ids else ""
 
 
 def verified_by(evidence: Mapping[str, Any]) -> str:

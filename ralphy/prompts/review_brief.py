@@ -13,6 +13,7 @@ from ralphy.documents.criteria import LISTS, Item, titled_lists
 from ralphy.documents.review import CRITERIA, criteria_of
 from ralphy.pipeline.model import Story
 from ralphy.prompts.budget import clip, size_of
+from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 10
 _NOTE_BYTES = 150  # what the sentence on what is left out takes at most, without the name of the file
@@ -92,18 +93,14 @@ def _pointers(story: Story, commit: str) -> list[str]:
     named = {"Files": story.execution.get("files_modified"), "Tests": testing.get("test_files"),
              "Fail without it": proof.get("tests")}  # fmt: skip
     return [*([f"Commit: {commit[:12]}"] if commit else []),
-            *(f"{title}: {_listed(names)}" for title, names in named.items() if names)]  # fmt: skip
-
-
-def _listed(files: Sequence[object]) -> str:
-    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-    return ", ".join(map(str, files[:_MOST_NAMED])) + more
+            *(f"{title}: {first_few(names, _MOST_NAMED)}" for title, names in named.items() if names)]  # fmt: skip
 
 
 def unproved_parts(stories: Sequence[Story]) -> str:
     """The parts of the code that no test would miss, by story; "" if none are known."""
     found = [(story.id, _evidence(story).get("parts") or {}) for story in stories]
     return "\n".join(
-        f"- {name}: {_listed(parts['unproved'])} ({parts.get('proved')} of {parts.get('of')} parts are proved)"
+        f"- {name}: {first_few(parts['unproved'], _MOST_NAMED)} "
+        f"({parts.get('proved')} of {parts.get('of')} parts are proved)"
         for name, parts in found if parts.get("unproved")
     )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, number_of, text_of
 from ralphy.text.plain_text import plain
 
@@ -65,9 +66,7 @@ class BackgroundTasks:
     @property
     def shown(self) -> str:
         """What is open, for people; "" if nothing is."""
-        names = [tool.name for tool in list(self.open.values())[:3]]
-        more = len(self.open) - len(names)
-        return ", ".join(names) + (f" and {more} more" if more else "")
+        return first_few([tool.name for tool in self.open.values()], 3)
 
 
 def _shown(task: Mapping[str, Any]) -> str:

@@ -31,6 +31,7 @@ from ralphy.git import commands as git
 from ralphy.git.commands import GitError, Repository
 from ralphy.git.objects import Entry
 from ralphy.git.ref_files import SYMBOLIC, ref_text
+from ralphy.text.first_few import first_few
 
 _PLAIN, _EXECUTABLE = "100644", "100755"
 _MOST_NAMED = 5
@@ -267,10 +268,11 @@ class _View:
         """What would be overwritten, and what to type; "" if nothing would be."""
         changed = sorted({*self.staged, *self.dirty})
         if changed:
-            return (f"your changes of {_named(changed)} are in the way; do not commit them as they are, that undoes "
-                    f"Ralphy's work. Bring them along: git diff --binary {old[:10]} > ../mine.patch && "
+            return (f"your changes of {first_few(changed, _MOST_NAMED)} are in the way; do not commit them as they "
+                    "are, that undoes Ralphy's work. Bring them along: "
+                    f"git diff --binary {old[:10]} > ../mine.patch && "
                     "git reset --hard && { git apply --3way ../mine.patch; git reset -q; }")  # fmt: skip
-        where = _named(sorted(set(self.untracked)))
+        where = first_few(sorted(set(self.untracked)), _MOST_NAMED)
         return f"{where} would be overwritten: move it away" if self.untracked else ""
 
 
@@ -367,11 +369,6 @@ def _known_tips(w: Workspace) -> list[str]:
     if noted.get("branch") != w.feature_branch:
         return []
     return [str(noted[name]) for name in ("tip", "next") if noted.get(name)]
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
 
 
 def _tip_file(w: Workspace) -> Path:

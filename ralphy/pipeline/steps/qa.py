@@ -17,6 +17,7 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import CODE, Format, Step
 from ralphy.pipeline.stories import flagged
 from ralphy.pipeline.verification import unverified
+from ralphy.text.first_few import first_few
 
 # Reviews of the same stories after which only what is open is looked at.
 _OPEN_ROUNDS = 2
@@ -73,8 +74,7 @@ def _words(raw: object) -> object:
 def _unknown(report: QaReport | None) -> str:
     """Of which criteria the review cannot tell whether they are met; "" if it answers all."""
     open_ = [answer.id for answer in (report.criteria or () if report else ()) if answer.met == "unknown"]
-    more = f" and {len(open_) - _MOST_NAMED} more" if len(open_) > _MOST_NAMED else ""
-    return f"the review does not say whether these are met: {', '.join(open_[:_MOST_NAMED])}{more}" if open_ else ""
+    return f"the review does not say whether these are met: {first_few(open_, _MOST_NAMED)}" if open_ else ""
 
 
 class _Qa(Step):
