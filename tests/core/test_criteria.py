@@ -87,5 +87,9 @@ def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(
         assert set().union(*map(words_of, listed)) <= set(text.replace(":", " ").split())
 
 
+def test_the_digest_of_a_criterion_is_the_one_that_earlier_reviews_have_recorded() -> None:
+    assert Item("", "Hashed").digest == "644ae255cece"
+
+
 def test_a_bullet_keeps_its_further_lines_in_the_list() -> None:
     assert Item("AC1", "one\ntwo").bullet("- [ ]") == "- [ ] AC1: one\n  two"

@@ -84,6 +84,10 @@ RULES: dict[str, Situation] = {
         snapshot(unfinished="the last run ended without a word", session={"short_since": NOW - 60}, free_mb=0.0),
         d.Wait, "the disk is full", {"exit_code": ExitCode.ENVIRONMENT, "until": NOW + 5},
     ),
+    "a disk that was full for eight hours ends the wait": (
+        snapshot(session={"short_since": NOW - 8 * 3600}, free_mb=0.0),
+        d.Halt, "for hours: free some space", {"exit_code": ExitCode.ENVIRONMENT},
+    ),
     "when there is room again, what was cut short is cleared first": (
         snapshot(unfinished="the last run ended without a word", session={"short_since": NOW - 60}, free_mb=9.0),
         d.Recover, "without a word", {},
@@ -303,10 +307,16 @@ RULES: dict[str, Situation] = {
         snapshot(done("A"), story("B", dependsOn=["A"])), d.RunAgent, "after A (completed)", {"story": "B"},
     ),
     "the second attempt": (
-        snapshot(lines=attempts("rejected")), d.RunAgent, "attempt 2/5", {"attempt": 2, "mode": "fresh"},
+        snapshot(lines=attempts("rejected")), d.RunAgent, "attempt 2/5, a fresh start, model",
+        {"attempt": 2, "mode": "fresh"},
     ),
     "an attempt that is worth going on with": (
-        snapshot(lines=attempts("rejected", heals=True, tree="t1")), d.RunAgent, "", {"mode": "heal"},
+        snapshot(lines=attempts("rejected", heals=True, tree="t1")), d.RunAgent, "attempt 2/5, fixing previous work",
+        {"mode": "heal"},
+    ),
+    "a run that was cut off": (
+        snapshot(lines=attempts("stopped", heals=True, tree="t1")), d.RunAgent,
+        "attempt 1/5, resuming the run that was cut off", {"mode": "resume"},
     ),
     "nothing was kept to go on with": (
         snapshot(lines=attempts("rejected", heals=True)), d.RunAgent, "", {"mode": "fresh"},

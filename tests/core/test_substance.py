@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.testguard.substance import FileChange, why_no_work, why_unsafe
+from ralphy.testguard.substance import FileChange, digest_of, why_no_work, why_unsafe
 
 SPACE = "only white space or comments changed"
 DOCUMENTS = "only documents changed"
@@ -170,3 +170,7 @@ def test_a_nested_repository_is_refused() -> None:
 @pytest.mark.parametrize("mode", ["100644", "100755"])
 def test_a_file_is_safe(mode: str) -> None:
     assert why_unsafe("a", mode, b"/etc/passwd") == ""
+
+
+def test_the_digest_of_a_change_is_the_one_that_earlier_landings_have_recorded() -> None:
+    assert digest_of([change("a.py", "a\n", "b\n")]) == "bd6222415bbae2fd1ba96fa90f427b51"
