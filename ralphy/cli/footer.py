@@ -9,7 +9,9 @@ from threading import RLock
 from typing import TextIO
 
 Row = Sequence[tuple[str, str]]  # a line of texts, each with its tone
-_LEAST = (30, 8)  # columns and lines; a smaller terminal belongs to the log alone
+
+# To the end of the screen. tmux keeps all that is cleared from the first column of the first row on.
+_CLEAR = " \x1b[J\r\x1b[K"
 
 
 @dataclass(slots=True)
@@ -53,19 +55,18 @@ class Footer:
             self._lines = []
         if not self._lines:
             return ""
-        columns = (size_of(stream) or _LEAST)[0]
+        columns, _ = size_of(stream)
         up = sum(max(1, -(-width // columns)) for _, width in self._lines) - 1 + self._typed
-        return f"\r\x1b[{up}A\x1b[J" if up > 0 else "\r\x1b[J"
+        return (f"\r\x1b[{up}A" if up > 0 else "\r") + _CLEAR
 
 
-def size_of(stream: TextIO) -> tuple[int, int] | None:
-    """Columns and lines of the terminal that the stream is; None of one that is too small for more than a log."""
+def size_of(stream: TextIO) -> tuple[int, int]:
+    """Columns and lines of the terminal that the stream is; the usual ones where it does not say."""
     try:
         found = os.get_terminal_size(stream.fileno())
     except OSError:
-        return None
-    columns, lines = found.columns or 80, found.lines or 24
-    return (columns, lines) if columns >= _LEAST[0] and lines >= _LEAST[1] else None
+        return 80, 24
+    return found.columns or 80, found.lines or 24
 
 
 def is_in_front(stream: TextIO) -> bool:

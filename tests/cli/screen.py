@@ -30,6 +30,8 @@ class Screen:
                 assert self._row >= 0, "above the first row"
             elif command == "J":
                 self._rows[self._row :] = [self._rows[self._row][: self._column]]
+            elif command == "K":
+                del self._rows[self._row][self._column :]
             else:
                 assert command == "m", (number, command)
         return self

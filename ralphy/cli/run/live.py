@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _REFRESH_S, _HEARTBEAT_S = 0.5, 300.0
 _HOUR_S = 3600.0
+_LEAST_COLUMNS, _LEAST_LINES = 30, 8  # a smaller terminal belongs to the log alone
 
 
 class Live:
@@ -81,13 +82,14 @@ class Live:
             self._output.say(line, FAINT)
 
     def _draw(self, now: float) -> None:
-        size = size_of(sys.stderr)
-        state = (self._night, int(now), size)
+        columns, lines = size_of(sys.stderr)
+        state = (self._night, int(now), (columns, lines))
         with self._drawing:
             if self._is_paused or state == self._drawn:
                 return
             self._drawn = state
-            self._output.stand(rows(self._night, now, size[0] - 1, size[1] // 2) if size else [])
+            has_room = columns >= _LEAST_COLUMNS and lines >= _LEAST_LINES
+            self._output.stand(rows(self._night, now, columns - 1, lines // 2) if has_room else [])
 
 
 def evidence_of(w: Workspace) -> Evidence:

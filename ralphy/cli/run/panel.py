@@ -64,9 +64,9 @@ def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Row]:
     column = max(map(columns_of, names), default=0)
     for agent, name in zip(shown, names, strict=True):
         padding = " " * (column - columns_of(name))
-        said = f"{name}{padding}{_clock(now - agent.began):>9}{_calls(agent):>12}{_GAP}"
+        figures = f"{padding}{_clock(now - agent.began):>9}{_calls(agent):>12}{_GAP}"
         doing = (f"! {agent.warned}", WAITING) if agent.warned else (agent.doing, "")
-        yield (("  " + said, FAINT), doing)
+        yield (("  " + name, ""), (figures, FAINT), doing)
     if hidden := len(agents) - len(shown):
         yield ((f"  and {hidden} more agents", FAINT),)
     if not agents and night.left_s is not None:
