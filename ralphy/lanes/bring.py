@@ -31,7 +31,8 @@ _MOST_OF_A_FILE, _MOST_OF_A_FOLDER, _MOST_FILES_OF_A_FOLDER = 10 * _MB, 50 * _MB
 _MOST_OTHER, _MOST_OTHER_FILES = 200 * _MB, 5000
 _MANIFEST = "brought.json"
 _MOST_OF_THE_MANIFEST = 256 * _MB
-_SCRATCH = (".cache", ".vite", ".vite-temp", ".vitest")
+_OF_VITE = ".vite-temp"
+_SCRATCH = (".cache", ".vite", _OF_VITE, ".vitest")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -225,10 +226,17 @@ def unbound(brought: Iterable[Brought]) -> list[Brought]:
 def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
     """Folders in bound dependencies that tools write to (`node_modules/.cache`), where there are any.
 
-    The sandbox puts an empty one in the place of each.
+    The sandbox puts an empty one in the place of each. Vite cannot load its settings without its own, so it is made.
     """
-    return [inside / name for source, inside in bound if source.name == "node_modules"
-            for name in _SCRATCH if (source / name).is_dir() and not (source / name).is_symlink()]  # fmt: skip
+    found = []
+    for source, inside in bound:
+        if source.name == "node_modules":
+            if (source / "vite").is_dir():
+                with suppress(OSError):
+                    (source / _OF_VITE).mkdir()
+            found += [inside / name for name in _SCRATCH
+                      if (source / name).is_dir() and not (source / name).is_symlink()]  # fmt: skip
+    return found
 
 
 def bring(

@@ -123,6 +123,12 @@ def test_a_test_is_named_by_id_name_glob_file_or_folder(named: str) -> None:
     assert not may_go("u/a.py::test_c", [named])
 
 
+def test_a_story_names_a_test_by_its_file_though_the_runner_tells_none() -> None:
+    wanted = ["tests/cart.test.js::counts", "price/price_test.go::TestLine/zero"]
+    assert may_go("counts", wanted) and may_go("cart > counts", wanted) and may_go("TestLine/zero", wanted)
+    assert not may_go("adds", wanted) and not may_go("tests/b.test.js::counts", wanted)
+
+
 def test_a_known_failure_must_still_be_there() -> None:
     found = compare(
         Listing.of({"test.py::a": "failed"}), listing("test.py::b"), Sources(changed=frozenset(["test.py"])), ()

@@ -323,4 +323,7 @@ def test_dependencies_can_be_bound_with_room_for_what_tools_write_there(checkout
     names = [".venv", "repo.egg-info", "web/node_modules"]
     bound = [(checkout / name, checkout / name) for name in names]
     assert [one.path for one in unbound(looked(checkout))] == [one for one in DEFAULT if one not in names]
-    assert scratch(bound) == [checkout / "web" / "node_modules" / ".cache"]
+    modules = checkout / "web" / "node_modules"
+    assert scratch(bound) == [modules / ".cache"]
+    (modules / "vite").mkdir()
+    assert scratch(bound) == [modules / ".cache", modules / ".vite-temp"]
