@@ -84,6 +84,10 @@ _LEAVES_OUT = re.compile(
     r"|^//go:build|^#!?\[cfg\(",
     re.M,
 )
+# Tests in Go that are compiled on another system alone, by the name of their file.
+_ELSEWHERE = re.compile(
+    r"_(?:aix|android|darwin|dragonfly|freebsd|illumos|ios|js|netbsd|openbsd|plan9|solaris|wasip1|windows)(?:_\w+)?_test\.go$"
+)
 _DATA = re.compile(
     r"\.(?:txt|md|json\w*|ya?ml|toml|xml|html?|csv|tsv|snap|golden|expected|out|png|jpe?g|gif|svg|pdf|bin|gz)$"
 )
@@ -238,6 +242,7 @@ def _words(path: str, old: str | None, new: str | None, around: Surroundings) ->
         (_LEAVES_OUT, is_beside and not around.is_listed),
     )
     words = [found[0].strip() for pattern, applies in asked if applies for found in pattern.finditer(added)]
+    words += [found[0] for found in [_ELSEWHERE.search(path)] if found and old is None and not around.is_listed]
     if words:
         said = ", ".join(dict.fromkeys(" ".join(word.split()) for word in words[:3]))
         yield Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})")
