@@ -41,6 +41,8 @@ _GO_TYPES = ("chan", "func", "map", "struct", "interface", "<-chan")
 _JAVA_HEAD = re.compile(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*"
                         r"(?:<[^>(]*>\s*)?(?P<type>[\w.]+(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\(",
                         re.M)  # fmt: skip
+_RUST_HEAD = re.compile(r"\bfn\s+(?P<name>\w+)\s*(?:<[^{(]*>\s*)?\(")
+_RUST_RESULT = re.compile(r"\s*(?:->\s*(?P<type>[^{;]+?))?\s*(?:\bwhere\b[^{;]*)?(?=\{)")
 _JAVA_RESULT = re.compile(r"\s*(?:throws\s+[\w.,\s]+)?(?=\{)")
 _JAVA_ZEROS = {"void": "", "boolean": " false", **dict.fromkeys(("byte", "short", "int", "long", "char"), " 0"),
                "float": " 0", "double": " 0"}  # fmt: skip
@@ -114,7 +116,7 @@ def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, 
 
 def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
     """For each function its lines (from 0, the end excluded), and the file in which it alone does nothing."""
-    if path.endswith((*_SCRIPT, ".go", ".java")):
+    if path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
         read = _Read.of(path, data, says=False)
         for one in read.functions:
             begin, end = (read.text.count("\n", 0, at) for at in (one.begin, one.end))
@@ -208,6 +210,8 @@ def _functions(path: str, masked: str, *, says: bool) -> Iterator[_Function]:
         yield from _of_go(masked)
     elif path.endswith(".java"):
         yield from _of_java(masked)
+    elif path.endswith(".rs"):
+        yield from _of_rust(masked)
     else:
         yield from _of_script(path, masked, says=says)
 
@@ -288,6 +292,15 @@ def _split(text: str) -> list[str]:
             parts.append(text[at:place].strip())
             at = place + 1
     return [part for part in [*parts, text[at:].strip()] if part]
+
+
+def _of_rust(masked: str) -> Iterator[_Function]:
+    for head in _RUST_HEAD.finditer(masked):
+        if behind := _RUST_RESULT.match(masked, _closing(masked, head.end() - 1)):
+            zero = "Ok(Default::default())" if "Result" in (behind["type"] or "") else "Default::default()"
+            begin = behind.end() + 1
+            leaves = f" if true {{ return {zero if behind['type'] else ''}; }}"
+            yield _Function(head["name"], begin, _closing(masked, begin - 1) - 1, leaves)
 
 
 def _of_java(masked: str) -> Iterator[_Function]:

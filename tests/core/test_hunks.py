@@ -156,7 +156,8 @@ def test_new_code_with_braces_is_asked_from_inside_and_still_compiles() -> None:
     assert b"(_ int, _ error) { if true { return };" in without(PAY_GO, "m.go", "1-9")
     assert b"send(amount); false && (err != nil) {" in without(PAY_GO, "m.go", "2-4")
     assert b"for amount > 10 { if (true) { break; }" in without(PAY_GO, "m.go", "5-7")
-    assert tree(PAY_RS, "m.rs") == {"1-7": {"2-4": {}}}
+    assert tree(PAY_RS, "m.rs") == {"1-6": {"2-4": {}}}
+    assert b"-> i64 { if true { return Default::default(); }\n" in without(PAY_RS, "m.rs", "1-6")
 
 
 def test_a_function_before_one_that_begins_or_ends_alike_is_new_as_a_whole() -> None:

@@ -86,7 +86,7 @@ def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: P
 NODE_TESTS = (
     "const test = require('node:test');\nconst assert = require('node:assert');\n"
     "const { add, sub } = require('./calc.js');\ntest('adds', () => {\n  assert.equal(add(1, 2), 3);\n});\n"
-    "test('subtracts', () => assert.equal(sub(3, 2), 1));\n"
+    "test('subtracts', () => assert.equal(sub(3, 2), 1));\ntest.skip('later', () => assert.equal(add(1, 2), 4));\n"
 )
 NODE = {
     "package.json": '{"scripts": {"test": "node --test"}}\n',
@@ -123,6 +123,8 @@ RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
     "node --test": ("npm test --silent", NODE, {
         "nothing but code and tests": (
             {"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "one.test.js": NODE_TESTS.replace("adds", "one")}, ""),
+        "an honest edit beside a test that is skipped": (
+            {"calc.test.js": NODE_TESTS.replace("  assert.equal(add", "  const plus = add;\n  assert.equal(plus")}, ""),
         "a script that swallows": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n",
                                     "package.json": '{"scripts": {"test": "node --test; :"}}'}, "made to fail"),
         "an assertion replaced in a test": (

@@ -160,8 +160,8 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator
     red = [*([test for test, outcome in told.listing.tests.items() if outcome == FAILED] if told.listing else ()),
            *failing_tests(told.output)]  # fmt: skip
     yield from _woken(asked, red)
-    red = [test for test in red if before.tests.get(test) not in _OUT]
-    new = [test for test in red if before.tests.get(test) != FAILED and test not in w.history.known_red]
+    counted = [test for test in red if before.tests.get(test) not in _OUT]
+    new = [test for test in counted if before.tests.get(test) != FAILED and test not in w.history.known_red]
     kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
     for path, names in theirs(new, kept).items():
         yield from _sentence(path, names)
