@@ -115,10 +115,12 @@ def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, 
 
 
 def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """For each function its lines (from 0, the end excluded), and the file in which it alone does nothing."""
+    """For each function that does something its lines (from 0, the end excluded), and the file in which it does not."""
     if path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
         read = _Read.of(path, data, says=False)
         for one in read.functions:
+            if not read.masked[one.begin : one.end].strip():
+                continue
             begin, end = (read.text.count("\n", 0, at) for at in (one.begin, one.end))
             yield begin, end + 1, _put(read.text, list(_emptied(one))).encode("utf-8", "surrogateescape")
 

@@ -60,7 +60,7 @@ _NOTICES = re.compile(
     r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s|\bos\._exit\b|\batexit\b.*\bexit|\bjunitxml\b"
     r"|\bralphy\W?reports|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b|\btesting\.Testing\(\)"
     r"|\bflag\.Lookup\(\s*\"test|\bcfg!\(test\)|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\bsurefire\b"
-    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|['\"]org\.junit\b",
 )
 # Words by which what stands beside the tests bends them: what a failure is, how it is reported, who reports it.
 _BENDS = re.compile(

@@ -35,7 +35,7 @@ _MANIFESTS = re.compile(
     r"|(?:GNU)?[Mm]akefile|CMakeLists\.txt|justfile|Taskfile\.ya?ml|[^/]*\.(?:lock|csproj|sln)|package-lock\.json"
     r"|pnpm-lock\.yaml|npm-shrinkwrap\.json|bun\.lockb|\.python-version|\.nvmrc|\.tool-versions)$"
 )
-_TEST_FOLDERS = ("test", "tests", "__tests__", "spec")
+_TEST_FOLDERS = ("test", "tests", "__tests__", "spec", "testdata")
 
 
 @dataclass(frozen=True, slots=True)

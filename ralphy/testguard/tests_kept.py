@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from ralphy.checks.listing import Listing, merged
@@ -22,6 +23,8 @@ from ralphy.testguard.tests_skipped import SkippedTests
 
 # Of Python, what a runner collects by itself: a helper beside the tests may have any name.
 _COLLECTED = re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_tests?)\.py$|\.(?!py$)\w+$")
+# What Maven looks for by itself; a test that moves elsewhere may run no more.
+_OF_JAVA = re.compile(r"(?:^|/)(?:(?:Test|IT)[^/]*|[^/]*(?:Tests?|TestCase|IT|Spec))\.java$")
 
 _CHANGED = (Kind.FEWER, Kind.REWORDED)  # what a story may do to a test whose expectations it changes
 
@@ -165,6 +168,8 @@ def _fewer_cases(key: Key, times: int, new: Runs, gone: Sequence[str]) -> Iterat
 def _by_text(sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
     """Without listings: which tests are not written anywhere any more, or take themselves out."""
     new = {(case.path, case.name): case for case in sources.new}
+    places = {case.path for case in sources.old}
+    sources = replace(sources, new=[case for case in sources.new if case.path in places or _is_found(case.path)])
     live, grown = Written(case for case in sources.new if not case.is_skipped), _grown(sources)
     for lost in sources.old:
         if may_go(lost.shown, removes) or lost.is_skipped or not _COLLECTED.search(lost.path):
@@ -174,6 +179,11 @@ def _by_text(sources: Sources, removes: Sequence[str]) -> Iterator[Finding]:
             yield Finding(Kind.SKIPPED, lost.shown)
         elif still is None and not _is_among(lost, live, grown):
             yield Finding(Kind.REMOVED, lost.shown)
+
+
+def _is_found(path: str) -> bool:
+    """Does a runner look for tests in a new file of this name, as far as that is known?"""
+    return not path.endswith(".java") or bool(_OF_JAVA.search(path))
 
 
 def _grown(sources: Sources) -> Written:

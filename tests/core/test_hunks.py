@@ -152,6 +152,7 @@ def test_new_code_with_braces_is_asked_from_inside_and_still_compiles() -> None:
     assert b"if ( true || (rate > 1 && list(rate)) ) {" in without(PAY_JS, "m.js", "7-9")
     assert b"of rates) { if (true) { break; }\n" in without(PAY_JS, "m.js", "4-10")
     assert b"catch (error) { if (true) { throw error; }\n" in without(PAY_JS, "m.js", "13-15")
+    assert tree(b"class A {\n  pay(told = () => {}) {}\n  free() { return 0; }\n}\n", "m.js") == {"1-4": {"3": {}}}
     assert tree(PAY_GO, "m.go") == {"1-9": {"2-4": {}, "5-7": {}}}
     assert b"(_ int, _ error) { if true { return };" in without(PAY_GO, "m.go", "1-9")
     assert b"send(amount); false && (err != nil) {" in without(PAY_GO, "m.go", "2-4")

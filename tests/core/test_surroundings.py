@@ -130,6 +130,7 @@ CHANGES = [
     ("npm's registry", ".npmrc", None, "registry=https://example.org\n", NPM, [A]),
     ("jest ignores", "jest.config.js", "m = {}\n", "m = {\n  testPathIgnorePatterns: ['a'],\n}\n", NPM, [E]),
     ("jest's timeout", "jest.config.js", "m = {}\n", "m = {\n  testTimeout: 5,\n}\n", NPM, [E]),
+    ("code that looks for JUnit", "a/Pay.java", "", 'if (name.startsWith("org.junit")) {\n', MAKE, [E]),
     ("Go's tests for another system", "a/price_windows_test.go", None, "package a\n", MAKE, [E]),
     ("Go's tests of windows", "a/windows_of_time_test.go", None, "package a\n", MAKE, []),
     ("cargo's runner", ".cargo/config.toml", None, '[target.x]\nrunner = "true"\n', NPM, [A]),

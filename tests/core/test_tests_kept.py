@@ -176,6 +176,15 @@ def test_without_listings_a_test_that_stays_is_no_home_of_one_that_is_gone() -> 
     assert found == [Finding(Kind.REMOVED, "test.py::test_2")]
 
 
+def test_a_test_of_java_that_moves_to_a_file_where_nobody_looks_is_gone() -> None:
+    def moved_to(path: str) -> list[Kind]:
+        new = Sources([a_case("adds", "x", path="shop/CartTest.java")], [a_case("adds", "x", path=path)])
+        return kinds(compare(None, None, new, ()))
+
+    assert moved_to("shop/CartChecks.java") == [Kind.REMOVED]
+    assert moved_to("shop/BasketTest.java") == []
+
+
 def test_tests_in_a_language_that_no_check_lists_are_compared_by_their_text() -> None:
     sources = Sources([a_case("adds", "f(1)", path="a.test.js")], [], frozenset(["a.test.js"]))
     assert kinds(compare(listing("test.py::a"), listing("test.py::a"), sources, ())) == [Kind.REMOVED]
