@@ -14,15 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from ralphy.testguard.statements import without_each
+from ralphy.testguard.statements import is_silent, without_each
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
 from ralphy.testguard.test_parser import parsed
 
 _MOST_LINES = 10_000
 _NO_CODE = (b"#", b"//", b"/*", b"*", b"@", b"--")
 _RUST_TESTS = re.compile(rb"^#\[cfg\(test\)\]\s*mod\b", re.M)
-_LOGGER = re.compile(r"_?(?:log|logger|logging)", re.I)
-_LEVELS = ("debug", "info", "warning", "error", "exception", "critical", "log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ def hunks_of(change: FileChange) -> Iterator[Hunk]:
     for was, until, begin, end in _split(SequenceMatcher(None, old, new, autojunk=False), new):
         hunk = Hunk(change.path, begin, end, tuple(old[was:until]))
         if begin < tests and _is_code(change, hunk, bare):
-            yield _with_inner(hunk, [part for part in _inside(hunk, inner) if _is_code(change, part, bare)], new)
+            yield _with_inner(hunk, _inside(hunk, inner), new)
 
 
 def _inner(path: str, new: bytes) -> Iterator[Hunk]:
@@ -171,9 +169,9 @@ def _is_code(change: FileChange, hunk: Hunk, bare: str | None) -> bool:
     without it, and does it differ in more than docstrings and annotations?"""
     new = change.new or b""
     without = hunk.taken_back(new)
-    if why_no_work([FileChange(change.path, without, new)]):
-        return False
-    return not change.path.endswith(".py") or _bare(without) not in (None, bare)
+    if change.path.endswith(".py"):
+        return _bare(without) not in (None, bare)
+    return not why_no_work([FileChange(change.path, without, new)])
 
 
 def _bare(data: bytes) -> str | None:
@@ -189,23 +187,9 @@ def _bare(data: bytes) -> str | None:
 def _strip(node: ast.AST) -> None:
     for name in ("body", "orelse", "finalbody"):
         if isinstance(body := getattr(node, name, None), list):
-            said = [one for one in body if not _is_silent(one)]
+            said = [one for one in body if not is_silent(one)]
             setattr(node, name, said or ([ast.Pass()] if name == "body" else []))
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         node.returns = None
     if isinstance(node, ast.arg):
         node.annotation = None
-
-
-def _is_silent(node: ast.stmt) -> bool:
-    """A docstring, `pass`, a line that logs, what is left to subclasses, or an import for annotations."""
-    match node:
-        case ast.Expr(ast.Constant()) | ast.Pass() | ast.ImportFrom(module="__future__"):
-            return True
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name) | ast.Attribute(attr=name), level))):
-            return bool(_LOGGER.fullmatch(name)) and level in _LEVELS
-        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
-            return True
-        case ast.If(ast.Name(name) | ast.Attribute(attr=name)):
-            return name == "TYPE_CHECKING"
-    return False

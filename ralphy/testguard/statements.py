@@ -18,6 +18,8 @@ Without = tuple[int, int, bytes]  # lines from 0, the end excluded, and the file
 _WITH_PARENTHESES = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".java", ".kt", ".kts", ".c", ".h", ".cc", ".cpp",
                      ".hpp", ".cs", ".php", ".dart")  # fmt: skip
 _WITHOUT = (".go", ".rs", ".swift")
+_LOGGER = re.compile(r"_?(?:log|logger|logging)", re.I)
+_LEVELS = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _IF = re.compile(r"(?<![\w.#@$])if\b\s*")
 _LOOP = re.compile(r"^[ \t]*(?:'?\w+\s*:\s*)?(?:for|while|loop)\b(?!<)", re.M)
 _CATCH = re.compile(r"\bcatch\s*\(")
@@ -47,23 +49,46 @@ def _of_python(data: bytes) -> Iterator[Without]:
         return begin - 1, end, data[:at] + text + data[starts[end - 1] + (body[-1].end_col_offset or 0) :]
 
     for node in ast.walk(tree) if tree else ():
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if said := node.body[1:] if ast.get_docstring(node) is not None else node.body:
-                    yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
-                    yield without(_line(node), said, b"if False: yield" if yields else b"pass")
-            case ast.If():
-                yield without(node.lineno, node.body)
-                if (other := node.orelse) and not lines[other[0].lineno - 1].lstrip().startswith(b"elif"):
-                    yield without(_line(other[0]), other)
-            case ast.For() | ast.AsyncFor() | ast.While() | ast.With() | ast.AsyncWith():
-                yield without(node.lineno, [node])
-            case ast.ExceptHandler():
-                yield without(node.lineno, node.body, b"raise")
-            case ast.match_case():
-                yield without(node.pattern.lineno, node.body)
-            case ast.Try() if node.finalbody:
-                yield without(_line(node.finalbody[0]), node.finalbody)
+        for first, body, text in _bodies(node, lines):
+            if not all(map(is_silent, body)):
+                yield without(first, body, text)
+
+
+def _bodies(node: ast.AST, lines: Sequence[bytes]) -> Iterator[tuple[int, Sequence[ast.stmt], bytes]]:
+    """What can be left out of a node: the line where it begins, the statements, and what takes their place."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            yield _line(node), body, b"if False: yield" if yields else b"pass"
+        case ast.If():
+            yield node.lineno, node.body, b"pass"
+            if (other := node.orelse) and not lines[other[0].lineno - 1].lstrip().startswith(b"elif"):
+                yield _line(other[0]), other, b"pass"
+        case ast.For() | ast.AsyncFor() | ast.While() | ast.With() | ast.AsyncWith():
+            yield node.lineno, [] if all(map(is_silent, node.body)) else [node], b"pass"
+        case ast.ExceptHandler(body=[ast.Raise(exc=None)]):
+            return
+        case ast.ExceptHandler():
+            yield node.lineno, node.body, b"raise"
+        case ast.match_case():
+            yield node.pattern.lineno, node.body, b"pass"
+        case ast.Try() if node.finalbody:
+            yield _line(node.finalbody[0]), node.finalbody, b"pass"
+
+
+def is_silent(node: ast.stmt) -> bool:
+    """A docstring, `pass`, a line that logs, what is left to subclasses, or an import for annotations."""
+    match node:
+        case ast.Expr(ast.Constant()) | ast.Pass() | ast.ImportFrom(module="__future__"):
+            return True
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name) | ast.Attribute(attr=name), level))):
+            return bool(_LOGGER.fullmatch(name)) and level in _LEVELS
+        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
+            return True
+        case ast.If(ast.Name(name) | ast.Attribute(attr=name)):
+            return name == "TYPE_CHECKING"
+    return False
 
 
 def _line(node: ast.stmt) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ralphy.testguard import statements, test_parser
 from ralphy.testguard.hunks import Hunk, hunks_of, without_all
 from ralphy.testguard.substance import FileChange
+from ralphy.testguard.test_parser import parsed
 
 _OLD = b"def a():\n    return 1\n"
 _LINES = st.lists(st.sampled_from([b"a = 1\n", b"b = 2\n", b"\n", b"def f():\n", b"    return 3\n", b"# said\n"]))
@@ -142,6 +145,15 @@ def test_new_python_is_asked_from_inside() -> None:
     assert b"    if amount < 0:\n        pass\n    elif" in without(PAY, "m.py", "3-4")
     assert b"    except ZeroDivisionError:\n        raise\n" in without(PAY, "m.py", "14-15")
     assert b"range(3):\n        pass\n    try" in without(PAY, "m.py", "10-11")
+
+
+def test_what_says_nothing_is_no_part_and_every_other_leaves_python() -> None:
+    silent = b"def a(x):\n    if x:\n        log.info(x)\n    try:\n        x += 1\n    except E:\n        raise\n"
+    assert tree(silent, "m.py") == {"1-7": {}}
+    assert tree(b"class A:\n    y = 1\n\n    def b(self):\n        raise NotImplementedError\n", "m.py") == {"1-5": {}}
+    for module in (test_parser, statements):
+        found = list(statements.without_each("m.py", Path(str(module.__file__)).read_bytes()))
+        assert found and all(parsed(data) for _, _, data in found)
 
 
 def test_new_code_with_braces_is_asked_from_inside_and_still_compiles() -> None:
