@@ -154,7 +154,9 @@ class Lanes:
 class Verify:
     """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence.
 
-    `unproved` may also be `off`: then nobody asks. What failed is asked again `retries` times (0: never).
+    `unproved` and `prd` may also be `off`: then nobody asks. `prd` is about PRD.md before an agent is paid for it:
+    without a title or an objective it is rejected; all else is flagged. What failed is asked again `retries` times (0:
+    never).
     """
 
     removed_tests: str = "reject"
@@ -167,6 +169,7 @@ class Verify:
     edited_checks: str = "flag"
     steering_files: str = "flag"
     unproved: str = "flag"
+    prd: str = "reject"
     retries: int = 3
     quarantine_days: int = 14
 

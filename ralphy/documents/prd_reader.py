@@ -35,7 +35,7 @@ MAX_DRAFT_BYTES = 8 * 1024 * 1024
 MOST_SHOWN = 10
 MOST_ERRORS = 1000
 SEE_EXAMPLE = "see prd.json.example"
-_SCHEMA = ".ralphy/schemas/prd.schema.json"
+PRD_SCHEMA = ".ralphy/schemas/prd.schema.json"
 
 
 def read_prd(
@@ -51,8 +51,8 @@ def read_prd(
     try:
         return check_prd(data, where, base_branches=base_branches), hashlib.sha256(data).hexdigest()
     except InvalidInput as error:
-        if error.hint == SEE_EXAMPLE and any((folder / _SCHEMA).is_file() for folder in path.absolute().parents):
-            error.hint = f"see {_SCHEMA}"
+        if error.hint == SEE_EXAMPLE and any((folder / PRD_SCHEMA).is_file() for folder in path.absolute().parents):
+            error.hint = f"see {PRD_SCHEMA}"
         raise
 
 

@@ -104,7 +104,9 @@ def test_init_again_keeps_everything(git_repo: Path, ralphy: Ralphy) -> None:
     ralphy("init")
     code, out, _ = ralphy("init")
     assert code == 0
-    assert all(line.startswith("kept") for line in out.split("\n\n")[0].splitlines())
+    detected, done, _ = out.split("\n\n")
+    assert detected.startswith("detected python, ") and "\n  because " in detected
+    assert all(line.startswith("kept") for line in done.splitlines())
 
 
 def test_init_refuses_a_gitignore_that_git_would_wait_for(git_repo: Path, ralphy: Ralphy) -> None:
@@ -158,7 +160,9 @@ def test_make_loop_works_straight_after_init_and_a_prd(
     assert "docs/features/login/PRD.md" in made
     assert not {name for name in made if not name.startswith("docs/features/login/")}  # the settings are the person's
     assert git("status", "--porcelain", "--", "docs", "src") == ""
-    stories = json.loads((feature / "prd.json").read_text())["userStories"]
+    document = json.loads((feature / "prd.json").read_text())
+    assert (feature / document["$schema"]).resolve() == foreign / ".ralphy" / "schemas" / "prd.schema.json"
+    stories = document["userStories"]
     assert [story["status"] for story in stories] == ["completed", "completed"]
 
 

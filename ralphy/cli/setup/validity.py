@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+
+if TYPE_CHECKING:
+    from ralphy.git.commands import Repository
 
 _CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
@@ -39,18 +42,23 @@ class _Verdict:
 @click.argument("target", required=False, metavar="[FILE | FEATURE]")
 @with_options
 def validate(call: Invocation, target: str | None) -> int:
-    """Check a prd.json, a config.yaml or a draft (stories.json), or those of a FEATURE; change nothing.
+    """Check a PRD.md, a prd.json, a config.yaml or a draft (stories.json), or those of a FEATURE; change nothing.
 
-    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository. Reports mistakes with file,
-    line and field, and ends with 3.
+    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository, and each PRD.md that has no
+    SPEC.md yet. Reports mistakes with file, line and field, and ends with 3. Of a PRD.md only a missing title or
+    objective is one; what is vague, open or contradictory is a remark.
     """
-    targets, bases = _targets(call, target), _bases(call)
+    return report(call, "validate", _targets(call, target), _bases(call))
+
+
+def report(call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], **more: object) -> int:
+    """Judge the files, say what is wrong with each, and give the exit code."""
     verdicts = [_judge(path, _shown(path, call.directory), bases) for path in targets]
     rows = [verdict.row() for verdict in verdicts]
     wrong = [verdict.error for verdict in verdicts if verdict.error]
     text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
     code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
-    call.output.answer("validate", text, code, files=rows)
+    call.output.answer(name, text, code, files=rows, **more)
     if not call.output.as_json:
         for error in wrong:
             call.output.error(error)
@@ -60,27 +68,31 @@ def validate(call: Invocation, target: str | None) -> int:
 def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files that are meant; NotFound when there are none."""
     if target is None:
-        found = list(_all(call))
+        found = list(all_files(call))
         hint = "write one (see prd.json.example), or: ralphy start"
     else:
         given = call.directory / target
         if given.is_file() or given.suffix:
             return [given]
         folder = call.feature(call.repository(), target)
-        found = [path for path in (folder.file("prd.json"), folder.private / "config.yaml") if path.exists()]
+        files = (folder.file("PRD.md"), folder.file("prd.json"), folder.private / "config.yaml")
+        found = [path for path in files if path.exists()]
         hint = f"ralphy start {target}"
     if not found:
         raise NotFound("no prd.json and no config.yaml here", hint=hint)
     return found
 
 
-def _all(call: Invocation) -> Iterator[Path]:
+def all_files(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read, the ignored ones aside."""
     from ralphy.files.tree_walk import walk
 
     repository = call.repository()
-    paths = [found.path for found in walk(repository.root, skipped=_NOT_ENTERED)]
+    paths = {found.path: None for found in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
+    features = _features_dir(call, repository)
+    wanted += [path for path in paths if path.startswith(f"{features}/")
+               and path.endswith("/PRD.md") and f"{path[:-6]}SPEC.md" not in paths]  # fmt: skip
     if not wanted:
         return
     asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
@@ -88,6 +100,13 @@ def _all(call: Invocation) -> Iterator[Path]:
     for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
         if name and (repository.root / name).exists():
             yield repository.root / name
+
+
+def _features_dir(call: Invocation, repository: Repository) -> str:
+    try:
+        return call.settings(repository).config.project.features_dir
+    except RalphyError:  # of settings that are wrong; they are said by themselves
+        return "docs/features"
 
 
 def _bases(call: Invocation) -> Collection[str]:
@@ -108,7 +127,8 @@ def _shown(path: Path, directory: Path) -> str:
 
 
 def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
-    kind = "config" if path.suffix in (".yaml", ".yml") else "stories" if path.name == "stories.json" else "prd"
+    kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
+    kind = "stories" if path.name == "stories.json" else kinds.get(path.suffix, "prd")
     try:
         return _Verdict(shown, kind, _READERS[kind](path, shown, bases))
     except RalphyError as error:
@@ -140,6 +160,16 @@ def _stories(path: Path, shown: str, _: Collection[str]) -> str:
     return f"{len(read_stories_draft(_bytes(path, shown, _DRAFT_BYTES), shown))} stories"
 
 
+def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
+    from ralphy.documents.readiness import remarks
+
+    found = remarks(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"))
+    lines = [f"{shown}:{remark.line}: {remark.said}" for remark in found]
+    if found and found[0].stops:
+        raise InvalidInput("\n".join(lines), hint="see `Say what you want` in the README")
+    return "\n".join([f"ready, {len(found)} remarks" if found else "ready", *(f"  {line}" for line in lines)])
+
+
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
     from ralphy.config.fields import all_fields
     from ralphy.config.file import read_values
@@ -161,6 +191,7 @@ _READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
     "prd": _prd,
     "stories": _stories,
     "config": _config,
+    "requirements": _requirements,
 }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents.feature_folder import Digests
-from ralphy.documents.prd_reader import check_prd, read_stories_draft
+from ralphy.documents.prd_reader import PRD_SCHEMA, check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
@@ -158,7 +158,7 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
         files[wanted.name] = data
     project = w.config.project.name or w.repository.root.name
     branch = f"{w.config.git.branch_prefix}{w.feature.name}"
-    taken = step.take(s, Handed(files, drafted, d.story or "", project, branch))
+    taken = step.take(s, Handed(files, drafted, d.story or "", project, branch, _schema(w)))
     if step.name == names.QA:
         taken = reviewed(w, d, s, taken)
     taken = with_proof(w, s, taken)
@@ -166,6 +166,12 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
     if prd.stories is not s.prd.stories:
         check_prd(dump(prd.raw), DRAFT)
     return replace(taken, prd=prd)
+
+
+def _schema(w: Workspace) -> str:
+    """The way from the feature's folder to the schema that `ralphy init` wrote for editors; "" if it is not there."""
+    is_there = (w.repository.root / PRD_SCHEMA).is_file()
+    return f"{'../' * (w.feature.path.count('/') + 1)}{PRD_SCHEMA}" if is_there else ""
 
 
 # What is no format of its own is any text.

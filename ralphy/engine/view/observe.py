@@ -11,6 +11,7 @@ import orjson
 from ralphy.documents.feature_folder import MARKERS, artifact_names, obstructions, read_marker
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
+from ralphy.documents.readiness import faults
 from ralphy.documents.request_queue import queued
 from ralphy.engine.feature import documents, lane_tree
 from ralphy.engine.feature.checkout_sync import recorded_branch
@@ -73,7 +74,15 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
     )
-    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None)
+    lacking = () if "SPEC.md" in artifacts or "PRD.md" not in artifacts else _prd_faults(w, docs.tip)
+    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None, prd_faults=lacking)
+
+
+def _prd_faults(w: Workspace, tip: str) -> tuple[str, ...]:
+    if w.config.verify.prd != "reject":
+        return ()
+    at = documents.shown_at(w, "PRD.md")
+    return tuple(f"{at}:{fault}" for fault in faults(documents.text(w, "PRD.md", tip)))
 
 
 def _paths(w: Workspace, prd: Prd, spec: str) -> dict[str, frozenset[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ralphy.config.values import Config
-from ralphy.errors import InvalidInput
+from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.gates import revision, word_on
@@ -20,6 +20,14 @@ _MOST_NAMED = 10
 
 class _Spec(Step):
     """A SPEC.md that a person wrote is a spec step that is done, but for the stories."""
+
+    def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
+        """No agent is paid for a PRD.md that does not say what is wanted."""
+        decision = super().rule(s, config)
+        if not s.prd_faults or not isinstance(decision, d.RunAgent):
+            return decision
+        more = "to go on without: RALPHY_VERIFY_PRD=flag (verify.prd)"
+        return d.Halt(f"{'; '.join(s.prd_faults)}; {more}", ExitCode.INVALID)
 
     def applies(self, s: Snapshot) -> bool:
         return bool(s.digest(_PRD) or s.digest(self.document))
@@ -62,6 +70,7 @@ class _Spec(Step):
     def take(self, s: Snapshot, handed: Handed) -> Taken:
         """Stories that exist are kept as they are."""
         root = {
+            **({"$schema": handed.schema} if handed.schema else {}),
             "project": handed.project,
             "branchName": handed.branch,
             **{name: value for name, value in s.prd.raw.items() if name not in ("userStories", "workflow")},

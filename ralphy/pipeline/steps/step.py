@@ -50,13 +50,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """What an agent handed in, checked; `project` and `branch` are what prd.json says of them if it does not yet."""
+    """What an agent handed in, checked; `project`, `branch` and `schema` (the way to it) are what prd.json says of them
+    if it does not yet."""
 
     files: Mapping[str, bytes]
     stories: Sequence[Document] = ()
     story: str = ""
     project: str = ""
     branch: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)
