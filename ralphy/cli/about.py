@@ -23,13 +23,21 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
         group = context.command
         found = group.get_command(context, word) if isinstance(group, click.Group) and word else None
         if found is None:
-            raise NotFound(f"no command {' '.join(words)!r}", hint="ralphy help")
+            raise NotFound(f"no command {' '.join(words)!r}", hint=_meant(context, word))
         context = click.Context(found, info_name=word, parent=context)
     text = context.get_help()
     if call.output.as_json:
         return call.output.answer("help", "", text=text)
     sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
+
+
+def _meant(context: click.Context, word: str) -> str:
+    from ralphy.text.nearest import nearest
+
+    names = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
+    near = nearest(word, names)
+    return f"did you mean {near!r}?" if near else "ralphy help"
 
 
 @click.command("version")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.presets import PRESETS
 from ralphy.config.values import Config
+from ralphy.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ralphy.text.schema_compiler import Fits
@@ -98,6 +99,21 @@ def all_fields() -> Mapping[str, Field]:
             dotted = f"{outer.name}.{inner.name}"
             found[dotted] = Field(dotted, str(inner.type), getattr(value, inner.name))
     return found
+
+
+def named(dotted: str) -> Field:
+    """The setting of that name. Raises InvalidInput, with the closest name, where there is none."""
+    known = all_fields()
+    if dotted in known:
+        return known[dotted]
+    from ralphy.text.nearest import nearest
+
+    inside = [name for name in known if name.startswith(f"{dotted}.")]
+    near = next((name for name in known if name.endswith(f".{dotted}")), "") or nearest(dotted, known)
+    hint = f'did you mean "{near}"?' if near else "ralphy config show"
+    if inside:
+        raise InvalidInput(f"{dotted} is a section, not a setting", hint=f"in it: {', '.join(inside)}")
+    raise InvalidInput(f"{dotted!r} is not a setting", hint=hint)
 
 
 def accept(field: Field, value: object) -> object:

@@ -71,7 +71,7 @@ def load(
     known, defaults = all_fields(), {name: _Value(field.default, "default") for name, field in all_fields().items()}
     user, project, feature = (
         _file_layer(path, _shown(path, repo), known) if path else _Layer({})
-        for path in (_user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
+        for path in (user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
     )
     layers = [user, project, feature, _env_layer(env, known), _flag_layer(flags, known)]
     warnings = [text for layer in layers for text in layer.warnings]
@@ -158,7 +158,7 @@ def with_stack(config: Config, detected: tuple[Check, ...]) -> tuple[Check, ...]
     return detected
 
 
-def _user_file(env: Mapping[str, str]) -> Path | None:
+def user_file(env: Mapping[str, str]) -> Path | None:
     """The person's own settings, for all repositories; None without a home."""
     xdg, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification

@@ -15,6 +15,7 @@ from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import names_in, read_regular, signature
 from ralphy.pipeline.model import Artifact, Marker
 from ralphy.pipeline.steps.table import documents
+from ralphy.text.nearest import nearest
 
 NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
@@ -63,10 +64,10 @@ def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
     folder = root / features_dir / wanted
     if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
         if not folder.is_dir():
-            raise NotFound(f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir))
+            raise NotFound(f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir, wanted))
         return _feature(root, folder)
     if not _is_folder(cwd / wanted):
-        raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir))
+        raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir, wanted))
     return _feature(root, (cwd / wanted).resolve())
 
 
@@ -77,8 +78,10 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _hint(root: Path, features_dir: str) -> str:
+def _hint(root: Path, features_dir: str, wanted: str) -> str:
     names = [feature.name for feature in listed(root, features_dir)]
+    if near := nearest(wanted, names):
+        return f"did you mean {near}?"
     if names:
         return f"there are: {', '.join(names[:10])}"
     return f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"'

@@ -11,6 +11,7 @@ from ralphy.errors import Conflict, NotFound
 from ralphy.pipeline.model import Document, Prd, Status, Story
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import next_ready, reopened
+from ralphy.text.nearest import nearest
 
 _NUMBERED = re.compile(r"(US-)(\d+)")
 _MOST_OF_A_REASON = 2000
@@ -39,11 +40,11 @@ def changed(prd: Prd, feature: str, change: Change) -> Changed:
 
 
 def found(prd: Prd, story_id: str, feature: str) -> Story:
-    """The story of that id. Raises NotFound, with the id that was meant if only the case differs."""
+    """The story of that id. Raises NotFound, with the id that was probably meant."""
     for other in prd.stories:
         if other.id == story_id:
             return other
-    near = next((other.id for other in prd.stories if other.id.lower() == story_id.lower()), "")
+    near = nearest(story_id, (other.id for other in prd.stories))
     raise NotFound(f"{feature} has no story {story_id!r}",
                    hint=f"did you mean {near}?" if near else f"ralphy story list {feature}")  # fmt: skip
 

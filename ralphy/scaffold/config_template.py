@@ -5,11 +5,11 @@ Names and defaults are taken from `ralphy.config.values`, so that the file canno
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
+from ralphy.config.edit import flow
 from ralphy.config.values import Check, Config
 
 _HEADER = """\
@@ -29,8 +29,6 @@ _REMARKS = {
     "proof": "parts: which lines of a landed story would no test miss; budget_s: seconds for each story",
     "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature starts on",
 }
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
-_NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 
 
 def config_text(name: str, language: str, checks: Sequence[Check], features_dir: str) -> str:
@@ -38,8 +36,8 @@ def config_text(name: str, language: str, checks: Sequence[Check], features_dir:
     test = next((check.run for check in checks if check.name == "test"), "")
     stack = {"language": language, "test_command": test}
     known = {key: value for key, value in stack.items() if value}
-    lines = [f"project: {_yaml({'name': _line(name), 'features_dir': features_dir})}"]
-    lines.append(f"stack: {_yaml(known)}" if known else "# stack: {language: python, test_command: pytest -q}")
+    lines = [f"project: {flow({'name': _line(name), 'features_dir': features_dir})}"]
+    lines.append(f"stack: {flow(known)}" if known else "# stack: {language: python, test_command: pytest -q}")
     lines += [
         "",
         "# Ralphy runs these commands to verify a story. No shell: one command each.",
@@ -57,7 +55,7 @@ def check_lines(checks: Sequence[Check]) -> Iterator[str]:
         return
     yield "checks:"
     for check in checks:
-        yield f"  - {_yaml({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
+        yield f"  - {flow({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
 
 
 def _defaults() -> Iterator[str]:
@@ -71,20 +69,7 @@ def _defaults() -> Iterator[str]:
             value = {field.name: getattr(value, field.name) for field in fields(value)}
         if remark := _REMARKS.get(section.name):
             yield f"# {remark}"
-        yield f"# {section.name}: {_yaml(value)}"
-
-
-def _yaml(value: object) -> str:
-    """A value in YAML's flow style, on one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_yaml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_yaml(item) for item in value) + "]"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
-        return value
-    return json.dumps(value, ensure_ascii=False)
+        yield f"# {section.name}: {flow(value)}"
 
 
 def _line(text: str) -> str:

@@ -73,9 +73,10 @@ def test_what_is_not_there_is_not_found(root: Path, wanted: str) -> None:
 
 
 def test_what_there_is_is_named(root: Path) -> None:
-    with pytest.raises(NotFound) as caught:
-        found(root, "logn")
-    assert caught.value.hint == "there are: login, search"
+    for wanted, hint in (("logn", "did you mean login?"), ("export", "there are: login, search")):
+        with pytest.raises(NotFound) as caught:
+            found(root, wanted)
+        assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize("name", ["x\n", "a b", "-x", ".hidden", "é", "a.b", "x" * 65])

@@ -1,0 +1,162 @@
+"""config: every setting with where it comes from; one of them read, changed, or all of them checked."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from ralphy.config.load import Settings
+    from ralphy.config.values import Config
+    from ralphy.git.commands import Repository
+
+FILE = ".ralphy/config.yaml"
+_MOST_BYTES = 256 * 1024
+
+
+@click.group("config", cls=Group, otherwise="show")
+def config() -> None:
+    """Show, change or check the settings."""
+
+
+def _settings_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
+    from ralphy.config.fields import all_fields
+
+    return [name for name in all_fields() if name.startswith(word)]
+
+
+key_argument = click.argument("key", shell_complete=_settings_begun)
+
+
+@config.command("show")
+@feature_argument
+@click.option("--origin", is_flag=True, help="Show where each value comes from.")
+@with_options
+def show(call: Invocation, feature: str | None, origin: bool) -> int:
+    """Show every setting that is in force, for the repository or a FEATURE.
+
+    Later places win: default, your own file, .ralphy/config.yaml, the feature's, RALPHY_<SECTION>_<KEY>.
+    """
+    from ralphy.config.edit import flow
+
+    found = _in_force(call, call.repository(), feature)
+    values = _values(found.config)
+    width = max(map(len, values))
+    lines = [f"{name:<{width}}  {flow(value)}" for name, value in values.items()]
+    if origin:
+        wide = min(60, max(map(len, lines)))
+        lines = [f"{line:<{wide}}  {found.sources[name]}" for name, line in zip(values, lines, strict=True)]
+    rows = [{"name": name, "value": value, "origin": found.sources[name]} for name, value in values.items()]
+    return call.output.answer("config", "\n".join(lines), feature=feature, settings=_plain(rows))
+
+
+def _in_force(call: Invocation, repository: Repository, feature: str | None) -> Settings:
+    return call.settings(repository, call.feature(repository, feature) if feature else None)
+
+
+def _values(config: Config) -> dict[str, object]:
+    """Dotted name -> value, in the order of the configuration."""
+    from operator import attrgetter
+
+    from ralphy.config.fields import all_fields
+
+    return {name: attrgetter(name)(config) for name in all_fields()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    from dataclasses import asdict, is_dataclass
+
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+@config.command("get")
+@key_argument
+@feature_argument
+@with_options
+def get(call: Invocation, key: str, feature: str | None) -> int:
+    """Print the value of one setting, such as limits.max_attempts."""
+    from ralphy.config.edit import flow
+    from ralphy.config.fields import named
+
+    name = named(key).dotted
+    found = _in_force(call, call.repository(), feature)
+    value = _values(found.config)[name]
+    said = value if isinstance(value, str) else flow(value)
+    return call.output.answer("config-get", said, name=name, value=_plain(value), origin=found.sources[name])
+
+
+@config.command("set")
+@key_argument
+@click.argument("value")
+@with_options
+def set_(call: Invocation, key: str, value: str) -> int:
+    """Change one setting in .ralphy/config.yaml; comments and order stay.
+
+    A list is written with commas (sonnet,opus) or in brackets; null switches a limit off. Nothing is written if the
+    value does not fit, or if the file cannot be changed without changing more.
+    """
+    from ralphy.config.edit import flow, typed, with_setting
+    from ralphy.config.fields import named
+    from ralphy.files.atomic import replace_file
+    from ralphy.files.safe_open import read_bounded
+
+    field = named(key)
+    wanted = typed(field, value)
+    repository = call.repository()
+    call.require_settings(repository)
+    path = repository.root / FILE
+    _require_no_link(path)
+    before = read_bounded(path, _MOST_BYTES, where=FILE)
+    after = with_setting(before or b"", FILE, field, wanted)
+    if after != before:
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, after)
+    origin = call.settings(repository).sources[field.dotted]
+    said = f"{FILE}: {field.dotted}: {flow(wanted)}"
+    if not origin.startswith(f"{FILE}:"):
+        said += f"\nno effect here: {origin} decides" if origin != "default" else ""
+    return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=FILE, origin=origin,
+                              changed=after != before)  # fmt: skip
+
+
+def _require_no_link(path: Path) -> None:
+    if path.is_symlink() or path.parent.is_symlink():
+        raise Conflict("is a link: Ralphy does not write through links", where=FILE, hint="put a file there")
+
+
+@config.command("check")
+@with_options
+def check(call: Invocation) -> int:
+    """Check the settings: your own file, the repository's, the features', and the environment.
+
+    A key that is unknown is an error (3), with the closest one that is known. What has no effect is a warning.
+    """
+    from ralphy.cli.setup.validity import all_files, report
+    from ralphy.config.load import load, user_file
+
+    root, own = call.repository().root, user_file(os.environ)
+    files = [path for path in all_files(call) if path.name == "config.yaml"]
+    folders = [path.parent.parent for path in files if path != root / FILE]
+    warnings: list[str] = []
+    with suppress(InvalidInput):  # which the report of the file says
+        found = [load(root, folder, env=os.environ) for folder in (None, *folders)]
+        warnings = list(dict.fromkeys(text for one in found for text in one.warnings))
+    for text in warnings:
+        call.output.note(f"warning: {text}")
+    if own and own.exists():
+        files = [own, *files]
+    if not files:
+        call.output.note("no config.yaml: every setting has its default")
+    return report(call, "config-check", files, (), warnings=warnings)

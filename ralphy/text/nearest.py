@@ -1,0 +1,15 @@
+"""The name that somebody probably meant when they typed another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """The closest of the names: one that differs in its case alone, begins so, or is spelt alike; "" for none."""
+    from difflib import get_close_matches
+
+    known = list(names)
+    same = [name for name in known if name.lower() == word.lower()]
+    begun = [name for name in known if word and name.startswith(word)]
+    return next(iter(same or begun or get_close_matches(word, known, 1)), "")
