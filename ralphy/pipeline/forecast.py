@@ -38,6 +38,48 @@ def forecast(s: Snapshot) -> Forecast | None:
     return Forecast(left, left * seconds, left * cost_usd)
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What stories will take, from the lower to the upper quartile of those that landed in this repository.
+
+    `known` is how many landed. Seconds are of active time: those of a wave are worked on side by side.
+    """
+
+    stories: int
+    known: int
+    seconds: tuple[float, float]
+    cost_usd: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        low, high = (span(one) for one in self.seconds)
+        cheap, dear = (f"${one:.2f}" for one in self.cost_usd)
+        time, cost = low if low == high else f"{low} to {high}", cheap if cheap == dear else f"{cheap} to {dear}"
+        stories = "1 story" if self.stories == 1 else f"{self.stories} stories"
+        landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
+        return f"{stories}: {time} of work, {cost} (from {landed} in this repository)"
+
+
+def expected(s: Snapshot, stories: int, waves: int) -> Expected | None:
+    """What so many stories, in so many waves, will take; of one story where none is known yet. None without history."""
+    known = s.history.paces
+    if not known:
+        return None
+    seconds = _quartiles([pace.seconds for pace in known])
+    cost = _quartiles([pace.cost_usd for pace in known])
+    number, rounds = max(1, stories), max(1, waves)
+    return Expected(
+        number, len(known), (seconds[0] * rounds, seconds[1] * rounds), (cost[0] * number, cost[1] * number)
+    )
+
+
+def _quartiles(values: list[float]) -> tuple[float, float]:
+    """The lower and the upper quartile; of fewer than four values, the least and the most."""
+    ranked = sorted(values)
+    quarter = len(ranked) // 4
+    return ranked[quarter], ranked[-1 - quarter]
+
+
 def what_is_left(s: Snapshot) -> str:
     """A sentence's part: how many stories are left, the first of them by name, and what they will take."""
     left = _left(s)

@@ -109,7 +109,8 @@ def test_the_exit_code_of_an_interruption_is_130(made: Make) -> None:
 
 
 AS_JSON = [
-    ("why",), ("status",), ("status", "--all"), ("validate",), ("detect",), ("init",), ("init-prompts",),
+    ("why",), ("plan",), ("status",), ("status", "--all"), ("validate",), ("config",), ("config", "check"),
+    ("config", "get", "setup"), ("config", "set", "gates.qa", "auto"), ("detect",), ("init",), ("init-prompts",),
     ("loop", "--dry-run"), ("start", "--dry-run"), ("start", "--dry-run", "Build a bridge"), ("approve",), ("reject",),
     ("reset",), ("redo", "US-001"), ("redo", "qa"), ("logs",), ("attempts",), ("attempts", "list", "US-001"),
     ("story", "list"), ("story", "next"), ("story", "show", "US-001"), ("story", "add", "More"),
@@ -253,7 +254,7 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make, typed: tup
 def test_an_error_says_what_to_do(made: Make) -> None:
     _, call = made(*TWO)
     what, hint = call("status", "logn")[2].splitlines()
-    assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: there are: login")
+    assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: did you mean login?")
 
 
 def test_a_feature_that_is_on_its_branch_alone_is_found_there(made: Make) -> None:

@@ -37,9 +37,9 @@ def everything(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-DECIDING = [("why",), ("loop", "--dry-run"), ("loop", "-n"), ("start", "--dry-run"), ("start", "-n", "--fresh"),
-            ("start", "-n", "Add a bridge"), ("story", "list"), ("story", "next"), ("story", "show", "US-001"),
-            ("logs",), ("attempts",)]  # fmt: skip
+DECIDING = [("why",), ("plan",), ("config", "show"), ("config", "check"), ("loop", "--dry-run"), ("loop", "-n"),
+            ("start", "--dry-run"), ("start", "-n", "--fresh"), ("start", "-n", "Add a bridge"), ("story", "list"),
+            ("story", "next"), ("story", "show", "US-001"), ("logs",), ("attempts",)]  # fmt: skip
 
 
 @pytest.mark.parametrize("words", DECIDING, ids=" ".join)
@@ -62,7 +62,9 @@ def test_a_dry_run_before_anything_was_run_leaves_no_trace(made: Make) -> None:
 
 def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
     _, call = made(*TWO)
-    assert call("loop", "--dry-run")[1] == call("why")[1]
+    said = call("loop", "--dry-run")[1]
+    assert said.startswith(call("why")[1])
+    assert said == call("plan")[1]
     value = call.json("start", "--dry-run", "Add a bridge")[1]
     assert (value["decision"], value["rests"]) == ("RunAgent", False)
     assert "add-a-bridge" in value["reason"]

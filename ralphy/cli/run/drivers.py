@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
 
 _STEPS = click.Choice(gates())
+_MOST_REMARKS = 5
 
 
 class Terminated(BaseException):
@@ -93,8 +94,24 @@ def attend(
     narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
     narrator.attend(workspace)
     workspace.listener = heeding(came, workspace.listener)
+    _tell_remarks(call, workspace)
     need_walls(workspace)
     return narrator
+
+
+def _tell_remarks(call: Invocation, workspace: Workspace) -> None:
+    """What PRD.md leaves vague or open, before an agent is paid to make a specification of it."""
+    from ralphy.documents.readiness import remarks
+    from ralphy.files.atomic import read_text
+
+    at, prd = workspace.feature.in_repository("PRD.md"), workspace.feature.file("PRD.md")
+    if workspace.config.verify.prd == "off" or not prd.is_file() or workspace.feature.file("SPEC.md").exists():
+        return
+    found = [remark for remark in remarks(read_text(prd)) if not remark.stops]
+    for remark in found[:_MOST_REMARKS]:
+        call.output.note(f"{at}:{remark.line}: {remark.said}")
+    if found[_MOST_REMARKS:]:
+        call.output.note(f"and {len(found) - _MOST_REMARKS} more: ralphy validate {at}")
 
 
 def limit_options(command: Any) -> Any:
@@ -116,7 +133,7 @@ def limit_options(command: Any) -> Any:
 
 def run_options(command: Any) -> Any:
     """What bounds a run of one feature, and what only such a run can do."""
-    dry_run = click.option("--dry-run", "-n", is_flag=True, help="Decide only; change nothing.")
+    dry_run = click.option("--dry-run", "-n", is_flag=True, help="Show the plan (ralphy plan); change nothing.")
     no_wait = click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14.")
     return dry_run(limit_options(no_wait(command)))
 
@@ -132,6 +149,19 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
     Without FEATURE, run all open features, one after the other.
     """
     return _drive(call, feature, last_step or "", limits, asks=False)
+
+
+@click.command("plan")
+@feature_argument
+@limit_options
+@with_options
+def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
+    """Show the whole plan: stories in order, models, checks, gates, expected cost, and what ends it; change nothing.
+
+    The expected cost and time are the range of what stories took in this repository; without such a history there is
+    none. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on side by side.
+    """
+    return _drive(call, feature, "", {**limits, "dry_run": True}, asks=False)
 
 
 @click.command("start")
@@ -217,9 +247,9 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = replace(session, until=until)
         if limits["dry_run"]:
-            from ralphy.cli.status.look import explain
+            from ralphy.cli.run.planned import show_plan
 
-            return explain(call, workspace, call.found(workspace.repository, workspace.feature.name))
+            return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
         return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
 

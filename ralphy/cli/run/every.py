@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.cli.run.drivers import Came, attend, clock_time, open_features, until_signal
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator, told
-from ralphy.cli.status.look import explain
+from ralphy.cli.run.planned import show_plan
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.reactor import Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
@@ -29,7 +29,7 @@ def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> i
     checkout = Checkout.of(call.repository())
     try:
         if limits["dry_run"]:
-            return _explain_every(call, checkout)
+            return _plan_every(call, checkout)
         call.require_settings(checkout.repository)
         call.require_trusted(checkout.repository)
         now = time.time()
@@ -39,11 +39,11 @@ def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> i
         checkout.close()
 
 
-def _explain_every(call: Invocation, checkout: Checkout) -> int:
+def _plan_every(call: Invocation, checkout: Checkout) -> int:
     features = list(open_features(call))
     for feature in features:
         named = f"{feature.name}: " if features[1:] else ""
-        explain(call, call.open(checkout, feature), call.found(checkout.repository, feature.name), named)
+        show_plan(call, call.open(checkout, feature), call.found(checkout.repository, feature.name), named)
     return ExitCode.DONE
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ralphy.engine.feature.features import Found
     from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.model import Snapshot
 
 _WELCOME = """\
 Ralphy takes a PRD.md to a pull request: one verified commit per user story.
@@ -38,11 +39,12 @@ def why(call: Invocation, feature: str | None) -> int:
     """Show the next decision and its reason in one sentence; change nothing."""
     found, workspace = call.opened(feature)
     with workspace:
-        return explain(call, workspace, found)
+        _, text, fields = explained(workspace, found)
+        return call.output.answer("why", text, **fields)
 
 
-def explain(call: Invocation, workspace: Workspace, found: Found | None = None, before: str = "") -> int:
-    """The decision that a run would begin with, on the branch where the feature was `found`; the line has `before`."""
+def explained(workspace: Workspace, found: Found | None, before: str = "") -> tuple[Snapshot, str, dict[str, Any]]:
+    """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
     from ralphy.cli.status.moments import moment
     from ralphy.engine.view.status import ahead_of, decided, iso
     from ralphy.engine.view.view import phase_of
@@ -58,11 +60,10 @@ def explain(call: Invocation, workspace: Workspace, found: Found | None = None, 
     rests, ahead = isinstance(decision, Rest), ahead_of(snapshot)
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
     more += f"\n  {what_is_left(snapshot)}" if ahead and not rests else ""
-    return call.output.answer(
-        "why", f"{before}{_HOW.get(kind, 'next')}: {reason}{more}", feature=snapshot.feature,
-        phase=phase_of(decision, snapshot), decision=kind, reason=reason, rests=rests, waiting_until=iso(until or 0.0),
-        forecast=ahead,
-    )  # fmt: skip
+    return snapshot, f"{before}{_HOW.get(kind, 'next')}: {reason}{more}", {
+        "feature": snapshot.feature, "phase": phase_of(decision, snapshot), "decision": kind, "reason": reason,
+        "rests": rests, "waiting_until": iso(until or 0.0), "forecast": ahead,
+    }  # fmt: skip
 
 
 def _working_on(workspace: Workspace) -> str:
