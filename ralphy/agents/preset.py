@@ -65,6 +65,7 @@ class Preset:
     guard: Guard | None = None
     keys: tuple[str, ...] = ()  # variables, one of which `strict` asks for where the program is the preset's own
     login: str = ""  # how to get a key
+    asks_login: tuple[str, ...] = ()  # arguments with which the program says, for nothing, whether it is logged in
     address: str = ""  # the variable that leads to another API
     hosts: tuple[str, ...] = ()  # the default of `safety.network`
     memory: str = ""  # the repository's file for agents, where the program is started so that it does not read it

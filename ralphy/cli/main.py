@@ -11,6 +11,7 @@ import click
 
 from ralphy import __version__
 from ralphy.cli.commands import COMMANDS, help_text
+from ralphy.cli.examples import with_examples
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
 from ralphy.errors import ExitCode, NotFound, RalphyError
@@ -32,7 +33,7 @@ class LazyGroup(Group):
         module = import_module(f"ralphy.cli.{COMMANDS[name][0]}")
         attribute = name.replace("-", "_")
         found: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
-        return found
+        return with_examples(found, name)
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return help_text()

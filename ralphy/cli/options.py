@@ -264,6 +264,17 @@ def _features_begun(_: click.Context, __: click.Parameter, word: str) -> list[st
         return []
 
 
+def stories_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
+    """The ids of stories that begin so, of the only open feature, for a shell."""
+    from ralphy.cli.status.look import standing
+
+    try:
+        rows = standing(Invocation(os.path.abspath(os.curdir), Output(quiet=True)), None, keeps=False)["stories"]  # noqa: PTH100
+    except (RalphyError, OSError):
+        return []
+    return [row["id"] for row in rows if row["id"].startswith(word)]
+
+
 feature_argument = click.argument("feature", required=False, shell_complete=_features_begun)
 
 
@@ -299,7 +310,10 @@ class Group(click.Group):
         if command is None and ctx.resilient_parsing:
             return None, None, args
         if command is None:
-            ctx.fail(f"No such command {args[0]!r}.{_nearest(args[0], self.list_commands(ctx))}")
+            from ralphy.text.nearest import nearest
+
+            near = nearest(args[0], self.list_commands(ctx))
+            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near!r}?' if near else ''}")
         return args[0], command, args[1:]
 
 
@@ -309,11 +323,3 @@ def leading(args: list[str]) -> int:
     while count < len(args) and (name := args[count].partition("=")[0]) in EVERYWHERE:
         count += 1 + (EVERYWHERE[name] if name == args[count] else 0)
     return min(count, len(args))
-
-
-def _nearest(word: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    begun = [name for name in names if word and name.startswith(word)]
-    near = begun or get_close_matches(word, names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""

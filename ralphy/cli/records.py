@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.agents.protocol import Outcome
-from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, leading, named_story, with_options
+from ralphy.cli.options import (
+    Group,
+    Invocation,
+    WholeNumber,
+    feature_argument,
+    leading,
+    named_story,
+    stories_begun,
+    with_options,
+)
 from ralphy.cli.run.run_lines import RunLines
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.state.kept_streams import Line, Reader, Run, runs
@@ -30,7 +39,7 @@ _TONES = {"run": STRONG, "thinking": FAINT, "text": FAINT, "warning": WAITING, "
 
 
 @click.command("logs")
-@click.argument("story", required=False)
+@click.argument("story", required=False, shell_complete=stories_begun)
 @feature_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow new lines and runs.")
 @click.option("--tail", type=WholeNumber(0), metavar="N", help="Start with the last N lines.")
@@ -186,7 +195,7 @@ def attempts() -> None:
 
 
 @attempts.command("list")
-@click.argument("story", required=False)
+@click.argument("story", required=False, shell_complete=stories_begun)
 @feature_argument
 @with_options
 def list_(call: Invocation, story: str | None, feature: str | None) -> int:
@@ -218,7 +227,7 @@ def _shown(attempt: KeptAttempt) -> str:
 
 
 @attempts.command("diff")
-@click.argument("story", metavar="STORY|REF")
+@click.argument("story", metavar="STORY|REF", shell_complete=stories_begun)
 @click.argument("number", required=False, type=WholeNumber(1), metavar="[N]")
 @with_options
 def diff(call: Invocation, story: str, number: int | None) -> int:
@@ -267,7 +276,7 @@ def _require_place(repository: Repository, branch: str, features_dir: str) -> No
 
 
 @attempts.command("restore")
-@click.argument("story")
+@click.argument("story", shell_complete=stories_begun)
 @click.argument("number", type=WholeNumber(1), metavar="N")
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:

@@ -142,6 +142,17 @@ def push(
     raise _why_not_pushed(git, answer, branch, url)
 
 
+def try_push(repo: Path, remote: Remote, branch: str, *, env: Mapping[str, str], timeout_s: float) -> None:
+    """Ask the remote whether HEAD may be pushed as `branch`, and push nothing. Raises what `push` would, as far as the
+    remote tells without taking it: not what its rules and hooks say."""
+    git = _Git(repo, env, timeout_s)
+    url = git.line("remote", "get-url", "--push", remote.name)
+    options = ("--dry-run", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+    answer = git("push", *options, remote.name, f"HEAD:refs/heads/{branch}")
+    if answer.returncode != 0:
+        raise _why_not_pushed(git, answer, branch, url)
+
+
 def _checked_ref(git: _Git, oid: str, branch: str) -> str:
     if not _OID.fullmatch(oid):
         raise InvalidInput(f"{said(oid, git.env)!r} is not a full commit id")

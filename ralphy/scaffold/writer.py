@@ -69,7 +69,7 @@ def plan(
     with_ci: bool = False,
 ) -> list[Change]:  # fmt: skip
     """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing."""
-    from ralphy.resources import schema, template_root
+    from ralphy.resources import template_root
     from ralphy.scaffold.config_template import config_text
 
     settings = config_text(root.name, language, checks, features_dir)
@@ -80,12 +80,35 @@ def plan(
         _new(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
     ]
     for name in SCHEMAS:
-        text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
-        changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", text, "for editors"))
+        changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", _schema_text(name), "for editors"))
     if with_ci:
         text = (template_root() / "ci" / "prove.yml").read_text(encoding="utf-8")
         changes.append(_new(root, ".github/workflows/prove.yml", text, "proves the stories of pull requests again"))
     return [*changes, _makefile(root)]
+
+
+def stale_schemas(root: Path) -> list[str]:
+    """The schemas in `.ralphy/schemas/` that are not those of this Ralphy, by path; those that are missing are not."""
+    found = ((f".ralphy/schemas/{name}.schema.json", _schema_text(name)) for name in SCHEMAS)
+    return [path for path, text in found if (root / path).is_file() and read_text(root / path) != text]
+
+
+def write_schemas(root: Path) -> list[str]:
+    """Replace the schemas that are not those of this Ralphy; a line for each. Nobody but editors reads them."""
+    said = []
+    for path in stale_schemas(root):
+        name = Path(path).name.removesuffix(".schema.json")
+        change = Change(root, path, ChangeKind.KEEP, _schema_text(name), "for editors")
+        _refuse_links(change)
+        replace_file(change.file, change.text.encode())
+        said.append(f"replaced {path}")
+    return said
+
+
+def _schema_text(name: str) -> str:
+    from ralphy.resources import schema
+
+    return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
 def apply(changes: Sequence[Change]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.config.edit import typed, with_setting
@@ -68,6 +68,7 @@ def test_a_value_that_does_not_fit_is_refused_with_what_does() -> None:
             typed(named(key), value)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.data())
 def test_every_setting_can_be_set_in_the_file_that_init_writes(data: st.DataObject) -> None:
     checks = data.draw(st.sampled_from([(), (Check("test", "pytest -q"),)]))

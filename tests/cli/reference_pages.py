@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from ralphy.cli.examples import examples_of
 from ralphy.errors import EXIT_MEANINGS
 from ralphy.resources import example, schema
 
@@ -36,6 +37,9 @@ Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `agent.comm
 not set them, looser values count if they were written on this machine or accepted with `ralphy trust`
 ([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered
 from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
+
+`ralphy config show --origin` lists what is in force, and where each value comes from. `ralphy config set KEY VALUE`
+changes one setting in 4; `ralphy config check` checks all places.
 
 An unknown key is an error (exit code 3); the message has the file, the line and the closest known key. The files are
 plain YAML 1.2: no anchors, aliases, tags or duplicate keys, at most 256 KB.
@@ -141,6 +145,8 @@ def _command_page(command: click.Command, path: str, heading: str) -> Iterator[s
         yield "`ralphy tasks` is the same.\n"
     if table := _options(command, is_everywhere=False):
         yield table
+    if lines := examples_of(path.removeprefix("ralphy ")):
+        yield "\n".join(["```sh", *lines, "```\n"])
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
             yield from _command_page(inner, f"{path} {name}", f"{heading}#")

@@ -43,12 +43,14 @@ def test_what_ralphy_says_of_itself(words: list[str], begins: str, capfd: pytest
 
 def test_help_for_a_command_that_does_not_exist_is_not_found(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "stories"]) == 2
-    assert "no command 'stories'" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "no command 'stories'" in said and "did you mean 'story'?" in said
 
 
 @pytest.mark.parametrize(
     ("line", "offered"),
     [("ralphy st", ["start", "status", "story"]), ("ralphy story re", ["reset"]), ("ralphy status lo", ["login"]),
+     ("ralphy story show US", ["US-001"]), ("ralphy config get limits.max_a", ["limits.max_attempts"]),
      ("ralphy loop --max-i", ["--max-iterations"]), ("ralphy nonsense x", [])],
 )  # fmt: skip
 def test_a_shell_is_offered_commands_options_and_features(made: Make, line: str, offered: list[str]) -> None:

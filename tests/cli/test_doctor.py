@@ -160,6 +160,80 @@ def test_an_agent_that_never_answers_is_given_up(
     assert "no answer" in found["agent"]["said"]
 
 
+@pytest.mark.parametrize(
+    ("said", "key", "state", "part"),
+    [("exit 0", "", "ok", "logged in"),
+     ("echo 'Not logged in'; exit 1", "", "warn", "claude auth status: Not logged in"),
+     ("exit 1", "ANTHROPIC_API_KEY", "ok", "by ANTHROPIC_API_KEY")],
+)  # fmt: skip
+def test_whether_claude_is_logged_in_is_asked_without_a_prompt(
+    said: str, key: str, state: str, part: str, git_repo: Path, claude: Path, bin_first: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    program(bin_first, "claude", f'[ "$*" = "auth status" ] && {{ {said}; }}\necho "2.1.197 (Claude Code)"')
+    if key:
+        monkeypatch.setenv(key, "sk-test")
+    code, found = ask(git_repo, capsys)
+    assert (code, found["login"]["state"]) == (0, state)
+    assert part in found["login"]["said"] and bool(found["login"]["fix"]) == (state == "warn")
+
+
+def test_the_remote_is_asked_whether_it_takes_a_push_and_gets_none(
+    git_repo: Path, git: RunGit, claude: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("init", "--quiet", "--bare", str(tmp_path / "hub.git"), cwd=tmp_path)
+    git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    remote = ask(git_repo, capsys)[1]["remote"]
+    assert (remote["state"], remote["said"].endswith(", push allowed")) == ("ok", True)
+    assert git("for-each-ref", cwd=tmp_path / "hub.git") == ""
+    git("remote", "set-url", "origin", str(tmp_path / "gone.git"))
+    remote = ask(git_repo, capsys)[1]["remote"]
+    assert (remote["state"], "gone.git" in remote["said"], bool(remote["fix"])) == ("warn", True, True)
+
+
+def test_a_commit_from_the_future_casts_doubt_on_the_clock(
+    git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(git_repo, capsys)[1]["clock"]["state"] == "ok"
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "4070908800 +0000")
+    git("commit", "--quiet", "--allow-empty", "--message", "chore: later")
+    clock = ask(git_repo, capsys)[1]["clock"]
+    assert (clock["state"], "in the future" in clock["said"]) == ("warn", True)
+
+
+def test_what_is_safe_to_fix_is_fixed_when_asked_for(
+    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(git_repo, capsys)[1]["set up"]["fix"] == "ralphy init"
+    assert not (git_repo / ".ralphy").exists()
+    said = ask(git_repo, capsys, "--fix")[1]["set up"]
+    assert said["state"] == "ok" and "created .ralphy/config.yaml" in said["said"]
+    schema = git_repo / ".ralphy" / "schemas" / "prd.schema.json"
+    schema.write_text("{}")
+    mine = (git_repo / ".ralphy" / "config.yaml").read_bytes() + b"# mine\n"
+    (git_repo / ".ralphy" / "config.yaml").write_bytes(mine)
+    assert "prd.schema.json" in ask(git_repo, capsys)[1]["set up"]["said"] and schema.read_text() == "{}"
+    assert "fixed: replaced" in ask(git_repo, capsys, "--fix")[1]["set up"]["said"]
+    assert (schema.read_text() != "{}", (git_repo / ".ralphy" / "config.yaml").read_bytes()) == (True, mine)
+    assert ask(git_repo, capsys)[1]["set up"]["state"] == "ok"
+
+
+def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
+    project, call = made(story("US-001"))
+
+    def rows() -> dict[str, tuple[str, str]]:
+        return {row["name"]: (row["state"], row["said"]) for row in call.json("doctor", "--checks")[1]["checks"]}
+
+    found = rows()
+    assert (found["run test"][0], found["probe"][0]) == ("ok", "ok"), found
+    (project.repo / "src" / "bad.py").write_text("BROKEN = 1\n")
+    assert rows()["run test"][0] == "ok"  # what is not committed is not what a story builds on
+    project.git("add", "src/bad.py")
+    project.git("commit", "--quiet", "-m", "feat: break it")
+    state, said = rows()["run test"]
+    assert (state, "src/bad.py" in said) == ("fail", True)
+
+
 def test_claude_as_root_outside_of_a_sandbox_is_a_failure(
     git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from ralphy.cli.commands import COMMANDS
+from ralphy.cli.examples import EXAMPLES, same_as
 from ralphy.cli.main import cli
 from ralphy.config.fields import all_fields
 from ralphy.config.load import load
@@ -91,10 +92,15 @@ def test_every_command_takes_the_options_that_stand_everywhere(words: str) -> No
 
 
 @pytest.mark.parametrize("words", commands())
-def test_every_command_says_what_it_does(words: str) -> None:
+def test_every_command_says_what_it_does_and_shows_how(words: str) -> None:
     command = commands()[words]
     assert command.help
+    assert isinstance(command, click.Group) or f"Examples:\n  ralphy {same_as(words)}" in (command.epilog or "")
     assert all(p.help for p in command.params if isinstance(p, click.Option))
+
+
+def test_no_example_is_of_a_command_that_is_gone() -> None:
+    assert EXAMPLES.keys() <= commands().keys()
 
 
 def test_every_field_of_prd_json_is_on_the_page() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.documents.readiness import faults, remarks
@@ -82,6 +82,7 @@ def test_a_large_prd_is_better_cut() -> None:
     ]
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(alphabet=st.sampled_from("#-*`= \n\tab1.<!>~"), max_size=80))
 def test_any_text_is_read(text: str) -> None:
     assert all(1 <= remark.line <= max(1, text.count("\n") + 1) for remark in remarks(text))

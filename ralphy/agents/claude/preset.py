@@ -39,6 +39,7 @@ CLAUDE = Preset(
     guard=Guard(_write_settings, Path(__file__).with_name("guard.py"), ".claude/settings.json"),
     keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     login="claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…",
+    asks_login=("auth", "status"),
     address="ANTHROPIC_BASE_URL",
     hosts=("api.anthropic.com:443",),
     memory="CLAUDE.md",

@@ -1,30 +1,74 @@
-"""doctor --deep: of lines that are spoiled one at a time, how many do the checks notice?"""
+"""doctor --checks and --deep: do the checks pass where a story's will run, and which spoiled lines do they notice?"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ralphy.cli.options import Invocation
 from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
 from ralphy.cli.setup.programs import workspace_of
 from ralphy.errors import RalphyError
 
+if TYPE_CHECKING:
+    from ralphy.engine.lane_use.checks import CheckResult
+    from ralphy.engine.workspace.workspace import Workspace
+
 _SECONDS = 100.0
 _ENOUGH = 0.8  # of the lines
 _MOST_NAMED = 10
+_MOST_LINES = 10
 
 
-def lines_noticed(call: Invocation) -> Finding:
-    """Spoil lines of HEAD's code until the time is over."""
-    from ralphy.engine.verify.deep import noticed
+def checks_run(call: Invocation) -> Iterator[Finding]:
+    """Run the checks once on HEAD in the clean lane, and once on spoiled sources, where they must fail."""
+    from ralphy.engine.lane_use.checks import run_checks
+    from ralphy.engine.lane_use.lane_layout import lay_out_clean
+    from ralphy.engine.verify.baseline import require_real_checks
+
+    try:
+        with _alone(call) as w:
+            head = w.repository.text("rev-parse", "HEAD")
+            tree = w.objects.tree_of(head)
+            lay_out_clean(w, tree, head)
+            results = run_checks(w, "baseline", until_red=False)
+            yield from map(_told, results)
+            if any(result.is_green for result in results):
+                require_real_checks(w, tree, results)
+                yield ok("probe", "the checks fail on spoiled sources, as they must")
+    except (RalphyError, OSError) as error:
+        yield fail("checks", str(error), getattr(error, "hint", ""))
+
+
+def _told(result: CheckResult) -> Finding:
+    name = f"run {result.name}"
+    if result.is_green:
+        return ok(name, f"green in {result.seconds:.1f} s: {result.run}")
+    end = "".join(f"\n{'':<17}{line}" for line in result.output.strip().splitlines()[-_MOST_LINES:])
+    return fail(name, f"{result.sentence()}{end}", "make it green here, or `ralphy loop --accept-red`")
+
+
+@contextmanager
+def _alone(call: Invocation) -> Iterator[Workspace]:
+    """The workspace of a loop without a feature, while nobody else works in this checkout."""
     from ralphy.git.run_lock import Lock
 
     repository = call.repository()
     call.require_trusted(repository)
     ground = Ground(repository, call.settings(repository).config, os.environ)
+    with workspace_of(ground) as (w, _), Lock(w.repository.checkout_dir / "lock", "doctor"):
+        yield w
+
+
+def lines_noticed(call: Invocation) -> Finding:
+    """Spoil lines of HEAD's code until the time is over."""
+    from ralphy.engine.verify.deep import noticed
+
     blind, number = [], 0
     try:
-        with workspace_of(ground) as (w, _), Lock(w.repository.checkout_dir / "lock", "doctor"):
+        with _alone(call) as w:
             for mutant, is_noticed in noticed(w, w.repository.text("rev-parse", "HEAD"), _SECONDS):
                 number += 1
                 blind += [] if is_noticed else [mutant]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -16,23 +17,26 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
+@click.option("--fix", is_flag=True, help="Do what is safe: create missing files of `ralphy init`, renew the schemas.")
+@click.option("--checks", is_flag=True, help="Also run the checks once, in a lane and its sandbox.")
 @click.option("--deep", is_flag=True, help="Also ask how many spoiled lines of code the checks notice.")
 @with_options
-def doctor(call: Invocation, deep: bool) -> int:
-    """Check programs, repository, disk and file watching: ok, warn or fail, each with a fix.
+def doctor(call: Invocation, fix: bool, checks: bool, deep: bool) -> int:
+    """Check programs, login, repository, remote, clock, disk and file watching: ok, warn or fail, each with a fix.
 
-    Costs nothing and changes nothing. Ends with 5 if a check fails.
+    Costs nothing, and changes nothing without --fix. Ends with 5 if a check fails.
 
-    --deep spoils lines of the committed code, one at a time, in a lane of its own, and runs the checks on each. It
-    takes up to two minutes, and names the lines whose change no check noticed.
+    --checks runs every check once on the committed code, where a story's checks will run, and once on spoiled sources,
+    where they must fail. --deep spoils lines of that code, one at a time, in a lane of its own, and runs the checks on
+    each. It takes up to two minutes, and names the lines whose change no check noticed.
     """
     from ralphy.cli.setup.ground import State
 
-    findings = list(_findings(call))
-    if deep and not any(finding.state is State.FAIL for finding in findings):
-        from ralphy.cli.setup.deep import lines_noticed
+    findings = [_mended(finding) if fix else finding for finding in _findings(call)]
+    if (checks or deep) and not any(finding.state is State.FAIL for finding in findings):
+        from ralphy.cli.setup.deep import checks_run, lines_noticed
 
-        findings.append(lines_noticed(call))
+        findings += [*(checks_run(call) if checks else ()), *([lines_noticed(call)] if deep else ())]
     failed = [finding for finding in findings if finding.state is State.FAIL]
     warned = [finding for finding in findings if finding.state is State.WARN]
     lines = [line for finding in findings for line in _lines(finding)]
@@ -40,6 +44,18 @@ def doctor(call: Invocation, deep: bool) -> int:
     rows = [{"name": f.name, "state": f.state.value, "said": f.said, "fix": f.fix} for f in findings]
     code = ExitCode.ENVIRONMENT if failed else ExitCode.DONE
     return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
+
+
+def _mended(finding: Finding) -> Finding:
+    """The finding after its fix, where that is safe; else as it is."""
+    from ralphy.cli.setup.ground import ok
+
+    if finding.mend is None:
+        return finding
+    try:
+        return ok(finding.name, f"fixed: {finding.mend()}")
+    except (RalphyError, OSError) as error:
+        return replace(finding, said=f"{finding.said}; not fixed: {error}")
 
 
 def _counted(number: int, what: str) -> str:

@@ -6,10 +6,12 @@ raises, none asks anything, and each is bounded in time.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ralphy.git.commands import Repository
 
 _WATCH_S = 3.0
+_APART_S, _AHEAD_S = 2.0, 300.0
 _MEGABYTE = 1024 * 1024
 _REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|fakeowner|grpcfuse")
 
@@ -32,12 +35,16 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found; `fix` is the exact thing to do, "" when all is well."""
+    """What was found; `fix` is the exact thing to do, "" when all is well.
+
+    `mend` does it and says what it did, where that is safe: it replaces nothing of a person's.
+    """
 
     name: str
     state: State
     said: str
     fix: str = ""
+    mend: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def fail(name: str, said: str, fix: str) -> Finding:
 
 def surroundings(ground: Ground) -> Iterator[Finding]:
     """What is to be said of the place where the work is done."""
-    for look in (_git_programs, _writable, _watching, _file_system, _disk, _lock):
+    for look in (_git_programs, _writable, _watching, _file_system, _disk, _clock, _lock):
         yield look(ground)
 
 
@@ -149,6 +156,28 @@ def _disk(g: Ground) -> Finding:
     if free < 1024:
         return warn("disk", f"{free} MB free", "free some space: a night needs about 1 GB")
     return ok("disk", f"{free // 1024} GB free")
+
+
+def _clock(g: Ground) -> Finding:
+    """Is the clock right, and is it that of the files? What comes first at a gate is told by the times of files."""
+    import tempfile
+
+    from ralphy.git.commands import GitError
+    from ralphy.text.durations import span
+
+    try:
+        newest = float(g.repository.text("log", "-1", "--format=%ct", "HEAD"))
+    except GitError:  # no commit yet
+        newest = 0.0
+    with suppress(OSError), tempfile.NamedTemporaryFile(dir=g.repository.git_dir) as file:
+        apart = abs(time.time() - os.fstat(file.fileno()).st_mtime)
+        if apart > _APART_S:
+            return warn("clock", f"the file system's clock is {span(apart)} off: a fresh APPROVED may count as old",
+                        "synchronise both clocks (NTP)")  # fmt: skip
+    if newest > time.time() + _AHEAD_S:
+        said = f"the newest commit is {span(newest - time.time())} in the future"
+        return warn("clock", said, "if this machine's clock is wrong: timedatectl set-ntp true")
+    return ok("clock", time.strftime("%Y-%m-%d %H:%M:%S %Z"))
 
 
 def _lock(g: Ground) -> Finding:

@@ -13,7 +13,7 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from ralphy.config.values import Check
+    from ralphy.config.values import Check, Config
     from ralphy.detect.stack import StackReport
     from ralphy.git.commands import Repository
     from ralphy.scaffold.writer import Change
@@ -32,28 +32,36 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     Overwrites nothing. Commit the new files so that every branch has the settings: Ralphy reads them from the checkout,
     and no feature's branch contains them.
     """
-    from ralphy.scaffold import writer
-
-    repository = call.repository()
-    changes = _plan(call, repository, with_ci=ci)
-    mixed = _mixed(repository, changes)
-    steps = _steps(call, repository, changes, mixed)
-    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
-    text = "\n".join([*done, "", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
-    rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
-    return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, next=steps)
-
-
-def _plan(call: Invocation, repository: Repository, *, with_ci: bool) -> list[Change]:
     from ralphy.detect.stack import detect as detect_stack
     from ralphy.scaffold import writer
 
+    repository = call.repository()
     config = call.settings(repository).config
     found = detect_stack(repository.root, prefer=config.stack.language)
-    return writer.plan(
-        repository.root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
-        with_ci=with_ci,
-    )  # fmt: skip
+    changes = planned(repository.root, config, found, with_ci=ci)
+    mixed = _mixed(repository, changes)
+    steps = _steps(call, repository, changes, mixed)
+    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
+    numbered = [f"  {n}. {step}" for n, step in enumerate(steps, 1)]
+    text = "\n".join([*_detected(found), "", *done, "", "Next:", *numbered])
+    rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
+    return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, next=steps,
+                              language=found.language, evidence=list(found.evidence))  # fmt: skip
+
+
+def _detected(found: StackReport) -> list[str]:
+    """The stack in a line, and below it what shows it."""
+    named = [found.language or "no known language", found.framework, found.package_manager]
+    named += [f"{check.name}: {check.run}" for check in found.checks] or ["no checks"]
+    return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in found.evidence)]
+
+
+def planned(root: Path, config: Config, found: StackReport, *, with_ci: bool = False) -> list[Change]:
+    """What `ralphy init` does to a repository with this stack."""
+    from ralphy.scaffold import writer
+
+    return writer.plan(root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
+                       with_ci=with_ci)  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:

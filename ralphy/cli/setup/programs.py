@@ -34,7 +34,7 @@ def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
 
 def project(ground: Ground) -> Iterator[Finding]:
     """What is to be said of a repository: who commits, who works, what is checked, where it goes."""
-    for look in (_identity, _agent, _variables, _sandbox, _checks, _remote, _pull_requests):
+    for look in (_set_up, _identity, _agent, _login, _variables, _sandbox, _checks, _remote, _pull_requests):
         yield look(ground)
 
 
@@ -92,6 +92,30 @@ def _own_command(env: Mapping[str, str]) -> Finding:
     return warn("ralphy", f"{what} is first on PATH: {first}", fix)
 
 
+def _set_up(g: Ground) -> Finding:
+    """Is the repository set up, with this version's schemas for editors?"""
+    from ralphy.scaffold.writer import stale_schemas, write_schemas
+
+    root = g.repository.root
+    if not (root / ".ralphy" / "config.yaml").exists():
+        said = "no .ralphy/config.yaml: defaults and detected checks are used"
+        return Finding("set up", State.WARN, said, "ralphy init", lambda: "; ".join(_initialised(g)))
+    if stale := stale_schemas(root):
+        said = f"of another version of Ralphy: {', '.join(stale)}"
+        return Finding("set up", State.WARN, said, "ralphy doctor --fix", lambda: "; ".join(write_schemas(root)))
+    return ok("set up", ".ralphy/config.yaml is there")
+
+
+def _initialised(g: Ground) -> list[str]:
+    from ralphy.cli.setup.init import planned
+    from ralphy.config.values import Config
+    from ralphy.detect.stack import detect
+    from ralphy.scaffold.writer import apply
+
+    config = g.config or Config()
+    return apply(planned(g.repository.root, config, detect(g.repository.root, prefer=config.stack.language)))
+
+
 def _identity(g: Ground) -> Finding:
     from ralphy.git.commands import GitError
 
@@ -129,6 +153,24 @@ def _agent(g: Ground) -> Finding:
         return warn("agent", f"{why} ({path})", f"if a run misbehaves: {INSTALL}")
     tested = f"; tested with {NAMES}" if text.endswith("(Claude Code)") else ""
     return ok("agent", f"{text} ({path}){tested}")
+
+
+def _login(g: Ground) -> Finding:
+    """Does the agent's program say that it is logged in? It asks nobody, and costs nothing."""
+    from ralphy.agents.presets import preset_of
+    from ralphy.sandbox.bubblewrap import program_at
+
+    own = preset_of(g.config.agent.preset) if g.config else None
+    path = program_at(own.command[0], g.repository.root, g.env) if own and own.asks_login else None
+    if not own or not g.config or g.config.agent.command != own.command or not path or _in_the_checkout(g, path):
+        return ok("login", "not asked: the agent's program is not known to tell")
+    if key := next((name for name in own.keys if g.env.get(name)), ""):
+        return ok("login", f"by {key}")
+    code, text = _answer((str(path), *own.asks_login), Path("/"), g.env)
+    if code == 0:
+        return ok("login", "logged in")
+    asked = " ".join((own.command[0], *own.asks_login))
+    return warn("login", f"{asked}: {text or f'exit {code}'}", f"run {own.command[0]} once and log in; or {own.login}")
 
 
 def _in_the_checkout(g: Ground, program: Path) -> str:
@@ -236,15 +278,19 @@ def workspace_of(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
 
 def _remote(g: Ground) -> Finding:
     from ralphy.forge.call import said
-    from ralphy.forge.push import remote
+    from ralphy.forge.push import remote, try_push
+    from ralphy.git.commands import head_of
 
     if not g.repository.text("remote"):
         return warn("remote", "none: the result will be the branch and PR.md", "git remote add origin URL")
     try:
         target = remote(g.repository.root, env=g.repository.env)
+        prefix = g.config.git.branch_prefix if g.config else "ralph/"
+        if has_commit := bool(head_of(g.repository)[1]):
+            try_push(g.repository.root, target, f"{prefix}doctor", env=g.repository.env, timeout_s=_ANSWER_S)
     except RalphyError as error:
         return warn("remote", str(error), error.hint)
-    return ok("remote", f"{target.name}: {said(target.url, g.env)}")
+    return ok("remote", f"{target.name}: {said(target.url, g.env)}{', push allowed' if has_commit else ''}")
 
 
 def _pull_requests(g: Ground) -> Finding:

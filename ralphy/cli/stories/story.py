@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, named_story, with_options
+from ralphy.cli.options import (
+    Group,
+    Invocation,
+    WholeNumber,
+    feature_argument,
+    named_story,
+    stories_begun,
+    with_options,
+)
 from ralphy.errors import ExitCode, NotFound
 from ralphy.pipeline.requests import Change, Verb
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from ralphy.pipeline.model import Prd, Story
     from ralphy.pipeline.story_changes import Changed
 
-story_argument = click.argument("story_id", metavar="STORY")
+story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
 
 
 @click.group("story", cls=Group, otherwise="list")
