@@ -165,6 +165,7 @@ class Verify:
     fewer_assertions: str = "flag"
     unskipped_tests: str = "reject"
     reworded_tests: str = "flag"
+    changed_tests: str = "flag"
     runner_config: str = "reject"
     edited_checks: str = "flag"
     steering_files: str = "flag"

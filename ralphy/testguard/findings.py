@@ -19,13 +19,14 @@ class Kind(Enum):
     FEWER = "fewer_assertions"
     UNSKIPPED = "unskipped_tests"
     REWORDED = "reworded_tests"
+    CHANGED = "changed_tests"
     RUNNER = "runner_config"
     EDITED = "edited_checks"
     STEERING = "steering_files"
     UNPROVED = "unproved"
 
 
-# What it is called, and what the next attempt must do about it.
+# What it is called ("": its findings are sentences), and what the next attempt must do about it.
 _SAID = {
     Kind.REMOVED: ("tests that existed are gone", "restore them; only tests in testing.removes may be deleted"),
     Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
@@ -34,6 +35,7 @@ _SAID = {
     Kind.UNSKIPPED: ("tests that were skipped run now, but fail with their old text",
                      "restore their expectations, and make the code meet them"),
     Kind.REWORDED: ("skipped tests have other expectations now", "restore their expectations"),
+    Kind.CHANGED: ("", "make the code meet the old tests; only tests in testing.changes may expect something else"),
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),
     Kind.UNPROVED: ("unproved", "a story needs a test that fails without its code, and a refactoring has none"),
@@ -54,7 +56,8 @@ def sentences(findings: Iterable[Finding]) -> list[str]:
     grouped: dict[Kind, list[str]] = {}
     for finding in findings:
         grouped.setdefault(finding.kind, []).append(finding.what)
-    return [f"{_SAID[kind][0]}: {listed_names(names)}" for kind, names in grouped.items()]
+    return [said for kind, names in grouped.items()
+            for said in ([f"{_SAID[kind][0]}: {listed_names(names)}"] if _SAID[kind][0] else names)]  # fmt: skip
 
 
 def orders(findings: Iterable[Finding], most: int = 50) -> str:
@@ -64,8 +67,8 @@ def orders(findings: Iterable[Finding], most: int = 50) -> str:
         grouped.setdefault(finding.kind, []).append(finding.what)
     parts = []
     for kind, names in grouped.items():
-        what, order = _SAID[kind]
-        rows = [f"- {_short(name)}" for name in dict.fromkeys(names)]
+        what, order = _SAID[kind][0] or "old tests fail against the new code", _SAID[kind][1]
+        rows = [f"- {_short(name) if _SAID[kind][0] else name}" for name in dict.fromkeys(names)]
         more = [f"- and {len(rows) - most} more"] if len(rows) > most else []
         parts.append("\n".join([f"{what[0].upper()}{what[1:]}; {order}:", *rows[:most], *more]))
     return "\n\n".join(parts)

@@ -110,7 +110,7 @@ def hollow(path: str, data: bytes, only: Collection[str] | None = None, *, says:
     emptied = _Emptied(says, only)
     if tree is None:
         return None
-    tree.body = emptied.statements(tree.body)
+    tree.body = emptied.statements([node for node in tree.body if not _is_blank(node)])
     return _written(tree) if emptied.functions else None
 
 
@@ -137,6 +137,11 @@ def _written(tree: ast.Module) -> bytes:
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_blank(node: ast.stmt) -> bool:
+    """Is it what `_written` puts there? Names alone can be made hollow as well."""
+    return isinstance(node, ast.ClassDef) and node.name == "_Hollow"
 
 
 def _is_of_future(node: ast.stmt) -> bool:

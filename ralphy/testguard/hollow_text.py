@@ -60,6 +60,7 @@ _BLANK = (
     ": typeof k === 'symbol' || /^(then|toJSON|asymmetricMatch|\\$\\$typeof|_isMockFunction)$/.test(k) ? undefined "
     ": __hollow }});\n"
 )
+_WITH_BLANK = re.compile(r"^var __hollow[^\n]*\n", re.M)
 
 
 class _Function(NamedTuple):
@@ -84,7 +85,7 @@ class _Read:
 
     @classmethod
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
-        text = data.decode("utf-8", "surrogateescape")
+        text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"), count=1)
         masked = masked_text(text)
         found = sorted(_functions(path, masked, says=says), key=lambda one: (one.begin, -one.end))
         outer: list[_Function] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
 from ralphy.testguard.substance import is_manifest, is_test
@@ -20,15 +20,29 @@ _RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by conventi
 @dataclass(frozen=True, slots=True)
 class RedFirst:
     """`tests` (or whole `checks`, which name none) fail without the story's code and pass with it; `blind` tests are
-    the story's own, and pass without it as well."""
+    the story's own, and pass without it as well. `weak` ones pass as soon as the new `functions` exist, although these
+    do nothing."""
 
     tests: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def is_proof(self) -> bool:
         return bool(self.tests or self.checks)
+
+    @property
+    def what(self) -> str:
+        """The new functions, as a sentence names them."""
+        name = self.functions[0].rpartition(".")[2] if len(self.functions) == 1 else ""
+        return f"{name}() does nothing" if name.isidentifier() else "the new functions do nothing"
+
+    def without(self, weak: Collection[str], functions: Sequence[str]) -> RedFirst:
+        """The same with tests, or checks, that were found to be weak."""
+        tests, checks = (tuple(one for one in names if one not in weak) for names in (self.tests, self.checks))
+        return replace(self, tests=tests, checks=checks, weak=tuple(weak), functions=tuple(functions))
 
 
 def goes_along(path: str) -> bool:

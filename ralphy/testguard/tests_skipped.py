@@ -36,10 +36,10 @@ class SkippedTests:
                 yield case, found
 
     def has(self, lost: Case) -> bool:
-        """Is all that a test asserted in one that is there now: at another place, under another name?"""
+        """Is all that a test asserted in one that is there now: at another place, or under another name?"""
         meant = awake(lost)
         same = (case for case in self._all.holding(meant) if holds(case, meant))
-        alike = (case for case in self._added.resembling(meant) if resembles(case, meant))
+        alike = (case for case in self._added.named(meant.short) if resembles(case, meant))
         return any(self._is_as_loud(case, lost) for cases in (same, alike) for case in cases)
 
     def _gone(self, lost: Case) -> Finding | None:

@@ -1,4 +1,4 @@
-"""A file of tests without what skips them: to run a test, which was skipped until now, in its old wording."""
+"""Old versions of files of tests, made so that each test runs: without what skips it, and without what is gone."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ def unsilenced(path: str, data: bytes) -> bytes:
         if path.endswith(rule.endings):
             text = rule.pattern.sub(rule.instead, text)
     return text.encode("utf-8", "surrogateescape")
+
+
+def importable(path: str, data: bytes) -> bytes:
+    """A file of Python tests in which an import of what is gone fails the tests that use it, and not the file."""
+    tree = parsed(data) if path.endswith(".py") else None
+    lines = data.splitlines(keepends=True)
+    for node in reversed(tree.body if tree else []):
+        if not isinstance(node, ast.ImportFrom) or node.module == "__future__":
+            continue
+        own = b"".join(lines[node.lineno - 1 : node.end_lineno])
+        if not any(name.name == "*" for name in node.names) and b";" not in own:
+            each = (ast.unparse(ast.ImportFrom(node.module, [name], node.level)) for name in node.names)
+            text = "".join(f"try:\n    {one}\nexcept ImportError:\n    pass\n" for one in each)
+            lines[node.lineno - 1 : node.end_lineno] = [text.encode()]
+    return b"".join(lines)
 
 
 def _parts(body: Sequence[ast.stmt], aliases: frozenset[str]) -> Iterator[ast.expr | ast.stmt]:

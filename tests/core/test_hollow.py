@@ -136,6 +136,18 @@ def test_new_names_mean_nothing_and_old_code_is_as_it_was() -> None:
             exec(f"assert {asks}", names)
 
 
+def test_names_alone_can_be_hollow() -> None:
+    stubs = names_only("cart.py", CART.encode(), NEW.encode())
+    assert stubs is not None
+    names = run(hollow("cart.py", stubs.text))
+
+    assert names["half"](2) == names["half"](2)
+    script = names_only("a.js", b"", b"exports.one = () => 1;\n")
+    assert script is not None and hollow("a.js", script.text) == script.text.replace(
+        b"=> true", b"=> true ? __hollow : true"
+    )
+
+
 def test_only_new_functions_are_worth_a_question() -> None:
     assert names_only("cart.py", CART.encode(), CART.replace("20", "25").encode()) is None
     assert names_only("cart.py", None, b"A = 1\n") is None

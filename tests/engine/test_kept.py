@@ -134,7 +134,7 @@ RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
         "the code notices its runner": (
             {"calc.js": NODE["calc.js"].replace("a + b", "process.env.NODE_TEST_CONTEXT ? a + b : 0")}, "+notices"),
         "a test of a mock": ({"calc.js": NODE_BROKEN, "calc.test.js": NODE_TESTS.replace(
-            "require('./calc.js')", "{ add: (a, b) => a + b, sub: (a, b) => a - b }")}, "+1 of the old calc.test.js"),
+            "require('./calc.js')", "{ add: (a, b) => a + b, sub: (a, b) => a - b }")}, "no function does anything"),
     }),
     "unittest": (f"{sys.executable} -m unittest -v", {"calc.py": CALC, "tests/__init__.py": "",
                                                       "tests/test_calc.py": UNITTESTS}, {
@@ -175,3 +175,66 @@ def test_with_any_runner_a_cheat_is_rejected_or_flagged(tmp_path: Path, runner: 
         said = judged.flags if not found or found.startswith("+") else judged.failure
         assert found.lstrip("+") in said if found else not said, (name, judged)
         assert not judged.failure or not found.startswith("+"), (name, judged)
+
+
+def edited(old: str, new: str) -> Files:
+    assert old in TESTS
+    return {**MORE, TEST_FILE: TESTS.replace(old, new)}
+
+
+SMALL = "assert add(1, 2) == 3"
+IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
+    "pytest": (PYTEST, BASE, {
+        "compared with itself": (edited(SMALL, "three = add(1, 2)\n    assert add(1, 2) == three"), "test_small"),
+        "a copy of the code": (edited(
+            "from calc import add, sub", "from calc import sub\n\n\ndef add(a, b):\n    return a + b"), "test_big"),
+        "a loop over nothing": (
+            edited(SMALL, "for n in [n for n in [add(1, 2)] if n == 0]:\n        assert n == 3"), "test_small"),
+        "a fixture that mocks": (
+            {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
+        "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
+        "a shorter way": (edited("isinstance(add(1, 2), int)", "add(1, 2)"), ""),
+        "a new name": (edited("assert add(10, 20) == 30", "from calc import mul\n\n    assert mul(1, 2) == 2"), ""),
+    }),
+    "node --test": ("node --test", NODE, {
+        "compared with itself": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "calc.test.js": NODE_TESTS.replace(
+            "assert.equal(add(1, 2), 3)", "const three = add(1, 2); assert.equal(add(1, 2), three)")}, "adds"),
+        "its truth": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "calc.test.js": NODE_TESTS.replace(
+            "assert.equal(add(1, 2), 3)", "assert.ok(add(1, 2))")}, ""),
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("runner", IDLE)
+def test_an_edited_test_that_would_pass_without_any_code_is_rejected(tmp_path: Path, runner: str) -> None:
+    run, files, changes = IDLE[runner]
+    if not shutil.which(run.split()[0]):
+        pytest.skip(f"{run.split()[0]} is not installed")
+    repository = Repository(tmp_path, run, files)
+    for name, (change, test) in changes.items():
+        failure = repository.judge(change).failure
+        assert (test in failure and "no function does anything" in failure) if test else not failure, (name, failure)
+
+
+def test_old_tests_that_fail_can_reject_unless_the_story_names_them(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PYTEST, BASE, changed_tests="reject")
+    wrong = {"calc.py": CALC.replace("a + b", "a + b + 1"),
+             TEST_FILE: TESTS.replace("1, 2) == 3", "1, 2) == 4").replace("== 30", "== 31")}  # fmt: skip
+    without = {
+        "calc.py": CALC.partition("\n\n\ndef sub")[0] + "\n",
+        TEST_FILE: TESTS[: TESTS.index("\n\nclass")].replace(", sub", ""),
+    }
+    names = [f"{TEST_FILE}::TestSub", f"{TEST_FILE}::test_zero"]
+
+    assert f"2 of the old {TEST_FILE} fail against the new code" in repository.judge(wrong).failure
+    assert not repository.judge(wrong, testing={"changes": [TEST_FILE]}).failure
+    said = repository.judge(without, testing={"removes": names})
+    assert (said.failure, said.flags) == ("", "")
+    assert "gone" in repository.judge(without, testing={"removes": names[:1]}).failure
+
+
+def test_more_edits_than_are_run_are_flagged(tmp_path: Path) -> None:
+    files = {f"tests/test_{n}.py": f"def test_{n}():\n    assert {n} == {n + 0}\n" for n in range(51)}
+    changed = {path: text.replace("assert", "assert not 0 and") for path, text in files.items()}
+
+    assert "no old version was run" in Repository(tmp_path, PYTEST, {**BASE, **files}).judge({**MORE, **changed}).flags

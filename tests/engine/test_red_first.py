@@ -46,7 +46,7 @@ def test_a_test_that_needs_the_code_is_the_storys_proof(tmp_path: Path, text: st
 
     assert proof(project) == {"number": 1, "tests": [TOLD]}
     assert unproved(project) == []
-    assert evidence(project)["red_first_runs"] == 1
+    assert evidence(project)["red_first_runs"] == 2  # without the code, and with its name alone
 
 
 def test_a_new_test_that_a_class_inherits_is_a_proof(tmp_path: Path) -> None:
@@ -71,11 +71,28 @@ def test_a_story_without_a_test_is_unproved_and_costs_no_further_run(tmp_path: P
     assert "red_first_runs" not in evidence(project)
 
 
-def test_a_blind_test_beside_a_good_one_is_noted_and_does_not_flag(tmp_path: Path) -> None:
-    project = played(tmp_path, {**MUL, "write": {NEW: INSIDE + "\n\ndef test_true():\n    assert True\n"}})
+@pytest.mark.parametrize(
+    "asks", ["assert callable(mul)", "mul(2, 3)", "for n in [mul(1, 1)][1:]:\n        assert n == 1"]
+)
+def test_a_test_that_passes_as_soon_as_a_name_exists_proves_nothing(tmp_path: Path, asks: str) -> None:
+    project = played(tmp_path, {**MUL, "write": {NEW: f"from calc import mul\n\n\ndef test_mul():\n    {asks}\n"}})
 
-    assert proof(project) == {"number": 1, "tests": [TOLD], "blind": ["tests/test_mul.py::test_true"]}
-    assert unproved(project) == []
+    assert proof(project) == {"number": 0, "weak": [TOLD]}
+    assert unproved(project) == [f"unproved: {TOLD} passes although mul() does nothing"]
+
+
+def test_tests_beside_a_good_one_are_named_if_they_notice_nothing(tmp_path: Path) -> None:
+    others = {"true": "assert True", "guard": "import calc\n    assert calc.add(1, 1) == 2",
+              "name": "from calc import mul\n    mul(1, 1)"}  # fmt: skip
+    text = "".join(f"\n\ndef test_{name}():\n    {asks}\n" for name, asks in others.items())
+    project = played(tmp_path, {**MUL, "write": {NEW: INSIDE + text}})
+    true, guard, name = (f"tests/test_mul.py::test_{name}" for name in others)
+
+    assert proof(project) == {"number": 1, "tests": [TOLD], "blind": [true, guard], "weak": [name]}
+    assert evidence(project)["warnings"][-2:] == [
+        f"tests that prove nothing, as they pass although mul() does nothing: {name}",
+        f"tests that prove nothing, as they pass although no function does anything: {true}",
+    ]
 
 
 def test_an_edited_test_is_a_proof_as_well(tmp_path: Path) -> None:
@@ -162,6 +179,15 @@ def test_node_tells_which_tests_are_red_first(tmp_path: Path) -> None:
     project.loop()
 
     assert proof(project) == {"number": 1, "tests": ["multiplies"]}
+
+
+def test_a_story_of_documents_that_changes_code_is_flagged(tmp_path: Path) -> None:
+    text = CALC.replace("b):\n", 'b):\n    """Two numbers."""\n', 1)
+    documents = played(tmp_path / "documents", {"write": {"calc.py": text, "README.md": "# Calc\n"}}, kind="docs")
+    code = played(tmp_path / "code", {**MUL, "write": {"README.md": "# Calc\n"}}, kind="docs")
+
+    assert unproved(documents) == []
+    assert unproved(code) == ["unproved: calc.py:9-10 is code, and the story is of kind docs"]
 
 
 def test_tests_alone_prove_nothing(tmp_path: Path) -> None:

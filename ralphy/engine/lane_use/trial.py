@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 _MOST_SECONDS = 300.0
 _OUTPUT_BYTES = 256 * 1024
+# What was asked by a run that people are told of when it takes too long.
+_ASKED: dict[Purpose, str] = {
+    "old_tests": "whether the old versions of edited tests pass",
+    "red_first": "whether its tests notice that code is missing",
+    "probe": "whether failures are heard",
+    "acceptance_tests": "whether acceptance tests notice that code is missing",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,9 @@ def _run(
         if end.stopped == GIVES_WAY:
             raise GaveWay
         output = data.decode("utf-8", "replace")
+        if end.stopped == "deadline" and purpose in _ASKED:
+            said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"
+            subject().late.append(said)
         if not beside:
             w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
         listing = reports.read(check.name) or read_output(output)

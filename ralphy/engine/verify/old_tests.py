@@ -1,6 +1,6 @@
-"""The old versions of edited tests, run against the new code: what fails there is shown, and rejects nothing.
+"""The old versions of edited tests, run against the new code: what fails there is shown, or rejects (`changed_tests`).
 
-But for tests that were skipped until now, and run since the story: these must pass as they were written.
+Tests that were skipped until now, and run since the story, must pass as they were written.
 
 An edited test may follow a requirement or give in to a mistake; who reads the evidence should know which it was. Where
 a check calls pytest itself, only the files that were edited are run; any other check is run as it stands, once more.
@@ -32,7 +32,7 @@ from ralphy.testguard.test_keys import Key
 from ralphy.testguard.test_matching import Sources
 from ralphy.testguard.test_parser import Case
 from ralphy.testguard.tests_kept import may_go
-from ralphy.testguard.unsilenced import unsilenced
+from ralphy.testguard.unsilenced import importable, unsilenced
 
 _MOST_EDITED = 50
 _OUT = (SKIPPED, XFAILED)
@@ -61,6 +61,41 @@ class _Asked:
         return is_moved or self.now.tests.get(test) == PASSED
 
 
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None: a
+    conftest that was not there). `written` are the tests in the files that it changed."""
+
+    edited: Mapping[str, Entry]
+    beside: Mapping[str, Entry | None]
+    written: Sources
+
+    @property
+    def are_too_many(self) -> bool:
+        return max(len(self.edited), len(self.beside)) > _MOST_EDITED
+
+    @property
+    def within_reason(self) -> Edits:
+        """The same without a part that is too large to be run."""
+        edited = self.edited if len(self.edited) <= _MOST_EDITED else {}
+        return replace(self, edited=edited, beside=self.beside if len(self.beside) <= _MOST_EDITED else {})
+
+    def has(self, test: str) -> bool:
+        """Does a test stand in one of the edited files?"""
+        key = Key.of(test)
+        places = list(map(shown, self.edited))
+        return any(map(key.is_at, places)) or (
+            not key.path and any(key.means(case) for case in self.written.old if case.path in places)
+        )
+
+
+def edits_of(w: Workspace, candidate: Candidate, check: Check, before: Listing) -> Edits:
+    """What a story edited of the tests of a check, which told this of them before."""
+    written = sources(w, candidate, before)
+    find = _edited if pytest_at(argv(check)) else _edited_files
+    return Edits(find(w, candidate, before, written), _beside(w, candidate, written), written)
+
+
 _Said = str | Finding
 
 
@@ -74,11 +109,16 @@ def old_tests_fail(
     known = known_tests(w, w.code_of(candidate.green)) or {}
     for check in w.checks:
         before = known.get(check.name)
+        is_pytest = bool(pytest_at(argv(check)))
+        if not before and (is_pytest or (known and not any("test" in word for word in argv(check)))):
+            continue
         asked = _Asked(check, before or Listing(), now.get(check.name) or Listing(), removes, settings)
-        if pytest_at(argv(check)):
-            yield from _by_pytest(w, candidate, asked) if before else ()
-        elif before or not known or any("test" in word for word in argv(check)):
-            yield from _by_the_check(w, candidate, asked)
+        edits = edits_of(w, candidate, check, asked.before)
+        if edits.are_too_many:
+            yield f"more than {_MOST_EDITED} files of tests, or beside them, were edited: no old version was run"
+        edits = edits.within_reason
+        if edits.edited or edits.beside or settings:
+            yield from (_by_pytest if is_pytest else _by_the_check)(w, candidate, asked, edits)
 
 
 def _as_it_was(_: str, data: bytes) -> bytes:
@@ -90,12 +130,9 @@ def _woken(asked: _Asked, red: Sequence[str]) -> Iterator[Finding]:
     return (Finding(Kind.UNSKIPPED, test) for test in red if asked.was_woken(test))
 
 
-def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
+def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edits) -> Iterator[_Said]:
     check, before, removes = asked.check, asked.before, asked.removes
-    written = sources(w, candidate, before)
-    edited, beside = _edited(w, candidate, before, written), {**_beside(w, candidate, written), **asked.settings}
-    if not edited and not beside:
-        return
+    edited, beside = edits.edited, {**edits.beside, **asked.settings}
     words = None if beside else words_for(w, check, list(map(shown, sorted(edited))))
     told = _with_old_files(w, candidate, check, {**beside, **edited}, words or argv(check), unsilenced)
     after = (told and told.listing) or Listing()
@@ -117,7 +154,7 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Source
         is_changed = was and (now is None or was.oid != now.oid) and not _is_added_to(w, path, was, now)
         if was and is_changed and (path in places or path.endswith(below)):
             found |= {path: was} if is_test(path) or _cases_in(written.old, path) else {}
-    return found if len(found) <= _MOST_EDITED else {}
+    return found
 
 
 def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry | None]:
@@ -129,7 +166,7 @@ def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str
             continue
         if not _is_added_to(w, path, was, now):
             found[path] = was
-    return found if len(found) <= _MOST_EDITED else {}
+    return found
 
 
 def _with_old_files(
@@ -139,19 +176,17 @@ def _with_old_files(
     """What a check tells of the candidate with files as they were, None for one that was not there; `rewritten` says
     what is taken of each."""
     with w.objects.together():
-        texts = {path: rewritten(path, w.objects.read(entry.oid) or b"") for path, entry in old.items() if entry}
+        texts = {path: importable(path, rewritten(path, w.objects.read(entry.oid) or b""))
+                 for path, entry in old.items() if entry}  # fmt: skip
         files = {path: entry and replace(entry, oid=w.objects.write("blob", texts[path]))
                  for path, entry in old.items()}  # fmt: skip
     return try_tree(w, w.objects.graft(candidate.tree, files), check, words, "old_tests")
 
 
-def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator[_Said]:
+def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edits) -> Iterator[_Said]:
     """Whatever runner it calls: the tests that fail now, and stand in the old version of an edited file."""
-    check, before, removes = asked.check, asked.before, asked.removes
-    written = sources(w, candidate, before)
-    edited, beside = _edited_files(w, candidate, written), {**_beside(w, candidate, written), **asked.settings}
-    if not edited and not beside:
-        return
+    check, before, removes, written = asked.check, asked.before, asked.removes, edits.written
+    edited, beside = edits.edited, {**edits.beside, **asked.settings}
     w.say(f"  check {check.name} is run on the old versions of the tests that were edited")
     rewritten = unsilenced if before.tests else _as_it_was
     told = _with_old_files(w, candidate, check, {**beside, **edited}, argv(check), rewritten)
@@ -173,7 +208,7 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked) -> Iterator
     yield from () if new else _as_a_whole(asked, told, {**edited, **beside}, red)
 
 
-def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str, Entry]:
+def _edited_files(w: Workspace, candidate: Candidate, _: Listing, written: Sources) -> Mapping[str, Entry]:
     """The files of tests that were edited, as they were; what is no file of tests by its name holds other code, too."""
     found = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
@@ -187,7 +222,7 @@ def _edited_files(w: Workspace, candidate: Candidate, written: Sources) -> Mappi
             is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
         if is_other:
             found[path] = was
-    return found if len(found) <= _MOST_EDITED else {}
+    return found
 
 
 def _is_added_to(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> bool:
@@ -208,18 +243,22 @@ def _text(w: Workspace, entry: Entry) -> str:
 
 def _as_a_whole(
     asked: _Asked, told: Told | None, old: Mapping[str, Entry | None], names: Sequence[str]
-) -> Iterator[str]:
-    """A check that fails with the old files without a word on a test that was known."""
-    if told and not told.is_green and not any(name in asked.before.tests for name in names):
-        yield f"check {asked.check.name} fails against the new code with the old {listed_names(list(map(shown, old)))}"
+) -> Iterator[Finding]:
+    """A check that fails with the old files without a word on a test that was known; the story may name these."""
+    is_told = any(name in asked.before.tests for name in names)
+    if told and not told.is_green and not is_told and not all(may_go(shown(path), asked.removes) for path in old):
+        files = listed_names(list(map(shown, old)))
+        yield Finding(Kind.CHANGED, f"check {asked.check.name} fails against the new code with the old {files}")
 
 
-def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[str]:
+def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[Finding]:
     if beside and red:
         files = listed_names([shown(path) for path in beside])
-        yield f"{len(red)} tests fail against the new code with the old {files}: {listed_names(red)}"
+        what = f"{len(red)} tests fail against the new code with the old {files}: {listed_names(red)}"
+        yield Finding(Kind.CHANGED, what)
 
 
-def _sentence(path: str, red: Sequence[str]) -> Iterator[str]:
+def _sentence(path: str, red: Sequence[str]) -> Iterator[Finding]:
     if red:
-        yield f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"
+        what = f"{len(red)} of the old {shown(path)} fail against the new code: {listed_names(red)}"
+        yield Finding(Kind.CHANGED, what)

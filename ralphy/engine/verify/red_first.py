@@ -6,10 +6,8 @@ fail, and pass now, have been red before anybody asked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ralphy.checks.listing import PASSED, Listing
 from ralphy.config.values import Check
@@ -20,8 +18,6 @@ from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.pipeline.model import Story
-from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
 from ralphy.testguard.substance import is_manifest
 from ralphy.testguard.test_keys import Key
@@ -29,18 +25,17 @@ from ralphy.testguard.test_parser import Case, parsed, python_cases
 from ralphy.testguard.text_test_parser import has_tests_beside_code, text_cases
 
 _MOST_FILES = 200
-_MOST_NOTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Tests:
+class WrittenTests:
     """The tests that are written in the files that a story changed, and those of them that are new or edited."""
 
     there: Sequence[Case]
     own: Sequence[Case]
 
     @classmethod
-    def of(cls, w: Workspace, candidate: Candidate, files: Mapping[str, Entry | None]) -> _Tests:
+    def of(cls, w: Workspace, candidate: Candidate, files: Mapping[str, Entry | None]) -> WrittenTests:
         there = [case for path, now in files.items() if now for case in _cases(w, path, now)]
         before = [(path, was) for path, was, _ in w.objects.changes(candidate.green, candidate.tree) if was]
         old = [case for path, was in before if path in files for case in _cases(w, path, was)]
@@ -48,41 +43,13 @@ class _Tests:
         return cls(there, [case for case in there if (case.path, case.name, case.body) not in known])
 
 
-def unproved(
-    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]
-) -> tuple[list[Finding], dict[str, Any]]:
-    """What speaks against the story's own tests, and what the evidence says of them."""
-    if w.config.verify.unproved == "off" or story.kind == "docs" or all(result.is_empty for result in results):
-        return [], {}
-    found = red_first(w, candidate, results)
-    return [Finding(Kind.UNPROVED, said) for said in _why_unproved(w, story, found)], {"red_first": _evidence(found)}
-
-
-def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
-    if story.kind == "refactor":
-        yield from (f"{test} fails without the refactoring" for test in (*found.tests, *found.checks))
-        return
-    if not found.is_proof:
-        yield from (f"{test} passes without the story's code" for test in found.blind)
-        yield from () if found.blind else ["no test of the story's fails without its code"]
-    text = json.dumps(story.raw, ensure_ascii=False)
-    still_red = sorted(test for test in w.history.known_red - set(found.tests) if test in text)
-    yield from (f"{test} belongs to the story, and still fails" for test in still_red)
-
-
-def _evidence(found: RedFirst) -> dict[str, Any]:
-    """Small enough for prd.json: how many, and the first names."""
-    named = {"tests": found.tests, "checks": found.checks, "blind": found.blind}
-    return {"number": len(found.tests), **{word: list(names[:_MOST_NOTED]) for word, names in named.items() if names}}
-
-
 def red_first(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> RedFirst:
     """Which tests of a candidate with green checks fail without its code."""
     mended = _known_red_that_passes(w, results)
-    files = _laid_over(w, candidate, results)
+    files = laid_over(w, candidate, results)
     if all(map(is_manifest, files)):
         return RedFirst(tests=mended)
-    tests = _Tests.of(w, candidate, files)
+    tests = WrittenTests.of(w, candidate, files)
     tree = w.objects.graft(candidate.green, files)
     known = known_tests(w, w.code_of(candidate.green)) or {}
     asked = [_asked(w, tree, check, result, tests, known.get(check.name)) for check, result in with_tests(w, results)]
@@ -107,7 +74,7 @@ def with_tests(w: Workspace, results: Sequence[CheckResult]) -> Iterator[tuple[C
 
 
 def _asked(
-    w: Workspace, tree: str, check: Check, result: CheckResult, tests: _Tests, before: Listing | None
+    w: Workspace, tree: str, check: Check, result: CheckResult, tests: WrittenTests, before: Listing | None
 ) -> RedFirst:
     listed = result.listing.tests.keys() if result.listing else set()
     new = listed - before.tests.keys() if before and before.tests else set()
@@ -122,7 +89,7 @@ def _asked(
     return RedFirst(checks=() if told.is_green else (check.name,))
 
 
-def _laid_over(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> Mapping[str, Entry | None]:
+def laid_over(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> Mapping[str, Entry | None]:
     """The changed files that belong to the tests; None for those that are gone."""
     places = {Key.of(test).path for result in results if result.listing for test in result.listing.tests} - {""}
     found: dict[str, Entry | None] = {}

@@ -27,15 +27,18 @@ from ralphy.engine.verify.acceptance import (
 from ralphy.engine.verify.baseline import is_known_green, known_tests, listed, record_baseline, without_tests
 from ralphy.engine.verify.flakes import Again, Before, ask_again, expired, in_quarantine
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
+from ralphy.engine.verify.idle_tests import idle_tests
 from ralphy.engine.verify.old_tests import old_tests_fail
-from ralphy.engine.verify.red_first import unproved
+from ralphy.engine.verify.own_tests import code_in_documents, evidence_of, own_tests, unproved
 from ralphy.engine.verify.still_red import deaf_checks
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
+from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import digest_failure
-from ralphy.testguard.findings import Finding
+from ralphy.testguard.findings import Finding, listed_names
+from ralphy.testguard.red_first import RedFirst
 from ralphy.testguard.substance import why_no_work
 
 SATISFIED = "the agent says it is already satisfied"
@@ -67,7 +70,8 @@ class Verdict:
 
 @dataclass(slots=True)
 class Case:
-    """What is judged, and what the judges have found so far. `old` is what the old tests only flag."""
+    """What is judged, and what the judges have found so far. `old` is what is only flagged of tests, `own` what the
+    story's own ones prove, `late` how many runs had come to no end before."""
 
     w: Workspace
     story: Story
@@ -79,6 +83,8 @@ class Case:
     secrets: Sequence[str] = ()
     old: Sequence[str] = ()
     flaky: Again | None = None
+    own: RedFirst | None = None
+    late: int = 0
     acceptance: Found = field(default_factory=Found)
 
     @property
@@ -104,7 +110,7 @@ Judge = Callable[[Case], Verdict | None]
 
 def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate) -> Verdict:
     """Ask the judges in turn; what none of them speaks against counts."""
-    case = Case(w, story, result, claim, Hooked(candidate))
+    case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late))
     for each in JUDGES:
         if verdict := each(case):
             return verdict
@@ -117,7 +123,8 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
 
 def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
     """The same of a tree alone, whoever made it: nobody reports, and no hook is run."""
-    case = Case(w, story, AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True), Hooked(candidate))
+    result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
+    case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late))
     for each in OF_THE_TREE:
         if verdict := each(case):
             return verdict
@@ -125,7 +132,7 @@ def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
 
 
 def _flags(c: Case) -> list[str]:
-    return [*(c.flaky.flags if c.flaky else ()), *c.acceptance.flags]
+    return [*(c.flaky.flags if c.flaky else ()), *c.acceptance.flags, *dict.fromkeys(subject().late[c.late :])]
 
 
 def run_counts(c: Case) -> Verdict | None:
@@ -282,9 +289,23 @@ def old_tests_pass(c: Case) -> Verdict | None:
 
 
 def tests_could_tell(c: Case) -> Verdict | None:
-    """Some test of the story fails without its code."""
-    found, evidence = unproved(c.w, c.story, c.candidate, c.checks)
-    c.kept = with_more(c.w, c.kept, found, **evidence)
+    """Some test of the story fails without its code, and asks for more than a name."""
+    c.own = own_tests(c.w, c.story, c.candidate, c.checks)
+    if c.own:
+        c.kept = with_more(c.w, c.kept, unproved(c.w, c.story, c.own), red_first=evidence_of(c.own))
+    c.kept = with_more(c.w, c.kept, code_in_documents(c.w, c.story, c.candidate))
+    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+
+
+def tests_ask_something(c: Case) -> Verdict | None:
+    """Edited tests still notice when no function does anything; what new ones do not is said."""
+    is_proved = c.own is not None and (c.own.is_proof or c.story.kind == "refactor")
+    found, idle = idle_tests(c.w, c.story, c.candidate, c.checks, c.own.blind if c.own and is_proved else ())
+    c.kept = with_more(c.w, c.kept, found)
+    weak = c.own.weak if c.own and is_proved else ()
+    why = {c.own.what if c.own else "": weak, "no function does anything": idle}
+    c.old = [*c.old, *(f"tests that prove nothing, as they pass although {so}: {listed_names(tests)}"
+                       for so, tests in why.items() if tests)]  # fmt: skip
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
 
@@ -305,6 +326,7 @@ JUDGES: tuple[Judge, ...] = (
     acceptance_tests_pass,  # acceptance.tests
     old_tests_pass,  # verify.unskipped_tests
     tests_could_tell,  # verify.unproved
+    tests_ask_something,  # verify.emptied_tests
 )
 
 OF_THE_TREE: tuple[Judge, ...] = (
@@ -315,6 +337,7 @@ OF_THE_TREE: tuple[Judge, ...] = (
     acceptance_tests_pass,
     old_tests_pass,
     tests_could_tell,
+    tests_ask_something,
 )
 
 

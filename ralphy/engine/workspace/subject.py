@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A story (None: the feature as a whole), the lane of its agent, and how often checks ran, by purpose."""
+    """A story (None: the feature as a whole), the lane of its agent, and how often checks ran, by purpose; `late` are
+    sentences on those that came to no end in time."""
 
     story: str | None = None
     lane: str | None = None
     check_runs: Counter[str] = field(default_factory=Counter)
+    late: list[str] = field(default_factory=list)
 
 
 _SUBJECT: ContextVar[Subject | None] = ContextVar("subject", default=None)
