@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.building import Act, Project, build, story
-from tests.engine.pytested import CALC, edited, pytested
+from tests.engine.pytested import CALC, TEST_FILE, TESTS, edited, pytested
 
 MUL = {"append": {"calc.py": "\n\ndef mul(a, b):\n    return a * b\n"}}
 NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
@@ -156,8 +156,10 @@ def test_a_refactoring_has_no_test_that_fails_without_it(tmp_path: Path) -> None
     twice = CALC.replace("return a + b", "total = a + b\n    return total")
     same = played(tmp_path / "same", {"write": {"calc.py": twice}}, kind="refactor")
     other = played(tmp_path / "other", {**MUL, "write": {NEW: INSIDE}}, kind="refactor")
+    renamed = {"sums.py": CALC, TEST_FILE: TESTS.replace("from calc", "from sums")}
+    moved = played(tmp_path / "moved", {"write": renamed, "delete": ["calc.py"]}, kind="refactor")
 
-    assert unproved(same) == []
+    assert unproved(same) == [] and unproved(moved) == []
     assert unproved(other) == [f"unproved: {TOLD} fails without the refactoring"]
 
 
