@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ralphy.cli.run.night import Night, Working
 from ralphy.text.columns import columns_of, within
 from ralphy.text.durations import span
+from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 Part = tuple[str, str]  # a text and its tone
@@ -114,9 +115,8 @@ def _needs_you(night: Night) -> Iterator[Part]:
     """The features that wait at a gate."""
     names = sorted(night.waiting)
     if names:
-        more = f" and {len(names) - _MOST_WAITING} more" if len(names) > _MOST_WAITING else ""
-        listed = ", ".join(f"{name} ({night.waiting[name]})" for name in names[:_MOST_WAITING])
-        yield f"waits for you: {listed}{more}", WAITING
+        listed = [f"{name} ({night.waiting[name]})" for name in names]
+        yield f"waits for you: {first_few(listed, _MOST_WAITING)}", WAITING
         yield "ralphy status --all" if names[1:] else f"ralphy approve {names[0]}", STRONG
 
 
