@@ -242,7 +242,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
-        help="Colour output. auto: on a terminal; honours NO_COLOR and CLICOLOR_FORCE.",
+        help="Colour output. auto: on a terminal; honours NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR.",
     )
     @wraps(command)
     def wrapped(

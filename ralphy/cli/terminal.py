@@ -1,7 +1,7 @@
 """Text as a terminal may have it: harmless, and in colour by meaning where that is wanted.
 
-That is on a terminal, unless NO_COLOR says no or CLICOLOR_FORCE says yes anywhere; `--color always` and `never` beat
-both. A text is painted after it was cleaned.
+That is on a terminal, unless NO_COLOR says no, or CLICOLOR_FORCE or FORCE_COLOR say yes anywhere; `--color always` and
+`never` beat them. A text is painted after it was cleaned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:
         return choice == "always"
     if env.get("NO_COLOR"):
         return False
-    if env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+    if any(env.get(name, "0").lower() not in ("", "0", "false") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
         return True
     return env.get("TERM") != "dumb" and env.get("CLICOLOR", "1") != "0" and stream.isatty()
 

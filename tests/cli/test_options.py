@@ -390,6 +390,8 @@ def test_alone_without_a_terminal_it_prints_the_help(made: Make) -> None:
     [
         ((), {}, False),
         ((), {"CLICOLOR_FORCE": "1"}, True),
+        ((), {"FORCE_COLOR": "0"}, False),
+        ((), {"FORCE_COLOR": "3"}, True),
         ((), {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
         (("--color", "always"), {"NO_COLOR": "1"}, True),
         (("--color=never",), {"CLICOLOR_FORCE": "1"}, False),
