@@ -48,7 +48,7 @@ class PlannedStory:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`stories` are those that are not completed, in their order; `expected` is None without a history."""
+    """`stories` are those that are not completed, in their order; `expected` is None without history, or at the end."""
 
     steps: Sequence[PlannedStep]
     stories: Sequence[PlannedStory]
@@ -64,8 +64,8 @@ def plan_of(s: Snapshot, config: Config) -> Plan:
     left = [story for story in s.prd.stories if not story.is_completed and story.id not in reached]
     stories = [_planned(s, config, story, number) for story, number in in_order]
     stories += [_planned(s, config, story, 0) for story in left]
-    return Plan([_step(s, config, step) for step in _steps(s, config)], stories, len(waves),
-                expected(s, len(in_order), len(waves)))  # fmt: skip
+    takes = expected(s, len(in_order), len(waves)) if stories or not s.prd.stories else None
+    return Plan([_step(s, config, step) for step in _steps(s, config)], stories, len(waves), takes)
 
 
 def waves_of(s: Snapshot, jobs: int) -> list[list[Story]]:

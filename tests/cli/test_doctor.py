@@ -164,6 +164,7 @@ def test_an_agent_that_never_answers_is_given_up(
     ("said", "key", "state", "part"),
     [("exit 0", "", "ok", "logged in"),
      ("echo 'Not logged in'; exit 1", "", "warn", "claude auth status: Not logged in"),
+     ("printf '{\\n \"loggedIn\": false\\n}'; exit 1", "", "warn", "claude auth status: not logged in"),
      ("exit 1", "ANTHROPIC_API_KEY", "ok", "by ANTHROPIC_API_KEY")],
 )  # fmt: skip
 def test_whether_claude_is_logged_in_is_asked_without_a_prompt(

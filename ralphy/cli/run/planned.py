@@ -51,7 +51,8 @@ def _lines(w: Workspace, s: Snapshot, plan: Plan, end: str) -> Iterator[str]:
     if not w.checks:
         yield "  none: stories land unverified"
     yield ""
-    yield f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}"
+    if plan.stories or not s.prd.stories:
+        yield f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}"
     yield f"stops      {'; '.join(what for what, _ in stops(w.config))}"
     yield f"ends with  {end}"
 

@@ -169,8 +169,9 @@ def _login(g: Ground) -> Finding:
     code, text = _answer((str(path), *own.asks_login), Path("/"), g.env)
     if code == 0:
         return ok("login", "logged in")
+    why = "not logged in" if text.startswith("{") else text or f"exit {code}"  # the answer is a record of its login
     asked = " ".join((own.command[0], *own.asks_login))
-    return warn("login", f"{asked}: {text or f'exit {code}'}", f"run {own.command[0]} once and log in; or {own.login}")
+    return warn("login", f"{asked}: {why}", f"run {own.command[0]} once and log in; or {own.login}")
 
 
 def _in_the_checkout(g: Ground, program: Path) -> str:
