@@ -109,7 +109,7 @@ def _fail(prd: Prd, feature: str, change: Change) -> Changed:
     if story.is_completed:
         raise Conflict(f"{story.id} is completed", hint=f"ralphy story reset {story.id} {feature}")
     execution = {**story.execution, "last_error": change.message[:_MOST_OF_A_REASON]}
-    prd = prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
+    prd = prd.with_story(story.id, status=Status.FAILED.value, execution=execution)
     said = f"{story.id} has failed: {change.message}"
     subject = f"{story.id} is given up by a person"
     return Changed(prd, story.id, f"failed {story.id}", subject, said, f"{story.id} will be given up")

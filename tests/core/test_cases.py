@@ -170,11 +170,17 @@ def test_a_test_takes_itself_out(text: str) -> None:
     assert cases(text)[0].is_skipped
 
 
+def test_only_exceptions_that_skip_take_a_test_out() -> None:
+    text = "def test_x(a):\n    if a:\n        raise %s\n    assert a\n"
+    assert cases(text % "SkipTest")[0].silencers and not cases(text % "ValueError")[0].silencers
+
+
 def test_a_parametrised_test_has_the_shape_of_those_it_was_made_of() -> None:
     one, other = cases("def test_a():\n    assert add(1, 2) == 3\ndef test_b(a, b, c):\n    assert add(a, b) == c\n")
     assert one.shapes == other.shapes
     assert one.asserts != other.asserts
     assert cases("def test_c(a, b):\n    assert add(a, b) == SUMS[a, b]\n")[0].shapes == one.shapes
+    assert cases("def test_d(a, b, c):\n    assert mul(a, b) == c\n")[0].shapes != one.shapes
 
 
 def test_white_space_and_docstrings_do_not_make_another_body() -> None:

@@ -99,6 +99,11 @@ def test_other_files_have_no_tests() -> None:
     assert read("README.md", JS) == {}
 
 
+def test_an_assertion_is_read_whole_where_a_text_stands_in_the_place_of_a_type() -> None:
+    (case,) = text_cases("a.test.ts", "it('a', () => {\n  expect<'<'>(a).toBe(1);\n});\n")
+    assert case.asserts == ("expect<'<'>(a).toBe(1",)
+
+
 @pytest.mark.parametrize("ending", [language.endings[0] for language in LANGUAGES])
 @given(text=st.text(max_size=300))
 def test_any_text_is_read(ending: str, text: str) -> None:

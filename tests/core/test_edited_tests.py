@@ -147,6 +147,7 @@ def test_an_addition_that_may_reach_the_tests_that_are_there_is_an_edit(added: s
         ("class TestCalc:", "@pytest.mark.skip\nclass TestCalc:", False),
         ("class TestCalc:", "class TestCalc(Base):", False),
         ("def test_add(db):", "async def test_add(db):", False),
+        ("def test_add(db):\n    assert add(1, 2) == 3\n", "class test_add:\n    pass\n", False),
     ],
 )
 def test_a_module_of_tests_may_gain_imports_and_members(old: str, new: str, expected: bool) -> None:

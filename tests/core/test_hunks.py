@@ -115,6 +115,10 @@ def test_comments_docstrings_and_annotations_are_no_parts() -> None:
     assert places(_OLD, _OLD.replace(b"return 1", b"return 2")) == ["m.py:2"]
 
 
+def test_a_line_before_many_equal_ones_is_a_part_alone() -> None:
+    assert places(b"f()\n" * 300, b"g()\n" + b"f()\n" * 300) == ["m.py:1"]
+
+
 def test_a_part_that_is_taken_back_leaves_what_was_there() -> None:
     new = b"def a():\n    return 2\n\n\ndef b():\n    return 3\n"
     first, second = hunks_of(FileChange("m.py", _OLD, new))

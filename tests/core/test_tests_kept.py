@@ -214,6 +214,11 @@ def test_of_numbers_alone_fewer_are_found() -> None:
     assert compare(before, Listing({}, {"passed": 6}), Sources(), ()) == []
 
 
+def test_beside_numbers_that_stay_the_text_says_what_is_gone() -> None:
+    same, sources = Listing({}, {"passed": 5}), Sources([a_case("test_a", "f(1)")], [a_case("test_b", "g(1)")])
+    assert compare(same, same, sources, ()) == [Finding(Kind.REMOVED, "test.py::test_a")]
+
+
 def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
     found = [Finding(Kind.REMOVED, f"test.py::test_{n}\x1b[31m") for n in range(12)]
     said = sentences(found)
