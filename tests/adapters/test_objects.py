@@ -141,7 +141,13 @@ def test_a_graft_can_be_read_before_it_is_written(bench: Bench) -> None:
 def test_taking_everything_away_leaves_the_empty_tree(bench: Bench) -> None:
     tree = bench.objects.graft("", {"a/b": Entry("100644", bench.objects.write("blob", b"x"))})
     assert bench.objects.graft(tree, {"a": None}) == bench.tree({})
-    assert bench.objects.graft(tree, {"a/b": None}) == bench.tree({})
+    assert bench.objects.graft(tree, {"a/b": None}) == bench.objects.id_without(tree, "a/b") == bench.tree({})
+
+
+def test_the_id_of_a_tree_without_a_path_is_known_before_anything_is_written(bench: Bench) -> None:
+    files = bench.files([("a/b", "100644", b"x"), ("a/c", "100644", b"y\n")])
+    without = bench.tree({"a/c": files["a/c"]})
+    assert bench.objects.id_without(bench.tree(files), "a/b") == without
 
 
 def test_taking_away_what_is_below_a_file_leaves_the_file(bench: Bench) -> None:
@@ -181,6 +187,16 @@ def test_objects_of_packs_and_of_other_processes_are_found(git_repo: Path, git: 
     tree = objects.tree_of(git("rev-parse", "HEAD"))
     assert objects.at(tree, "new.py") is not None
     assert objects.read("HEAD:calc.py") == (git_repo / "calc.py").read_bytes()
+    objects.close()
+
+
+def test_a_name_is_asked_for_again_and_a_merge_has_all_its_parents(git_repo: Path, git: RunGit) -> None:
+    objects = Objects(discover(git_repo))
+    before, tree = git("rev-parse", "HEAD"), objects.tree_of("HEAD")
+    commit = objects.write("commit", f"tree {git('mktree')}\nparent {before}\nparent {before}\n\nparent x\n".encode())
+    git("update-ref", "HEAD", commit)
+    assert objects.tree_of("HEAD") == git("rev-parse", "HEAD^{tree}") != tree
+    assert objects.parents_of(commit) == [before, before]
     objects.close()
 
 

@@ -12,7 +12,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.life import Life
-from ralphy.pipeline.model import Baseline, Prd, Snapshot
+from ralphy.pipeline.model import Baseline, Lost, Prd, Snapshot
 from tests.core.building import (
     FEATURE,
     NOW,
@@ -83,6 +83,10 @@ RULES: dict[str, Situation] = {
     "on a disk that is still full, clearing up is not tried again": (
         snapshot(unfinished="the last run ended without a word", session={"short_since": NOW - 60}, free_mb=0.0),
         d.Wait, "the disk is full", {"exit_code": ExitCode.ENVIRONMENT, "until": NOW + 5},
+    ),
+    "stories that are gone from prd.json": (
+        snapshot(lost=Lost("docs/features/login/prd.json", "abc1234", ("US-009",))), d.Wait,
+        "docs/features/login/prd.json has lost US-009, which abc1234 has", {},
     ),
     "a disk that was full for eight hours ends the wait": (
         snapshot(session={"short_since": NOW - 8 * 3600}, free_mb=0.0),

@@ -286,6 +286,14 @@ def test_what_a_night_cost_is_kept_over_landings() -> None:
     found = history(*lines, *attempts("rejected", cost=0.5, seconds=1.0, tokens={"input": 5}))
     assert (found.cost_usd, found.iterations, found.active_s) == (1.5, 2, {"story": 3.0})
     assert (found.tokens, found.started_at) == ({"input": 10, "output": 1}, 1.0)
+    assert found.costs == {("US-001", ""): 1.5}
+
+
+def test_the_last_run_is_the_last_of_this_checkout() -> None:
+    found = History(FEATURE, checkout="/here")
+    for line in (a_run(checkout="/there"), an_end()):
+        found.add(line)
+    assert (found.last_end, found.last_step, found.iterations) == (None, "", 1)
 
 
 def test_runs_in_several_lanes_are_open_side_by_side_and_each_ends_for_itself() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.config.values import Config
 from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.documents.review import (
     answered,
@@ -19,8 +20,10 @@ from ralphy.documents.review import (
     with_table,
 )
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport
+from ralphy.pipeline.parts import due
+from ralphy.pipeline.steps.qa import Round, round_of
 from ralphy.pipeline.stories import completed
-from tests.core.building import done, one, prd, story
+from tests.core.building import done, one, prd, snapshot, story
 
 BOXED = {"id": "AC2", "description": "Unique", "done": False}
 ITEMS = ["Hashed | salted", BOXED]
@@ -161,3 +164,18 @@ def test_what_is_written_is_read_again(end: str) -> None:
     assert shown.count("## Criteria") == 1
     assert "| US-001.1 | Hashed \\| salted | yes | tests/a.py::test_x[a, b]; yes |" in shown
     assert "| US-001.2 | AC2: Unique | unknown |  |" in shown
+
+
+def test_a_story_that_no_review_has_read_begins_the_rounds_anew() -> None:
+    workflow = {"approvals": [], "steps": {"qa": {"stories": ["US-001"], "at": "c1", "round": 1}}}
+    for kind, expected in (("feature", Round(1, "c1")), ("fix", Round(2, "c1"))):
+        read = snapshot(done(), done("US-002", kind=kind), workflow=workflow)
+        assert round_of(read, Config()) == expected
+
+
+@pytest.mark.parametrize(
+    ("proof", "is_due"), [({"tests": ["test_a"]}, True), ({"checks": ["test"]}, True), ({}, False)]
+)
+def test_a_review_waits_for_the_parts_of_what_a_test_or_a_check_has_shown(proof: dict[str, Any], is_due: bool) -> None:
+    landed = prd(done(evidence={"change": "c1", "tests": {"red_first": proof}}))
+    assert bool(due(landed, {})) is is_due

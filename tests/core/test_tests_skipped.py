@@ -264,3 +264,8 @@ def test_both_versions_of_a_skipped_test_are_shown() -> None:
 
     assert kind is Kind.REWORDED
     assert "it said: words.count('a b') == 2; it says: words.count('a b') == 3" in what
+
+    two = COUNT + "    assert words.count('') == 0\n"
+    same = COUNT + "    assert words.count('a b') == 2\n"
+    ((_, what),) = Change(marked(SKIP, two), marked(SKIP, same), SKIPPED, SKIPPED).findings()
+    assert what.endswith("(it said: words.count('') == 0; it says: )")
