@@ -21,6 +21,7 @@ from ralphy.documents.review import (
 )
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport
 from ralphy.pipeline.parts import due
+from ralphy.pipeline.parts import noted as noted_parts
 from ralphy.pipeline.steps.qa import Round, round_of
 from ralphy.pipeline.stories import completed
 from tests.core.building import done, one, prd, snapshot, story
@@ -179,3 +180,7 @@ def test_a_story_that_no_review_has_read_begins_the_rounds_anew() -> None:
 def test_a_review_waits_for_the_parts_of_what_a_test_or_a_check_has_shown(proof: dict[str, Any], is_due: bool) -> None:
     landed = prd(done(evidence={"change": "c1", "tests": {"red_first": proof}}))
     assert bool(due(landed, {})) is is_due
+
+
+def test_the_number_of_parts_is_that_of_the_proved_the_unproved_and_those_not_tried() -> None:
+    assert noted_parts("c1", 5, ["a.py:1"], 2)["of"] == 8
