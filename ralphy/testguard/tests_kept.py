@@ -98,11 +98,14 @@ def _beyond(sources: Sources, listing: Listing) -> Sources:
 
 
 def may_go(test: str, removes: Iterable[str]) -> bool:
-    """Is a test named by one of the ids, globs, files or folders? Many runners tell no file: there the name counts."""
+    """Is a test named by one of the ids (as pytest or unittest writes them), globs, files or folders? Many runners tell
+    no file: there the name counts."""
     base = test.partition("[")[0]
     path = base.partition("::")[0]
+    dotted = base.replace(".py::", ".").replace("::", ".").replace("/", ".") if path.endswith(".py") else base
     return any(
-        wanted in (test, base, path) or base.startswith((f"{wanted}::", f"{wanted.rstrip('/')}/"))
+        wanted in (test, base, path, dotted) or dotted.startswith(f"{wanted}.")
+        or base.startswith((f"{wanted}::", f"{wanted.rstrip('/')}/"))
         or fnmatchcase(test, wanted) or fnmatchcase(base, wanted) or last_part(base) == wanted
         or (not Key.of(test).path and Key.of(wanted).path and Key.of(wanted).name in (test, last_part(base)))
         for wanted in removes

@@ -116,7 +116,8 @@ def test_the_runner_may_stand_in_a_folder_of_the_repository() -> None:
 
 
 @pytest.mark.parametrize(
-    "named", ["t/a.py::test_b[1]", "t/a.py::test_b", "t/a.py", "t/", "t", "t/*", "test_b", "*::test_b*"]
+    "named",
+    ["t/a.py::test_b[1]", "t/a.py::test_b", "t/a.py", "t/", "t", "t/*", "test_b", "*::test_b*", "t.a.test_b", "t.a"],
 )
 def test_a_test_is_named_by_id_name_glob_file_or_folder(named: str) -> None:
     assert may_go("t/a.py::test_b[1]", [named])

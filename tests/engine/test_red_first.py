@@ -81,6 +81,15 @@ def test_a_test_that_passes_as_soon_as_a_name_exists_proves_nothing(tmp_path: Pa
     assert unproved(project) == [f"unproved: {TOLD} passes although mul() does nothing"]
 
 
+def test_an_old_test_whose_file_imports_something_new_is_not_called_weak(tmp_path: Path) -> None:
+    own = "\n\ndef test_mul():\n    assert mul(2, 3) == 6\n\n\ndef test_name():\n    mul(1, 1)\n"
+    text = TESTS.replace("from calc import", "from calc import mul,") + own
+    project = played(tmp_path, {**MUL, "write": {TEST_FILE: text}})
+
+    assert proof(project)["weak"] == [f"{TEST_FILE}::test_name"]
+    assert proof(project)["tests"] == [f"{TEST_FILE}::test_mul"]
+
+
 def test_tests_beside_a_good_one_are_named_if_they_notice_nothing(tmp_path: Path) -> None:
     others = {"true": "assert True", "guard": "import calc\n    assert calc.add(1, 1) == 2",
               "name": "from calc import mul\n    mul(1, 1)"}  # fmt: skip

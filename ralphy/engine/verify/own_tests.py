@@ -43,13 +43,14 @@ def own_tests(w: Workspace, story: Story, candidate: Candidate, results: Sequenc
 
 def _with_new_texts(found: RedFirst, written: WrittenTests) -> RedFirst:
     """Without the tests whose text is as it was: they fail on the code of before as their imports follow a new name."""
-
-    def is_same(test: str) -> bool:
-        key = Key.of(test)
-        return any(map(key.means, written.there)) and not any(map(key.means, written.own))
-
     checks = found.checks if written.own or not written.there else ()
-    return replace(found, tests=tuple(test for test in found.tests if not is_same(test)), checks=checks)
+    return replace(found, tests=tuple(test for test in found.tests if not _is_old(test, written)), checks=checks)
+
+
+def _is_old(test: str, written: WrittenTests) -> bool:
+    """Does a test stand in a file that the story changed, with the text that it had before?"""
+    key = Key.of(test)
+    return any(map(key.means, written.there)) and not any(map(key.means, written.own))
 
 
 def code_in_documents(w: Workspace, story: Story, candidate: Candidate) -> list[Finding]:
@@ -101,7 +102,11 @@ def _without_weak(
             told = outcomes(w, candidate, results, tree, left)
             left = [one for one in left if told.get(one) == PASSED]
         last = tree
-    return found.without([one for one in (*found.tests, *found.checks) if one in left], functions) if left else found
+    if not left:
+        return found
+    apart = found.without([one for one in (*found.tests, *found.checks) if one in left], functions)
+    written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
+    return replace(apart, weak=tuple(one for one in apart.weak if not _is_old(one, written)))
 
 
 def outcomes(
