@@ -56,10 +56,9 @@ def test_tests_that_are_added_to_a_file_cost_no_further_run(tmp_path: Path, comm
     "added",
     [
         "@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    monkeypatch.setattr('calc.add', lambda a, b: 3)\n",
-        "def sub(a, b):\n    return a - b\n",
         "def setup_function():\n    pass\n",
     ],
-    ids=["a fixture for all", "a name in the place of another", "a set-up"],
+    ids=["a fixture for all", "a set-up"],
 )
 def test_an_addition_that_reaches_the_old_tests_costs_one_run_of_the_old_version(tmp_path: Path, added: str) -> None:
     project = pytested(tmp_path, limits={"max_attempts": 1})
@@ -67,11 +66,17 @@ def test_an_addition_that_reaches_the_old_tests_costs_one_run_of_the_old_version
     assert landed(ended) == {"US-001": (1, 1)}
 
 
-def test_an_edited_test_costs_one_run_of_its_old_version(tmp_path: Path) -> None:
+def test_a_name_in_the_tests_in_the_place_of_the_code_empties_them(tmp_path: Path) -> None:
+    project = pytested(tmp_path, limits={"max_attempts": 1})
+    ended = played(project, feature(append={TEST_FILE: "\n\ndef sub(a, b):\n    return a - b\n"}))
+    assert landed(ended) == {} and "no longer assert anything" in project.story("US-001")["execution"]["last_error"]
+
+
+def test_an_edited_test_costs_one_run_of_its_old_version_and_one_on_code_that_does_nothing(tmp_path: Path) -> None:
     project = pytested(tmp_path, limits={"max_attempts": 1})
     ended = played(project, feature(write=edited("add(1, 2) == 3", "add(2, 1) == 3")))
     assert landed(ended) == {"US-001": (1, 1)}
-    assert ran(ended, "US-001") == [("test", "candidate"), ("test", "old_tests")]
+    assert ran(ended, "US-001") == [("test", "candidate"), ("test", "old_tests"), ("test", "red_first")]
 
 
 def played(project: Project, act: dict[str, object]) -> Ended:

@@ -77,7 +77,7 @@ def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) ->
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.DONE, ["pr"])
-    assert project.prd()["workflow"]["steps"]["pr"]["inputs"].keys() == {"SECURITY.md"}
+    assert project.prd()["workflow"]["steps"]["pr"]["inputs"].keys() == {"SECURITY.md", "code"}
     assert_clean(project)
 
 
