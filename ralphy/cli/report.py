@@ -1,36 +1,173 @@
-"""report: what waits, what landed and what proves it, what failed, what can be dropped, and what it cost."""
+"""report: what waits, what landed and what proves it, what failed and why, when who worked, and what it cost.
+
+The same stands in the feature's folder after every run, as REPORT.md and as a page. Git ignores both, and nothing reads
+them: they are in the way of no merge and of no switch of branches.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.errors import ExitCode
+from ralphy.errors import ExitCode, InvalidInput
+from ralphy.pipeline.events import Decided, Event, Listener
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralphy.documents.report import Report
+    from ralphy.engine.feature.features import Found
+    from ralphy.engine.workspace.workspace import Workspace
+
+_SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n"
 
 
 @click.command("report")
 @feature_argument
+@click.option("--html", "as_page", is_flag=True, help="Write one self-contained page instead of printing Markdown.")
+@click.option("--open", "opens", is_flag=True, help="Write the page and open it in your browser.")
+@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE. The page's default: REPORT.html in "
+              "the feature's folder.")  # fmt: skip
 @with_options
-def report(call: Invocation, feature: str | None) -> int:
-    """Report on a feature, in Markdown: what waits for you, what landed with its proof, what failed and why.
+def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, target: str | None) -> int:
+    """Report on a feature: what waits for you, what landed with its proof, what failed and why.
 
-    Then what could not be verified, what can be dropped, the cost, and the next command. Changes nothing.
+    Then what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost, and
+    the next command. Every run leaves the same as REPORT.md and REPORT.html in the feature's folder.
+
+    Examples: ralphy report login; ralphy report --open; ralphy report --html -o night.html
     """
-    from ralphy.documents.report import in_markdown, report_of
+    from ralphy.documents.report import PAGE
+    from ralphy.documents.report_page import in_html
+    from ralphy.documents.report_text import in_markdown
+
+    if call.output.as_json and (as_page or opens or target):
+        raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")
+    found, workspace = call.opened(feature)
+    with workspace as w:
+        value = report_now(w, found)
+        if call.output.as_json:
+            return call.output.answer("report", "", **asdict(value))
+        text = _cleared(w, in_html(value, moment) if as_page or opens else in_markdown(value, moment))
+        if target is None and not (as_page or opens):
+            call.output.verbatim(text)
+            return ExitCode.DONE
+        path = call.directory / target if target else w.feature.file(PAGE)
+        if target:
+            _write(path, text)
+        elif not _lay_down(w, PAGE, text):
+            raise InvalidInput(f"{path} is not a report of Ralphy's", hint="name another file: -o FILE")
+    call.output.data(str(path), {})
+    return _open(call, path) if opens else ExitCode.DONE
+
+
+def report_now(w: Workspace, found: Found | None) -> Report:
+    """The report on a feature as it stands."""
+    from ralphy.documents.report import report_of
     from ralphy.engine.runs.menu import known_menu
     from ralphy.engine.view.status import decided
     from ralphy.git.ledger import commits_of
+    from ralphy.pipeline.nights import past_of
     from ralphy.pipeline.parts import with_parts
+    from ralphy.state.journal import Journal
 
-    found, workspace = call.opened(feature)
-    with workspace as w:
-        snapshot, decision, _ = decided(w, found)
-        commits = commits_of(w.repository, w.feature.name, snapshot.tree.head)
-        value = report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits,
-                          known_menu(w, snapshot.prd, snapshot.tree.head))  # fmt: skip
-    if call.output.as_json:
-        return call.output.answer("report", "", **asdict(value))
-    call.output.verbatim(in_markdown(value))
+    snapshot, decision, _ = decided(w, found)
+    head = snapshot.tree.head
+    past = past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
+    commits, menu = commits_of(w.repository, w.feature.name, head), known_menu(w, snapshot.prd, head)
+    return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, menu, past, w.feature.path)
+
+
+def moment(at: float) -> str:
+    """A moment as the report has it, by the local clock."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def reporting(w: Workspace, listener: Listener) -> Listener:
+    """The listener; when work comes to a rest, the report is written. What hinders that hinders nothing else."""
+    has_worked = False
+
+    def hear(event: Event) -> None:
+        nonlocal has_worked
+        listener(event)
+        if not isinstance(event, Decided):
+            return
+        is_due, has_worked = event.rests and has_worked, not event.rests
+        if is_due:
+            try:
+                leave_report(w)
+            except Exception as error:
+                w.say(f"warning: the report could not be written: {error}")
+
+    return hear
+
+
+def leave_report(w: Workspace) -> None:
+    """Write both forms into the feature's folder."""
+    for name, text in _forms(report_now(w, None)):
+        _lay_down(w, name, _cleared(w, text))
+
+
+def _forms(value: Report) -> Iterator[tuple[str, str]]:
+    from ralphy.documents.report import MARKDOWN, PAGE
+    from ralphy.documents.report_page import in_html
+    from ralphy.documents.report_text import in_markdown
+
+    yield MARKDOWN, in_markdown(value, moment)
+    yield PAGE, in_html(value, moment)
+
+
+def _lay_down(w: Workspace, name: str, text: str) -> bool:
+    """Write a file of Ralphy's own into the feature's folder, for nobody to commit.
+
+    False where something else stands there, or the commit that is checked out has it: Git could not switch from it.
+    """
+    from ralphy.engine.feature.excluded_folder import exclude
+    from ralphy.files.atomic import read_regular, replace_file
+    from ralphy.git.commands import head_of
+
+    path, inside = w.feature.file(name), w.feature.in_repository(name)
+    is_own = (read_regular(path) or b"").startswith(_SEAL.encode())
+    head = head_of(w.repository)[1]
+    is_tracked = bool(head) and w.objects.at(w.objects.tree_of(head), inside) is not None
+    if not path.parent.is_dir() or is_tracked or (os.path.lexists(path) and not is_own):
+        return False
+    if f"/{name}".encode() not in (read_regular(w.feature.file(".gitignore")) or b"").splitlines():
+        exclude(w.repository, inside)
+    replace_file(path, f"{_SEAL}{text}".encode("utf-8", "replace"), durable=False)
+    return True
+
+
+def _cleared(w: Workspace, text: str) -> str:
+    """The text without the values of the environment's secrets."""
+    from ralphy.secrets.known_values import values_of, without_values
+
+    return without_values(text.encode("utf-8", "surrogateescape"), values_of(w.env)).decode("utf-8", "replace")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"the report cannot be written: {error.strerror}", where=str(path)) from error
+
+
+def _open(call: Invocation, path: Path) -> int:
+    """Show the page in the person's browser, or say that there is none."""
+    from ralphy.processes.program_paths import find, own_environment
+
+    root = str(call.repository().root)
+    opener = find("open" if sys.platform == "darwin" else "xdg-open", os.environ, root)
+    if opener is None:
+        call.output.note("no program to open it: xdg-open is not on PATH")
+        return ExitCode.DONE
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
+    os.posix_spawn(opener, [opener, str(path)], own_environment(os.environ, root), file_actions=quiet)
     return ExitCode.DONE

@@ -19,7 +19,9 @@ from ralphy.text.nearest import nearest
 
 NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
 MARKERS = ("APPROVED", "REJECTED", "STOP")
-NOT_COMMITTED = ("TASKS.md", *MARKERS)
+# What Ralphy writes for people alone: nothing reads it, so nothing wakes up when it changes.
+VIEWS = ("TASKS.md", "REPORT.md", "REPORT.html")
+NOT_COMMITTED = (*VIEWS, *MARKERS)
 _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
 # What Ralphy reads and writes in the folder, beside the artifacts and a document per story.
 _PLACES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")

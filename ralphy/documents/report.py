@@ -1,11 +1,11 @@
 """The report of a feature: what waits for a person, what landed and what proves it, what did not, and what it cost.
 
-`report_of` gives the data, `in_markdown` the text; the matrix is the appendix of QA_REPORT.md and PR.md, too.
+`report_of` gives the data; `ralphy.documents.report_text` and `report_page` show it. The matrix is the appendix of
+QA_REPORT.md and PR.md, too.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,16 +14,15 @@ from ralphy.documents.review import CRITERIA
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.menu import Dish
 from ralphy.pipeline.model import Prd, QaReport, Snapshot, Story
+from ralphy.pipeline.nights import Moment, Past, Turn, nights_of
 from ralphy.pipeline.parts import parts_in_words
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import warnings_of
-from ralphy.pipeline.verification import is_unverified
-from ralphy.text.json_coerce import mapping_of
+from ralphy.pipeline.verification import is_unverified, verified_by
+from ralphy.text.json_coerce import count_of, mapping_of, number_of
 
-_MOST_ROWS = 200
-_MOST_TESTS = 5
-_HEAD = "## Appendix: "
-_MATRIX = "What proves each criterion"
+# The names under which the report stands in the feature's folder.
+MARKDOWN, PAGE = "REPORT.md", "REPORT.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,49 +43,111 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What waits for a person, and the command (or the file) that answers it."""
+
+    said: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A story that landed: what it took, over all its attempts, and what verified it."""
+
+    id: str
+    title: str
+    attempts: int
+    seconds: float
+    cost_usd: float
+    files: int
+    verified: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
-    """What the runs of a story (or step) with one model cost."""
+    """What the runs of a story (or step) with one model took; `tokens` are by kind, as the journal names them."""
 
     of: str
     model: str
     usd: float
+    runs: int = 0
+    seconds: float = 0.0
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`waits` and `next` are about what comes now, `failed` and `doubts` are (story, sentence)."""
+    """`state` and `next` are about what comes now; `failed`, `flagged` and `doubts` are (story, sentence).
+
+    `rejected` are the runs that did not count, `night` is the newest stretch of work.
+    """
 
     feature: str
     landed: int
     stories: int
-    waits: tuple[str, ...]
+    state: str
+    waits: tuple[Need, ...]
+    done: tuple[Landed, ...]
     matrix: tuple[Row, ...]
     failed: tuple[tuple[str, str], ...]
+    rejected: tuple[Turn, ...]
+    flagged: tuple[tuple[str, str], ...]
     doubts: tuple[tuple[str, str], ...]
+    decisions: tuple[Moment, ...]
     menu: tuple[Dish, ...]
+    night: Past
     costs: tuple[Cost, ...]
     cost_usd: float
     next: str
     titles: Mapping[str, str] = field(default_factory=dict)
 
+    def named(self, of: str) -> str:
+        """A story with its title, or a step."""
+        return f"{of} {self.titles.get(of, '')}".strip()
 
-def report_of(s: Snapshot, decision: d.Decision, commits: Mapping[str, str], menu: Sequence[Dish]) -> Report:
-    """The report; `commits` has the commit of each story that landed."""
+
+def report_of(
+    s: Snapshot, decision: d.Decision, commits: Mapping[str, str], menu: Sequence[Dish], past: Past, folder: str
+) -> Report:
+    """The report; `commits` has the commit of each story that landed, `folder` is the feature's."""
     done = [story for story in s.prd.stories if story.is_completed]
+    nights = nights_of(past)
     return Report(
-        s.feature,
-        len(done),
-        len(s.prd.stories),
-        tuple(_waits(s, decision)),
-        tuple(matrix(s.prd, s.qa, commits)),
-        tuple(_failed(s.prd)),
-        tuple(_doubts(s, done)),
-        tuple(menu),
-        tuple(Cost(of, model, round(usd, 4)) for (of, model), usd in s.history.costs.items() if usd),
-        round(s.history.cost_usd, 4),
-        _next(s, decision),
-        {story.id: story.title for story in s.prd.stories},
+        feature=s.feature,
+        landed=len(done),
+        stories=len(s.prd.stories),
+        state=decision.reason,
+        waits=tuple(_waits(s, decision, folder)),
+        done=tuple(_landed(story, past, commits) for story in done),
+        matrix=tuple(matrix(s.prd, s.qa, commits)),
+        failed=tuple(_failed(s.prd)),
+        rejected=tuple(
+            sorted((turn for turn in past.turns if turn.is_rejected), key=lambda turn: (turn.of, turn.began))
+        ),
+        flagged=tuple((story.id, _line(said)) for story in done for said in warnings_of(story)),
+        doubts=tuple(_doubts(s, done)),
+        decisions=(*past.decisions, *_reviewed(s.qa)),
+        menu=tuple(menu),
+        night=nights[-1] if nights else Past(),
+        costs=tuple(costs_of(past.turns)),
+        cost_usd=round(s.history.cost_usd, 4),
+        next=_next(s, decision),
+        titles={story.id: story.title for story in s.prd.stories},
     )
+
+
+def costs_of(turns: Sequence[Turn]) -> Iterator[Cost]:
+    """What each story (or step) cost with each model, in the order of their first runs."""
+    groups: dict[tuple[str, str], list[Turn]] = {}
+    for turn in turns:
+        groups.setdefault((turn.of, turn.model), []).append(turn)
+    for (of, model), rows in groups.items():
+        tokens: dict[str, int] = {}
+        for kind, number in (pair for row in rows for pair in row.tokens.items()):
+            tokens[kind] = tokens.get(kind, 0) + number
+        usd, seconds = sum(row.cost_usd for row in rows), sum(row.seconds for row in rows)
+        yield Cost(of, model, round(usd, 4), len(rows), round(seconds, 1), tokens)
 
 
 def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterator[Row]:
@@ -127,12 +188,19 @@ def _is_same(named: str, test: str) -> bool:
     return named == test or test.endswith((f"::{named}", f"/{named}", f" {named}", f" > {named}"))
 
 
-def _waits(s: Snapshot, decision: d.Decision) -> Iterator[str]:
-    if isinstance(decision, d.Wait | d.Halt):
-        yield decision.reason
-    yield from (f"read this file first: {line}" for line in steering_of(s.prd))
-    if s.qa and s.qa.blocking:
-        yield from (f"{found.severity}: {found.title}" for found in s.qa.blocking)
+def _waits(s: Snapshot, decision: d.Decision, folder: str) -> Iterator[Need]:
+    """What only a person can answer; a limit that Ralphy waits for by itself is none of it."""
+    questions = f"write after `Answer:` in {folder}/QUESTIONS.md, then ralphy loop {s.feature}"
+    if isinstance(decision, d.Halt) or (isinstance(decision, d.Wait) and decision.until is None):
+        yield Need(decision.reason, _next(s, decision))
+    for story in s.prd.stories:
+        if story.status.value in ("failed", "blocked"):
+            said = "failed: say what to do" if story.status.value == "failed" else "asks a question"
+            yield Need(f"{story.id} {story.title} {said}", questions)
+    for line in steering_of(s.prd):
+        yield Need(f"read this file first: {line}", f"git diff {s.tree.base}...{s.tree.feature_branch}")
+    for found in s.qa.blocking if s.qa else ():
+        yield Need(f"{found.severity}: {found.title}", f"read {folder}/QA_REPORT.md")
 
 
 def _next(s: Snapshot, decision: d.Decision) -> str:
@@ -143,12 +211,28 @@ def _next(s: Snapshot, decision: d.Decision) -> str:
     return str(s.prd.pr.get("url") or f"git merge {s.tree.feature_branch}")
 
 
+def _landed(story: Story, past: Past, commits: Mapping[str, str]) -> Landed:
+    evidence, execution = mapping_of(story.raw.get("evidence")), story.execution
+    seconds = sum(turn.seconds for turn in past.turns if turn.story == story.id)
+    changed = execution.get("files_modified")
+    return Landed(
+        story.id,
+        story.title,
+        count_of(execution.get("attempts")),
+        round(seconds, 1),
+        number_of(evidence.get("cost_usd")) or 0.0,
+        len(changed) if isinstance(changed, list) else 0,
+        verified_by(evidence),
+        commits.get(story.id, "")[:10],
+    )
+
+
 def _failed(prd: Prd) -> Iterator[tuple[str, str]]:
     for story in prd.stories:
         if story.status.value in ("failed", "blocked"):
             tries = story.execution.get("attempts")
             after = f" after {tries} attempts" if isinstance(tries, int) and tries > 1 else ""
-            why = " ".join(str(story.execution.get("last_error") or "no reason is noted").split())[:300]
+            why = _line(str(story.execution.get("last_error") or "no reason is noted"))
             yield story.id, f"{story.status.value}{after}: {why}"
 
 
@@ -159,70 +243,19 @@ def _doubts(s: Snapshot, done: Sequence[Story]) -> Iterator[tuple[str, str]]:
         parts = mapping_of(mapping_of(story.raw.get("evidence")).get("parts"))
         if parts.get("unproved") or parts.get("left"):
             yield story.id, parts_in_words({"parts": parts}, 20)
-        yield from ((story.id, " ".join(said.split())[:300]) for said in warnings_of(story))
     for answer in (s.qa.criteria if s.qa else None) or ():
         if answer.met != "yes":
             said = "the review says: not met" if answer.met == "no" else "the review could not tell"
             yield answer.id, f"{said}: {answer.note}" if answer.note else said
 
 
-def in_markdown(report: Report) -> str:
-    """The whole report; a section that has nothing to say is left out."""
-    blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed"]
-    blocks += _section("What waits for you", [f"- {_plain(line)}" for line in report.waits])
-    blocks += _section("What landed", _matrix_lines(report.matrix))
-    blocks += _section("What failed", [_line(report, of, said) for of, said in report.failed])
-    blocks += _section("What could not be verified", [_line(report, of, said) for of, said in report.doubts])
-    blocks += _section("What can be dropped", _menu_lines(report.menu))
-    blocks += _section("Cost", _cost_lines(report))
-    blocks.append(f"## Next\n\n    {report.next}")
-    return "\n\n".join(blocks) + "\n"
+def _reviewed(qa: QaReport | None) -> Iterator[Moment]:
+    """The findings that the review itself took back, or noted too late to block."""
+    for found in qa.findings if qa else ():
+        if found.state in ("dropped", "noted"):
+            why = f": {found.note}" if found.note else ""
+            yield Moment(0.0, _line(f"review: {found.id} {found.title} {found.state}{why}"))
 
 
-def with_appendix(text: str, rows: Sequence[Row], menu: Sequence[Dish] = ()) -> str:
-    """A document with the matrix and the menu behind it, in place of those that it may have had."""
-    own = re.split(rf"^{re.escape(_HEAD)}", text, maxsplit=1, flags=re.M)[0].rstrip()
-    parts = [(_MATRIX, _matrix_lines(rows)), ("What can be dropped", _menu_lines(menu))]
-    return "\n\n".join([own, *(f"{_HEAD}{title}\n\n" + "\n".join(lines) for title, lines in parts if lines)]) + "\n"
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {title}\n\n" + "\n".join(lines)] if lines else []
-
-
-def _line(report: Report, of: str, said: str) -> str:
-    title = report.titles.get(of, "")
-    return f"- {of}{f' {_plain(title)}' if title else ''}: {_plain(said)}"
-
-
-def _matrix_lines(rows: Sequence[Row]) -> list[str]:
-    if not rows:
-        return []
-    lines = ["| Criterion | Test | Before | After | Commit |", "|---|---|---|---|---|"]
-    for row in rows[:_MOST_ROWS]:
-        what = f"{row.id} {row.criterion}".strip() + (f" (not met: {row.note})" if row.met == "no" else "")
-        cells = (what, row.test or "none", row.before, row.after, row.commit)
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return [*lines, f"| … and {len(rows) - _MOST_ROWS} more | | | | |"] if len(rows) > _MOST_ROWS else lines
-
-
-def _menu_lines(menu: Sequence[Dish]) -> list[str]:
-    if not menu:
-        return []
-    rows = [f"| {_cell(dish.story)} | {_cell(dish.said)} |" for dish in menu[:_MOST_ROWS]]
-    return ["| Without | Then |", "|---|---|", *rows]
-
-
-def _cost_lines(report: Report) -> list[str]:
-    if not report.cost_usd:
-        return []
-    rows = [f"| {_cell(cost.of)} | {_cell(cost.model)} | ${cost.usd:.2f} |" for cost in report.costs]
-    return ["| Of | Model | Cost |", "|---|---|---:|", *rows, f"| in all | | ${report.cost_usd:.2f} |"]
-
-
-def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")[:300]
-
-
-def _plain(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+def _line(text: str) -> str:
+    return " ".join(text.split())[:300]

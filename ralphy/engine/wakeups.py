@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from ralphy.documents.feature_folder import Feature
+from ralphy.documents.feature_folder import VIEWS, Feature
 from ralphy.documents.request_queue import folder_of
 from ralphy.files.atomic import names_in, signature
 from ralphy.git import commands as git
@@ -120,6 +120,6 @@ def _of_folder(feature: Feature) -> int:
     found = [
         (entry.name, signature(Path(entry.path)))
         for entry in entries
-        if entry.name not in (".ralphy", "TASKS.md") and not entry.name.startswith(".prd.json.tmp")
+        if entry.name not in (".ralphy", *VIEWS) and not entry.name.startswith(".prd.json.tmp")
     ]
     return hash(frozenset(found))

@@ -86,7 +86,6 @@ class History:
     knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
-    `costs` has the dollars by (story or step, model).
     `watchdog` is the last warning to a run that is open. `in_trouble` are the runs that were open when another one met
     a limit or a passing trouble: what they say of it is no news.
     """
@@ -117,7 +116,6 @@ class History:
     limit: Entry = field(default_factory=dict)
     paces: list[Pace] = field(default_factory=list)
     unknown_cost_runs: int = 0
-    costs: dict[tuple[str, str], float] = field(default_factory=dict)
     calls: list[float] = field(default_factory=list)
     checkout: str = ""
     breaker: Breaker = field(default_factory=Breaker)
@@ -244,8 +242,6 @@ def _end(history: History, entry: Entry) -> None:
         history.tokens[kind] = history.tokens.get(kind, 0) + int(_number(number))
     counts.cost_usd += cost
     counts.active_s += seconds
-    of = str(story or step), text_of(run.get("model"))
-    history.costs[of] = history.costs.get(of, 0.0) + cost
     outcome = _OUTCOMES.get(str(entry.get("outcome")), Outcome.CRASHED)
     _settle(history, counts, outcome, entry, run)
     if step == names.SPLIT and story:

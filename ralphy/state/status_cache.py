@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_VIEWS = (".ralphy", "TASKS.md")
+_VIEWS = (".ralphy", "TASKS.md", "REPORT.md", "REPORT.html")
 _OF_GIT = ("HEAD", "index", "MERGE_HEAD")
 
 

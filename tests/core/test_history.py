@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.agents.protocol import Outcome
+from ralphy.documents.report import costs_of
 from ralphy.pipeline.history import History, StoryHistory
+from ralphy.pipeline.nights import past_of
 from tests.core.building import FEATURE, a_run, an_end, attempts, history
 
 LANDED: dict[str, Any] = {"landed": True, "code": "c1"}
@@ -283,10 +285,11 @@ def test_a_gate_opens_for_one_content() -> None:
 
 def test_what_a_night_cost_is_kept_over_landings() -> None:
     lines = [a_run(), an_end("succeeded", cost=1.0, seconds=2.0, tokens={"input": 5, "output": 1}, **LANDED)]
-    found = history(*lines, *attempts("rejected", cost=0.5, seconds=1.0, tokens={"input": 5}))
+    lines += attempts("rejected", cost=0.5, seconds=1.0, tokens={"input": 5})
+    found = history(*lines)
     assert (found.cost_usd, found.iterations, found.active_s) == (1.5, 2, {"story": 3.0})
     assert (found.tokens, found.started_at) == ({"input": 10, "output": 1}, 1.0)
-    assert found.costs == {("US-001", ""): 1.5}
+    assert [(cost.of, cost.model, cost.usd) for cost in costs_of(past_of(lines).turns)] == [("US-001", "", 1.5)]
 
 
 def test_the_last_run_is_the_last_of_this_checkout() -> None:

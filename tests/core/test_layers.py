@@ -72,7 +72,9 @@ PURE = {
         "first_error", "listing", "reachability", "recipes", "runner_output",
     ),
     "ralphy/config": ("tightening", "values"),
-    "ralphy/documents": ("criteria", "dependencies", "prd_merge", "prd_rules", "readiness", "report", "review"),
+    "ralphy/documents": (
+        "criteria", "dependencies", "prd_merge", "prd_rules", "readiness", "report", "report_text", "review",
+    ),
     "ralphy/pipeline": ("*",),
     "ralphy/prompts": ("budget", "review_brief"),
     "ralphy/sandbox": ("syscall_filter",),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
+from ralphy.cli.report import reporting
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator, told
 from ralphy.engine.reactor import Patience, run_feature, watch_all
@@ -93,7 +94,7 @@ def attend(
     """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
     narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
     narrator.attend(workspace)
-    workspace.listener = heeding(came, workspace.listener)
+    workspace.listener = heeding(came, reporting(workspace, workspace.listener))
     _tell_remarks(call, workspace)
     need_walls(workspace)
     return narrator

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ralphy.documents.qa_report import parse_qa_report
-from ralphy.documents.report import matrix, with_appendix
+from ralphy.documents.report import matrix
+from ralphy.documents.report_text import with_appendix
 from ralphy.engine.runs.menu import known_menu
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import commits_of

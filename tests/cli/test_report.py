@@ -1,0 +1,77 @@
+"""report: what a night came to, printed, as data, as a page, and left in the feature's folder when work rests."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Make
+from tests.engine.building import PATIENCE_S, breaks, story, works
+
+
+def test_a_night_leaves_its_report_where_git_and_nobody_else_minds_it(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002", title="Stay <b>out</b>", priority=2),
+                         limits={"max_attempts": 1})  # fmt: skip
+    project.play(stories={"US-001": [works()], "US-002": [breaks()]})
+    assert call("loop")[0] == 11
+
+    text, page = project.read("REPORT.md"), project.read("REPORT.html")
+    assert text.startswith("<!-- Written by Ralphy")
+    assert "# login: 1 of 2 stories landed" in text
+    assert (
+        "- US-002 Stay \\<b>out\\</b> failed: say what to do\n  - write after `Answer:` in docs/features/login/" in text
+    )
+    assert "(ralphy attempts diff login/US-002 1)" in text
+    assert "Stay &lt;b&gt;out&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert project.git("status", "--porcelain", "--untracked-files=all") == ""
+    project.git("switch", "--quiet", project.branch)
+    assert project.git("status", "--porcelain", "--untracked-files=all") == ""
+    project.git("switch", "--quiet", "main")
+
+    assert call("report")[1] == text.split("\n", 1)[1]
+    code, data = call.json("report")
+    assert (code, [row["id"] for row in data["done"]], data["waits"][-1]["do"][-17:]) == (
+        0, ["US-001"], "ralphy loop login")  # fmt: skip
+    assert [(turn["of"], turn["model"]) for turn in data["costs"]] == [("US-001", "sonnet"), ("US-002", "sonnet")]
+
+    project.write("REPORT.md", "mine")
+    before = (project.folder / "REPORT.html").stat()
+    assert call("loop")[0] == 11
+    assert (project.folder / "REPORT.html").stat() == before, "nothing was done: there is nothing to report"
+    assert project.read("REPORT.md") == "mine"
+    project.play(stories={"*": [works()]})
+    assert call("reset")[0] == 0
+    assert call("loop")[0] == 10
+    assert "2 of 2 stories landed" in project.read("REPORT.html")
+    assert project.read("REPORT.md") == "mine"
+
+
+def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, call = made(story("US-001"))
+    tools, told = project.repo.parent / "bin", project.repo.parent / "opened"
+    tools.mkdir()
+    os.mkfifo(told)
+    reader = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("xdg-open", "open"):
+        (tools / name).write_text(f'#!/bin/sh\necho "$1" > {told}\n')
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    assert call("report", "--open")[:2] == (0, f"{project.folder / 'REPORT.html'}\n")
+    assert select.select([reader], [], [], PATIENCE_S)[0]
+    assert os.read(reader, 4096).decode() == f"{project.folder / 'REPORT.html'}\n"
+    os.close(reader)
+
+    elsewhere = project.repo.parent / "night.html"
+    assert call("report", "--html", "-o", str(elsewhere))[0] == 0
+    assert elsewhere.read_text().startswith("<!doctype html>")
+    assert call("report", "-o", str(elsewhere))[0] == 0
+    assert elsewhere.read_text().startswith("# login: 0 of 1 stories landed")
+    assert call("report", "--json", "--html")[0] == 3
+    (project.folder / "REPORT.html").unlink()
+    (project.folder / "REPORT.html").symlink_to(elsewhere)
+    assert call("report", "--html")[0] == 3
+    assert Path(elsewhere).read_text().startswith("# login")
