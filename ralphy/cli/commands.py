@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reset-circuit": ("stories.gates", "Close the circuit breaker so that agents can start again."),
     "logs": ("records", "Show what the agents did."),
     "report": ("report", "Report what landed and its proof, what failed, and what waits."),
+    "stats": ("stats", "Show what all nights came to: success rate, attempts, cost."),
     "prove": ("prove", "Verify the committed stories again, without an agent."),
     "audit": ("records", "Verify that the journal is unaltered."),
     "gc": ("upkeep", "Delete old attempts and runs, and pack the repository."),

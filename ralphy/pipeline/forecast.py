@@ -34,7 +34,7 @@ def forecast(s: Snapshot) -> Forecast | None:
     left, known = len(_left(s)), _known(s.history.paces, s.feature)
     if not left or not known:
         return None
-    seconds, cost_usd = _median([pace.seconds for pace in known]), _median([pace.cost_usd for pace in known])
+    seconds, cost_usd = median([pace.seconds for pace in known]), median([pace.cost_usd for pace in known])
     return Forecast(left, left * seconds, left * cost_usd)
 
 
@@ -109,7 +109,8 @@ def _known(paces: Sequence[Pace], feature: str) -> list[Pace]:
     return [pace for pace in paces if pace.feature == feature] or [*paces]
 
 
-def _median(values: list[float]) -> float:
+def median(values: list[float]) -> float:
+    """The middle one; of two, what lies between them."""
     middle = len(values) // 2
     ranked = sorted(values)
     return ranked[middle] if len(values) % 2 else (ranked[middle - 1] + ranked[middle]) / 2

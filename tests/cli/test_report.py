@@ -75,3 +75,17 @@ def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypat
     (project.folder / "REPORT.html").symlink_to(elsewhere)
     assert call("report", "--html")[0] == 3
     assert Path(elsewhere).read_text().startswith("# login")
+
+
+def test_statistics_are_of_all_nights_or_of_those_since_a_day(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
+    assert call("stats")[:2] == (0, "no agent has worked here yet\n")
+    project.play(stories={"US-001": [works()], "US-002": [breaks()]})
+    call("loop")
+    code, out, _ = call("stats")
+    assert (code, out.splitlines()[0]) == (
+        0, "Stories   1 of 2 landed, 50% (goal missed: over 80%); 1 on the first attempt")  # fmt: skip
+    assert "\nstory  sonnet  2     1          1  " in out
+    assert call.json("stats", "--since", "1d")[1]["success_rate"] == 0.5
+    assert call.json("stats", "--since", "2999-01-01")[1]["tried"] == 0
+    assert call("stats", "--since", "yesterday")[0] == 3
