@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report", "Report what landed and its proof, what failed, and what waits."),
     "stats": ("stats", "Show what all nights came to: success rate, attempts, cost."),
     "prove": ("prove", "Verify the committed stories again, without an agent."),
+    "notify": ("run.notifying", "Show who is told when you are needed; --test sends a message."),
     "audit": ("records", "Verify that the journal is unaltered."),
     "gc": ("upkeep", "Delete old attempts and runs, and pack the repository."),
     "lanes": ("upkeep", "List or delete the working trees of agents and checks."),

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralphy.config.load import Settings
-    from ralphy.config.values import Check, Config
+    from ralphy.config.values import Check, Config, Notify
     from ralphy.documents.feature_folder import Feature
     from ralphy.engine.feature.features import Found
     from ralphy.engine.workspace.checkout import Checkout
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.commands import Repository
+    from ralphy.notify.sender import Sender
     from ralphy.pipeline.model import Snapshot
 
 # Options that stand on every command -> how many words they take after themselves.
@@ -49,6 +50,7 @@ class Invocation:
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _features: list[Found] | None = None
     _settings_branch: str | None = None
+    senders: dict[Notify, Sender] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:

@@ -126,6 +126,10 @@ class Output:
         """Write to stderr, above the lines that stay."""
         self._footer.write(sys.stderr, _without_secrets(text))
 
+    def ring(self) -> None:
+        """Ring the terminal's bell."""
+        self._tell("\a")
+
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
         if self.as_json:

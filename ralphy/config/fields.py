@@ -141,7 +141,7 @@ def _without_line_ends(value: Any) -> Any:
 def parse_words(field: Field, text: str) -> object:
     """`text` of an environment variable as a value for `accept`: numbers, true/false, lists by comma."""
     if field.kind.startswith("tuple[str"):
-        if field.dotted == "agent.command":
+        if field.dotted in ("agent.command", "notify.command"):
             return _split_words(field, text)
         return [part.strip() for part in text.split(",") if part.strip()]
     if field.kind == "bool":

@@ -70,6 +70,11 @@ _RULES: Mapping[str, _Looser] = {
     "agent.preset": _differs,
     "agent.env": _adds,
     "setup": _differs,
+    "notify.desktop": _switches_on,
+    "notify.command": _differs,
+    "notify.webhook": _differs,
+    "notify.webhook_secret_env": _differs,
+    "notify.apprise": _adds,
     **dict.fromkeys(AMOUNTS, _more),
 }
 

@@ -220,6 +220,23 @@ class PullRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Who is told when a person is needed or work has ended. `events` are what is told, `webhook_secret_env` names the
+    variable whose value signs what goes to `webhook`. In `quiet_hours` (HH:MM-HH:MM, local time) nobody is told.
+    """
+
+    events: tuple[str, ...] = ("gate", "question", "ended", "limit", "budget", "breaker")
+    bell: bool = True
+    desktop: bool = False
+    command: tuple[str, ...] = ()
+    webhook: str = ""
+    webhook_secret_env: str = ""
+    apprise: tuple[str, ...] = ()
+    quiet_hours: str = ""
+    remind_after_s: float | None = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. `checks` is None when the stack's own checks are to be used."""
 
@@ -242,3 +259,4 @@ class Config:
     review: Review = field(default_factory=Review)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)
+    notify: Notify = field(default_factory=Notify)

@@ -27,6 +27,7 @@ _REMARKS = {
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
     "review": "second_model: another model reads the same code, and the stricter answer counts",
     "proof": "parts: which lines of a landed story would no test miss; budget_s: seconds for each story",
+    "notify": "who is told when you are needed; command gets JSON on stdin; quiet_hours such as 22:00-07:00",
     "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature starts on",
 }
 

@@ -33,6 +33,7 @@ PACKAGES: dict[str, set[str]] = {
     "testguard": {"checks"},
     "lanes": {"errors", "system", "files", "git", "sandbox", "config", "testguard"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
+    "notify": {"errors", "secrets", "text", "files", "processes", "config", "pipeline"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
     "state": {"errors", "secrets", "text", "system", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
@@ -46,7 +47,8 @@ PACKAGES: dict[str, set[str]] = {
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "secrets", "text", "files", "processes", "git", "sandbox", "config",
-        "lanes", "detect", "agents", "pipeline", "documents", "state", "prompts", "scaffold", "forge", "engine", "demo",
+        "lanes", "detect", "agents", "pipeline", "notify", "documents", "state", "prompts", "scaffold", "forge",
+        "engine", "demo",
     },
     "__main__": {"processes", "cli"},
 }  # fmt: skip

@@ -15,7 +15,8 @@ import click
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import reporting
 from ralphy.cli.run.live import Live
-from ralphy.cli.run.narrator import PATIENT, Narrator, told
+from ralphy.cli.run.narrator import PATIENT, Narrator
+from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Event, Listener
@@ -75,10 +76,12 @@ def heeding(came: Came, listener: Listener) -> Listener:
     return heed
 
 
-def until_signal(came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
+def until_signal(
+    call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]
+) -> int:  # fmt: skip
     """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
     try:
-        with signals(came):
+        with signals(came), told_of_the_end(call):
             return work()
     except KeyboardInterrupt:
         interrupted("interrupted")
@@ -94,7 +97,8 @@ def attend(
     """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
     narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
     narrator.attend(workspace)
-    workspace.listener = heeding(came, reporting(workspace, workspace.listener))
+    workspace.listener = notifying(call, workspace, reporting(workspace, workspace.listener))
+    workspace.listener = heeding(came, workspace.listener)
     _tell_remarks(call, workspace)
     need_walls(workspace)
     return narrator
@@ -312,7 +316,7 @@ def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool) -> 
             rest = run_feature(workspace, patience, narrator.dialogue if asks else None)
         return narrator.finished(rest)
 
-    return until_signal(came, work, narrator.interrupted)
+    return until_signal(call, came, work, narrator.interrupted)
 
 
 @click.command("watch")
@@ -338,10 +342,10 @@ def watch(call: Invocation, **limits: Any) -> int:
 
     def work() -> int:
         with live:
-            watch_all(checkout, features_dir, opened, lambda event: told(call.output, event))
+            watch_all(checkout, features_dir, opened, lambda event: tell(call, event))
         return ExitCode.DONE
 
     try:
-        return until_signal(came, work, lambda _: None)
+        return until_signal(call, came, work, lambda _: None)
     finally:
         checkout.close()

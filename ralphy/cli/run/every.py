@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.run.drivers import Came, attend, clock_time, open_features, until_signal
 from ralphy.cli.run.live import Live
-from ralphy.cli.run.narrator import RESUMABLE, Narrator, told
+from ralphy.cli.run.narrator import RESUMABLE, Narrator
+from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.reactor import Patience, held_up, run_feature
@@ -57,7 +58,7 @@ def _run_every(call: Invocation, checkout: Checkout, session: Session, *, waits:
             call.output.result(f"{name}: {rest.reason}")
         return exit_code_of(rests.values())
 
-    return until_signal(night.came, work, lambda how: call.output.insist(f"{how}: {RESUMABLE}"))
+    return until_signal(call, night.came, work, lambda how: call.output.insist(f"{how}: {RESUMABLE}"))
 
 
 class _Night:
@@ -83,7 +84,7 @@ class _Night:
             self._call.lay_out(workspace)
             rest = run_feature(workspace, self._patience)
         except RalphyError as error:
-            told(self._call.output, held_up(feature, error))
+            tell(self._call, held_up(feature, error))
             return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
         return Turn(rest, workspace.session, has_acted=narrator.acts > before)
 

@@ -1,0 +1,136 @@
+"""notify, and how a run tells people who are not there: a listener beside the console's (`ralphy.notify`)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.run.narrator import told
+from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
+from ralphy.notify.sender import Sender
+from ralphy.pipeline.events import Decided, Event, Listener
+from ralphy.pipeline.notices import Notice, notice_of
+
+if TYPE_CHECKING:
+    from ralphy.config.values import Notify
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.git.commands import Repository
+
+_LAST_S = 12.0  # how long the end of a run waits for the last message
+
+
+def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
+    """The listener; what is worth a message is sent to whom the settings name, and holds up nothing."""
+    settings = w.config.notify
+    sender = _sender(call, w.repository, settings)
+    if sender is None:
+        return listener
+
+    def hear(event: Event) -> None:
+        listener(event)
+        notice = notice_of(event, w.feature.path)
+        if notice and notice.event in settings.events:
+            sender.post(notice)
+        elif isinstance(event, Decided) and not event.rests:
+            sender.settle(w.feature.name)
+
+    return hear
+
+
+def tell(call: Invocation, event: Event) -> None:
+    """Tell of an event that is about no feature that could be opened."""
+    told(call.output, event)
+    if notice := notice_of(event, ""):
+        _post(call, notice)
+
+
+@contextmanager
+def told_of_the_end(call: Invocation) -> Iterator[None]:
+    """What is still to be sent is sent; a run that ends with an error is told of, too."""
+    try:
+        yield
+    except Exception as error:
+        _post(call, _of_error(error))
+        _close(call)
+        raise
+    _close(call)
+
+
+def _post(call: Invocation, notice: Notice) -> None:
+    for settings, sender in call.senders.items():
+        if notice.event in settings.events:
+            sender.post(notice)
+
+
+def _close(call: Invocation) -> None:
+    for sender in call.senders.values():
+        sender.close(_LAST_S)
+    call.senders.clear()
+
+
+def _of_error(error: Exception) -> Notice:
+    said = str(error) if isinstance(error, RalphyError) else f"{type(error).__name__}: {error}"
+    hint = f" ({error.hint})" if isinstance(error, RalphyError) and error.hint else ""
+    return Notice("ended", "", " ".join(f"{said}{hint}".split())[:600], "ralphy why", "Ralphy ended with an error",
+                  at=time.time())  # fmt: skip
+
+
+def _sender(call: Invocation, repository: Repository, settings: Notify) -> Sender | None:
+    """The one sender of this process for these settings; None where nobody is to be told."""
+    if settings not in call.senders:
+        found = _receivers(call, repository, settings)
+        if not found or not settings.events:
+            return None
+        note = repository.state_dir / "told.json"
+        call.senders[settings] = Sender(found, note, call.output.note, settings.quiet_hours, settings.remind_after_s)
+    return call.senders[settings]
+
+
+def _receivers(call: Invocation, repository: Repository, settings: Notify) -> list[Receiver]:
+    return list(receivers_of(settings, os.environ, str(repository.root), _bell(call)))
+
+
+def _bell(call: Invocation) -> Callable[[], None] | None:
+    """How the terminal's bell is rung; None where stderr is no terminal."""
+    return (lambda: call.output.ring()) if call.output.is_live else None
+
+
+@click.command("notify")
+@click.option("--test", "tests", is_flag=True, help="Send a message to each of them now.")
+@with_options
+def notify(call: Invocation, tests: bool) -> int:
+    """Show who is told when you are needed; with --test, send each of them a message.
+
+    The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with 5.
+    """
+    repository = call.repository()
+    settings = call.settings(repository).config.notify
+    found = _receivers(call, repository, settings)
+    if not found:
+        raise NotFound("nobody is told: no receiver is set, and this is no terminal whose bell could ring",
+                       hint="set notify.command, notify.webhook, notify.apprise or notify.desktop")  # fmt: skip
+    rows = [(one.name, _tried(one) if tests else "") for one in found]
+    wrong = [name for name, error in rows if error]
+    said = [f"{name}: {error or ('delivered' if tests else 'set')}" for name, error in rows]
+    return call.output.answer("notify", said, ExitCode.ENVIRONMENT if wrong else ExitCode.DONE,
+                              receivers=[{"name": name, "error": error or None} for name, error in rows],
+                              events=list(settings.events))  # fmt: skip
+
+
+def _tried(receiver: Receiver) -> str:
+    """Why a test message did not arrive; "" if it did."""
+    notice = Notice("ended", "", "This is a test: your messages arrive.", "ralphy status", "Ralphy", at=time.time())
+    try:
+        receiver.send(notice)
+    except Undelivered as error:
+        return str(error)
+    except Exception as error:  # of a library of somebody else's
+        return f"{type(error).__name__}: {error}"
+    return ""

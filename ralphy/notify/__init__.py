@@ -1,0 +1,1 @@
+"""Being told: what reaches a person who is not there, and how."""

@@ -1,0 +1,159 @@
+"""Who is told: the terminal's bell, the desktop, a command, an address, and all that apprise knows.
+
+What they are comes from settings that a repository cannot switch on by itself (`ralphy.config.tightening`). Each gets a
+notice and raises Undelivered if that did not arrive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import html
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from ralphy.config.values import Notify
+from ralphy.pipeline.notices import Notice
+from ralphy.processes.program_paths import find, own_environment
+from ralphy.secrets.known_values import clear_json, values_of, without_values
+
+TIMEOUT_S = 10.0
+_MOST_SAID = 200
+_ON_A_MAC = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
+
+
+class Undelivered(Exception):
+    """Why a message did not arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    name: str
+    send: Callable[[Notice], None]
+
+
+def receivers_of(
+    settings: Notify, env: Mapping[str, str], root: str, ring: Callable[[], None] | None
+) -> Iterator[Receiver]:
+    """Those that are set; `ring` is how the terminal's bell is rung, None without a terminal. Programs of the checkout
+    at `root` are none of them, unless they are named by a path."""
+    own = own_environment(env, root)
+    if settings.bell and ring:
+        yield Receiver("bell", lambda _: ring())
+    if settings.desktop:
+        yield Receiver("desktop", partial(_desktop, own, root))
+    if settings.command:
+        yield Receiver("command", partial(_command, settings.command, own, root))
+    if settings.webhook:
+        yield Receiver("webhook", partial(_webhook, settings, env))
+    if settings.apprise:
+        yield Receiver("apprise", partial(_apprise, settings.apprise, env))
+
+
+def cleared(notice: Notice, env: Mapping[str, str]) -> bytes:
+    """The notice as JSON, without the values of the environment's secrets."""
+    data = json.dumps(notice.to_json(), ensure_ascii=False).encode("utf-8", "replace")
+    return clear_json(data, lambda text: without_values(text, values_of(env)))
+
+
+def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
+    """Title and text, in plain characters."""
+    found = json.loads(cleared(notice, env))
+    reminder = "Reminder: " if notice.is_reminder else ""
+    lines = [str(found[name]) for name in ("text", "where", "command") if found[name]]
+    return _printable(f"{reminder}{found['title']}"), "\n".join(map(_printable, lines))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _desktop(env: Mapping[str, str], root: str, notice: Notice) -> None:
+    title, text = _texts(notice, env)
+    if sys.platform == "darwin":
+        script = [word for line in _ON_A_MAC for word in ("-e", line)]
+        _run([_program("osascript", env, root), *script, title, text], env, root)
+    else:  # the text is markup there
+        _run([_program("notify-send", env, root), "--app-name=Ralphy", "--", title, html.escape(text)], env, root)
+
+
+def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: Notice) -> None:
+    program = argv[0] if "/" in argv[0] else _program(argv[0], env, root)
+    _run([program, *argv[1:]], env, root, cleared(notice, env) + b"\n")
+
+
+def _program(name: str, env: Mapping[str, str], root: str) -> str:
+    found = find(name, env, root)
+    if found is None:
+        raise Undelivered(f"{name} is not on PATH")
+    return found
+
+
+def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"") -> None:
+    """Run a program to its end, or end it with all that it started."""
+    try:
+        process = subprocess.Popen(argv, cwd=root, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    except OSError as error:
+        raise Undelivered(f"{argv[0]}: {error.strerror}") from error
+    try:
+        process.communicate(stdin, TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
+    if process.returncode:
+        raise Undelivered(f"{argv[0]} ended with {process.returncode}")
+
+
+def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:
+    """POST the notice. It is signed as `HMAC-SHA256(secret, timestamp + "." + body)`, and follows no redirect."""
+    import time
+    from urllib.error import HTTPError
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    body, stamp = cleared(notice, env), str(int(time.time()))
+    headers = {"Content-Type": "application/json", "User-Agent": "ralphy", "X-Ralphy-Timestamp": stamp}
+    if name := settings.webhook_secret_env:
+        secret = env.get(name, "")
+        if not secret:
+            raise Undelivered(f"{name}, which is to sign it, is not set")
+        signature = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+        headers["X-Ralphy-Signature"] = f"sha256={signature}"
+    request = Request(settings.webhook, body, headers, method="POST")  # noqa: S310 - the setting takes https alone
+    direct = [ProxyHandler({})] if settings.webhook.startswith("http:") else []  # that is this machine alone
+    try:
+        with build_opener(Stay, *direct).open(request, timeout=TIMEOUT_S):
+            return
+    except HTTPError as error:
+        error.close()
+        raise Undelivered(f"the address answered {error.code}") from None
+    except (OSError, ValueError) as error:
+        raise Undelivered(str(getattr(error, "reason", error))[:_MOST_SAID]) from error
+
+
+def _apprise(urls: tuple[str, ...], env: Mapping[str, str], notice: Notice) -> None:
+    from importlib import import_module
+
+    try:
+        apprise = import_module("apprise")
+    except ImportError:
+        raise Undelivered("apprise is not installed: pip install 'ralphy-pipeline[notify]'") from None
+    service = apprise.Apprise()
+    if not all(map(service.add, urls)):
+        raise Undelivered("an address is none that apprise knows")
+    title, text = _texts(notice, env)
+    if not service.notify(title=title, body=text, body_format=apprise.NotifyFormat.TEXT):
+        raise Undelivered("not all of its services took the message")
