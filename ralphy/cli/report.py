@@ -41,8 +41,6 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
 
     Then what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost, and
     the next command. Every run leaves the same as REPORT.md and REPORT.html in the feature's folder.
-
-    Examples: ralphy report login; ralphy report --open; ralphy report --html -o night.html
     """
     from ralphy.documents.report import PAGE
     from ralphy.documents.report_page import in_html

@@ -29,8 +29,6 @@ def stats(call: Invocation, since: str | None) -> int:
 
     The success rate is of the stories that landed or were rejected at least once. The forecast of a story is the
     median of those that landed before it.
-
-    Examples: ralphy stats; ralphy stats --since 7d
     """
     from dataclasses import replace
 

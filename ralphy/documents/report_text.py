@@ -1,6 +1,7 @@
 """The report as Markdown: REPORT.md, `ralphy report`, and the appendix of QA_REPORT.md and PR.md.
 
-Titles, failures and remarks are agents' words: they can make no link, no picture, no HTML and no new section.
+Titles, failures and remarks are agents' words: they can make no picture, no HTML, no new section, and no link
+that hides where it leads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def in_markdown(report: Report, clock: Clock) -> str:
     blocks += _section(_MATRIX, _table(MATRIX, matrix_rows(report.matrix)))
     blocks += _section("The night", _night_lines(report, clock))
     blocks += _section("Cost", _table(COST, cost_rows(report), 7))
-    blocks.append(f"## Next\n\n    {report.next}")
+    blocks.append(f"## Next\n\n    {' '.join(report.next.split())}")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

@@ -49,8 +49,9 @@ def test_help_for_a_command_that_does_not_exist_is_not_found(capfd: pytest.Captu
 
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("ralphy st", ["start", "status", "story"]), ("ralphy story re", ["reset"]), ("ralphy status lo", ["login"]),
-     ("ralphy story show US", ["US-001"]), ("ralphy config get limits.max_a", ["limits.max_attempts"]),
+    [("ralphy st", ["start", "status", "stats", "story"]), ("ralphy story re", ["reset"]),
+     ("ralphy status lo", ["login"]), ("ralphy story show US", ["US-001"]),
+     ("ralphy config get limits.max_a", ["limits.max_attempts"]),
      ("ralphy loop --max-i", ["--max-iterations"]), ("ralphy nonsense x", [])],
 )  # fmt: skip
 def test_a_shell_is_offered_commands_options_and_features(made: Make, line: str, offered: list[str]) -> None:

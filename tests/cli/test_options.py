@@ -236,7 +236,7 @@ def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Mak
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        (("stats",), "status"),
+        (("statu",), "status"),
         (("stat",), "status"),
         (("aprove",), "approve"),
         (("story", "lst"), "list"),
