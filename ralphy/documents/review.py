@@ -52,14 +52,14 @@ def known_answers(prd: Prd) -> dict[str, str]:
     """What the last review said, criterion -> yes, no or unknown; nothing of criteria whose words changed since."""
     noted = prd.step(names.QA).get("criteria")
     said = {str(row.get("id")): row for row in noted if isinstance(row, Mapping)} if isinstance(noted, list) else {}
-    known = [one for story in prd.stories for one in criteria_of(story)]
+    known = [one for story in prd.stories for one in criteria_of(story)] if said else ()
     return {one.id: str(said[one.id].get("met")) for one in known
             if one.id in said and said[one.id].get("words") == one.item.digest}  # fmt: skip
 
 
-def boxes(prd: Prd, story: Story) -> Iterator[tuple[str, list[Item]]]:
-    """(title, items) of the story's lists, each item `done` if its box is ticked."""
-    answers, proved = known_answers(prd), is_proved(story)
+def boxes(story: Story, answers: Mapping[str, str]) -> Iterator[tuple[str, list[Item]]]:
+    """(title, items) of the story's lists, each item `done` if its box is ticked; `answers` are the `known_answers`."""
+    proved = is_proved(story)
     shown = proved_criteria(story)
     for title, items in titled_lists(story.raw):
         if title != LISTS[CRITERIA]:

@@ -113,7 +113,7 @@ def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
 def _described(
     prd: Prd, found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]
 ) -> list[str]:
-    from ralphy.documents.review import boxes
+    from ralphy.documents.review import boxes, known_answers
     from ralphy.pipeline.parts import parts_in_words
     from ralphy.pipeline.stories import warnings_of
     from ralphy.pipeline.verification import verified_by
@@ -122,7 +122,7 @@ def _described(
     evidence = raw.get("evidence") or {}
     landed = f"{commit.commit[:12]} {commit.subject}" if commit else ""
     after = f", after {', '.join(found.depends_on)}" if found.depends_on else ""
-    lists = [(f"{title.lower()}:", "".join(map(_ticked, items))) for title, items in boxes(prd, found)]
+    lists = [(f"{title.lower()}:", "".join(map(_ticked, items))) for title, items in boxes(found, known_answers(prd))]
     rows = (
         ("", str(raw.get("description") or "")),
         *lists,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from textwrap import indent
 
-from ralphy.documents.review import boxes
+from ralphy.documents.review import boxes, known_answers
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.workspace.workspace import Workspace
@@ -40,7 +40,7 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
 
 def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
     """The stories as a checklist; `working` are those that are worked on."""
-    known = shown_status(prd)
+    known, answers = shown_status(prd), known_answers(prd)
     status = {story: Status.IN_PROGRESS.value if story in working else said for story, said in known.items()}
     done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
@@ -53,13 +53,13 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
         said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
         lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
-        lines += _items(prd, story)
+        lines += _items(story, answers)
     return "\n".join(lines) + "\n"
 
 
-def _items(prd: Prd, story: Story) -> Iterator[str]:
+def _items(story: Story, answers: Mapping[str, str]) -> Iterator[str]:
     """The story's criteria and tasks, ticked where they are done."""
-    for title, items in boxes(prd, story):
+    for title, items in boxes(story, answers):
         yield f"  - {title}:"
         for item in items:
             bullet = item.bullet("- [x]" if item.done else "- [ ]")
