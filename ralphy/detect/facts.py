@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import chain, islice
@@ -29,6 +30,9 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _INI_LINE = re.compile(r"(?m)^(?:\[([^\]\n]{1,80})\]|([A-Za-z_][\w-]{0,40})[ \t]*[=:])")
 _UNITTEST = re.compile(r"(?m)^\s*(import unittest\b(?!\.mock)|from unittest import (?!mock\b))")
 _PYTEST = re.compile(r"(?m)^\s*(import|from) pytest\b")
+_NODE_TEST_FILE = re.compile(r".[.]test[.][cm]?js")
+_NODE_TEST = re.compile(r"""(from|require\()\s*["']node:test["']""")
+_NODE_RUNNERS = frozenset(("jest", "vitest", "mocha", "ava", "tap", "jasmine", "uvu", "@playwright/test", "cypress"))
 _WATCHES = re.compile(r"--watch(?!All=false|=false)|\bnodemon\b|\b(vitest|jest) (watch|dev)\b")
 _WRITES = re.compile(r"--(fix|write)\b")
 _PLACEHOLDER = "no test specified"
@@ -181,12 +185,23 @@ def _node_facts(tree: Tree, _: Language) -> Facts:
     tables = ("dependencies", "devDependencies", "peerDependencies")
     named = package.get("packageManager")
     scripts, unusable = _usable_scripts(_table(package, "scripts"))
+    deps = frozenset(name for table in tables for name in _table(package, table))
     return Facts(
-        deps=frozenset(name for table in tables for name in _table(package, table)),
+        deps=deps,
         scripts=scripts,
+        tests=frozenset(_node_tests(tree, deps)),
         manager=named.partition("@")[0] if isinstance(named, str) else "",
         notes=notes + unusable,
     )
+
+
+def _node_tests(tree: Tree, deps: AbstractSet[str]) -> Iterator[str]:
+    """`node:test` for tests that ask for it, `any` for test files without another runner: `node --test` runs both."""
+    named = [name for name in tree.names if name.endswith((".js", ".mjs", ".cjs")) and "test" in name.lower()]
+    if any(_NODE_TEST.search(tree.read(name)) for name in named[:_MAX_TEST_FILES]):
+        yield "node:test"
+    if any(_NODE_TEST_FILE.search(name) for name in named) and not deps & _NODE_RUNNERS:
+        yield "any"
 
 
 def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:

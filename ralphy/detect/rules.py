@@ -35,7 +35,8 @@ class Command:
 class Language:
     """`markers` prove the language, `sources` (suffixes) only hint at it.
 
-    `variants` are (condition, other name), `local` (condition, words) beats the manager's words.
+    `variants` are (condition, other name), `local` (condition, words) beats the manager's words. `example` is the test
+    command to show where none is found; "" is the first one that needs no words.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Language:
     frameworks: tuple[tuple[str, str], ...] = ()
     variants: tuple[tuple[str, str], ...] = ()
     local: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    example: str = ""
 
 
 _PYTHON = Language(
@@ -96,6 +98,7 @@ _PYTHON = Language(
         for name in ("django", "fastapi", "flask", "litestar", "starlette", "aiohttp", "streamlit", "click")
     ),
     local=(("file:.venv/bin/python", {"tool": ".venv/bin/python -m ", "python": ".venv/bin/python"}),),
+    example="pytest -q",
 )
 _NODE = Language(
     "javascript",
@@ -104,6 +107,7 @@ _NODE = Language(
     (
         Command("test", "{test}", ("script:test",)),
         *(Command("test", f"{{run}} {name}", (f"script:{name}",)) for name in ("test:ci", "test:unit")),
+        Command("test", "node --test", ("tests:node:test", "tests:any")),
         *(Command("lint", f"{{run}} {name}", (f"script:{name}",)) for name in ("lint", "lint:check")),
         *(
             Command("typecheck", f"{{run}} {name}", (f"script:{name}",))
@@ -207,6 +211,7 @@ _JVM = Language(
     ),
     variants=(("file:build.gradle.kts", "kotlin"), ("dep:*kotlin*", "kotlin")),
     local=(("file:mvnw", {"build": "./mvnw -q -B"}), ("file:gradlew", {"build": "./gradlew -q"})),
+    example="mvn -q -B test",
 )
 _ELIXIR = Language(
     "elixir",
@@ -233,6 +238,7 @@ _DART = Language(
         Manager("pub", _ALWAYS, {"dart": "dart"}),
     ),
     frameworks=(("dep:flutter", "flutter"),),
+    example="dart test",
 )
 
 # The order decides between languages that are equally strong.

@@ -46,6 +46,14 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
     return report if _has_test(report.checks) else _with_task_runner(tree, report)
 
 
+def example_check(language: str) -> Check:
+    """The test that a project in that language might have; `make test` where the language says nothing."""
+    rows = [row for row in LANGUAGES if language in (row.name, *(name for _, name in row.variants))]
+    plain = (command.run for row in rows for command in row.commands if "{" not in command.run)
+    run = next((row.example for row in rows if row.example), "") or next(plain, "make test")
+    return Check("test", run)
+
+
 def _weigh(tree: Tree, row: Language, prefer: str) -> _Candidate | None:
     marker = next((marker for marker in row.markers if tree.has(marker)), "")
     sources = sum(name.endswith(row.sources) for name in tree.names) if row.sources else 0

@@ -32,8 +32,11 @@ _REMARKS = {
 }
 
 
-def config_text(name: str, language: str, checks: Sequence[Check], features_dir: str) -> str:
-    """The file for a project of that name, with its detected language and checks."""
+EXAMPLE = Check("test", "make test")
+
+
+def config_text(name: str, language: str, checks: Sequence[Check], features_dir: str, example: Check = EXAMPLE) -> str:
+    """The file for a project of that name, with its detected language and checks, or the `example` as a comment."""
     test = next((check.run for check in checks if check.name == "test"), "")
     stack = {"language": language, "test_command": test}
     known = {key: value for key, value in stack.items() if value}
@@ -42,21 +45,23 @@ def config_text(name: str, language: str, checks: Sequence[Check], features_dir:
     lines += [
         "",
         "# Ralphy runs these commands to verify a story. No shell: one command each.",
-        *check_lines(checks),
+        *check_lines(checks, example),
         "",
     ]
     return _HEADER + "\n".join([*lines, *_defaults()]) + "\n"
 
 
-def check_lines(checks: Sequence[Check]) -> Iterator[str]:
-    """The checks as YAML, or an example as a comment when there are none."""
-    if not checks:
-        yield "# checks:"
-        yield "#   - {name: test, run: make test, timeout_s: 900}"
-        return
-    yield "checks:"
-    for check in checks:
-        yield f"  - {flow({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
+def check_lines(checks: Sequence[Check], example: Check = EXAMPLE) -> Iterator[str]:
+    """The checks as YAML, or the example as a comment when there are none."""
+    before = "" if checks else "# "
+    yield f"{before}checks:"
+    for check in checks or (example,):
+        yield f"{before}  - {flow({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
+
+
+def check_line(check: Check) -> str:
+    """The setting `checks` with this one check, on one line."""
+    return f"checks: [{flow({'name': check.name, 'run': check.run})}]"
 
 
 def _defaults() -> Iterator[str]:

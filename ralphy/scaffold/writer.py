@@ -66,13 +66,16 @@ class Change:
 
 def plan(
     root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features",
-    with_ci: bool = False,
+    with_ci: bool = False, example: Check | None = None,
 ) -> list[Change]:  # fmt: skip
-    """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing."""
-    from ralphy.resources import template_root
-    from ralphy.scaffold.config_template import config_text
+    """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing.
 
-    settings = config_text(root.name, language, checks, features_dir)
+    `example` is the check to show as a comment where there are no checks.
+    """
+    from ralphy.resources import template_root
+    from ralphy.scaffold.config_template import EXAMPLE, config_text
+
+    settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE)
     found = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
     changes = [
         _new(root, ".ralphy/config.yaml", settings, f"the settings; {found}"),
@@ -119,17 +122,17 @@ def apply(changes: Sequence[Change]) -> list[str]:
     return [_applied(change) for change in changes]
 
 
-def next_steps(changes: Sequence[Change]) -> list[str]:
-    """What a person should do after the plan was applied, in order."""
+def to_do_first(changes: Sequence[Change]) -> list[str]:
+    """What a person has to look at before the next commands, in sentences."""
     steps = []
     settings = changes[0]
-    if settings.kind is ChangeKind.CREATE and "\nchecks:" not in settings.text:
-        steps.append("add at least one check to .ralphy/config.yaml: without it no story is tested")
+    if settings.kind is ChangeKind.CREATE:
+        checks = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
+        none = "add at least one check to .ralphy/config.yaml, which shows an example: without it no story is tested"
+        steps.append(checks if "\nchecks:" in settings.text else none)
     makefile = changes[-1]
     if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
         steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")
-    steps.append("run `ralphy doctor`: it reports what's missing")
-    steps.append('run `ralphy start "what you want built"`, or write a PRD.md and run `ralphy loop`')
     return steps
 
 

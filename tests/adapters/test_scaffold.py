@@ -30,9 +30,9 @@ from ralphy.scaffold.writer import (
     feature_ignore_text,
     init_prompts,
     new_feature,
-    next_steps,
     plan,
     slug,
+    to_do_first,
 )
 from tests.conftest import RunGit
 
@@ -191,7 +191,7 @@ def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Pa
     changes = plan(tmp_path, checks=CHECKS)
     assert apply(changes)[-1] == "kept Makefile: it has its own target `loop`"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == f"{rule}\n"
-    assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in next_steps(changes)
+    assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in to_do_first(changes)
 
 
 @pytest.mark.parametrize("line", ["loop := 1", "# loop: x", "\tloop: x", "loops: ; true", "x: loop"])
@@ -234,11 +234,16 @@ def test_a_file_in_the_place_of_a_folder_is_said(tmp_path: Path) -> None:
         set_up(tmp_path)
 
 
-def test_next_steps_ask_for_a_check_only_where_none_was_found(tmp_path: Path) -> None:
-    assert any("at least one check" in step for step in next_steps(plan(tmp_path)))
-    with_checks = next_steps(plan(tmp_path, checks=CHECKS))
+def test_a_check_is_asked_for_only_where_none_was_found(tmp_path: Path) -> None:
+    assert any("at least one check" in step for step in to_do_first(plan(tmp_path)))
+    with_checks = to_do_first(plan(tmp_path, checks=CHECKS))
     assert not any("at least one check" in step for step in with_checks)
-    assert any("ralphy doctor" in step for step in with_checks)
+    assert any("look at `checks:`" in step for step in with_checks)
+
+
+def test_the_example_of_a_check_is_a_comment_that_can_be_uncommented(tmp_path: Path) -> None:
+    settings = plan(tmp_path, example=Check("test", "go test ./..."))[0].text
+    assert '# checks:\n#   - {name: test, run: "go test ./...", timeout_s: 900}\n' in settings
 
 
 def test_git_keeps_the_settings_and_not_what_runs_leave(git_repo: Path, git: RunGit) -> None:

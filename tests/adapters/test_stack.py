@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ralphy.config.fields import CHECK_KINDS, Field, accept
 from ralphy.detect.rules import LANGUAGES
-from ralphy.detect.stack import StackReport, detect
+from ralphy.detect.stack import StackReport, detect, example_check
 
 PYTEST_PROJECT = '[project]\nname = "a"\ndependencies = ["pytest>=8"]\n'
 UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
@@ -160,6 +160,29 @@ def test_npms_placeholder_is_no_test(tmp_path: Path) -> None:
     report = detect(repo(tmp_path, {"package.json": package(scripts={"test": placeholder})}))
     assert report.checks == ()
     assert "no test command found for javascript" in report.evidence
+
+
+@pytest.mark.parametrize("name", ["sum.test.js", "src/sum.test.mjs", "test/sum.test.cjs"])
+def test_node_runs_tests_that_no_script_names(tmp_path: Path, name: str) -> None:
+    report = detect(repo(tmp_path, {"package.json": package(), name: "import assert from 'node:assert'\n"}))
+    assert runs(report) == {"test": "node --test"}
+    assert "test: node --test (there are test files)" in report.evidence
+
+
+def test_tests_of_another_runner_are_not_run_by_node_unless_they_ask_for_it(tmp_path: Path) -> None:
+    repo(tmp_path, {"package.json": package(devDependencies={"vitest": "^3"}), "sum.test.js": "test('sum', f)\n"})
+    assert detect(tmp_path).checks == ()
+    repo(tmp_path, {"test/add.js": "const { test } = require('node:test')\n"})
+    assert runs(detect(tmp_path)) == {"test": "node --test"}
+
+
+@pytest.mark.parametrize(
+    ("language", "run"),
+    [("python", "pytest -q"), ("typescript", "node --test"), ("go", "go test ./..."), ("rust", "cargo test"),
+     ("java", "mvn -q -B test"), ("cpp", "make test"), ("", "make test")],
+)  # fmt: skip
+def test_the_example_of_a_check_fits_the_language(language: str, run: str) -> None:
+    assert example_check(language).run == run
 
 
 def test_a_script_that_never_ends_or_changes_files_is_no_check(tmp_path: Path) -> None:

@@ -304,6 +304,7 @@ def test_a_missing_remote_and_unknown_checks_are_warnings(
     code, found = ask(bare, capsys)
     assert code == 0
     assert (found["checks"]["state"], found["remote"]["state"]) == ("warn", "warn")
+    assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 
 
 def test_a_forge_without_gh_is_a_warning(

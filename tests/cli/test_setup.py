@@ -95,8 +95,9 @@ def test_init_says_what_it_made_and_what_comes_next(git_repo: Path, ralphy: Ralp
     assert (code, value["ok"], value["schema"]) == (0, True, "ralphy/init@1")
     kinds = {row["path"]: row["kind"] for row in value["changes"]}
     assert kinds[".ralphy/config.yaml"] == kinds["Makefile"] == "create"
-    assert len(value["next"]) == 4
-    assert value["next"][0].endswith("git add .ralphy Makefile && git commit -m 'chore: set up Ralphy'")
+    assert value["next"] == ["git add .ralphy Makefile && git commit -m 'chore: set up Ralphy'", "ralphy doctor",
+                             'ralphy start "what you want built"']  # fmt: skip
+    assert "look at `checks:`" in value["first"][0]
     assert not (git_repo / ".git" / "ralphy").exists()
 
 
@@ -104,7 +105,8 @@ def test_init_again_keeps_everything(git_repo: Path, ralphy: Ralphy) -> None:
     ralphy("init")
     code, out, _ = ralphy("init")
     assert code == 0
-    detected, done, _ = out.split("\n\n")
+    detected, done, following = out.split("\n\n")
+    assert following.splitlines()[0] == "Next:" and "ralphy doctor  " in following
     assert detected.startswith("detected python, ") and "\n  because " in detected
     assert all(line.startswith("kept") for line in done.splitlines())
 
@@ -135,7 +137,7 @@ def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
     git("commit", "--quiet", "--message", "build: make")
     makefile.write_text("all: ; @echo two\n", encoding="utf-8")
     _, value = ralphy.json("init")
-    assert value["next"][0].startswith("commit Makefile:")
+    assert value["first"][0].startswith("commit Makefile:")
 
 
 @pytest.mark.parametrize("makefile", ["", "all: ; @echo built\n"], ids=["without a Makefile", "with a Makefile"])

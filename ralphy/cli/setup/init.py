@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ralphy.scaffold.writer import Change
 
 CONFIG = ".ralphy/config.yaml"
-_AT_THE_GATES = "at a gate: read the document, `touch docs/features/<name>/APPROVED`, and run `ralphy loop` again"
+_COMMIT = "git commit -m 'chore: set up Ralphy'"
+_NEXT = (("ralphy doctor", "what's missing, and how to fix it"),
+         ('ralphy start "what you want built"', "or write a PRD.md, then: ralphy loop"))  # fmt: skip
 
 
 @click.command("init")
@@ -40,13 +42,21 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     found = detect_stack(repository.root, prefer=config.stack.language)
     changes = planned(repository.root, config, found, with_ci=ci)
     mixed = _mixed(repository, changes)
-    steps = _steps(call, repository, changes, mixed)
+    first = [*_to_commit_first(mixed), *writer.to_do_first(changes)]
+    steps = [*_commit_all(changes, mixed), *_NEXT]
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
-    numbered = [f"  {n}. {step}" for n, step in enumerate(steps, 1)]
-    text = "\n".join([*_detected(found), "", *done, "", "Next:", *numbered])
+    text = "\n".join([*_detected(found), "", *done, "", *_what_next(first, steps)])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
-    return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, next=steps,
-                              language=found.language, evidence=list(found.evidence))  # fmt: skip
+    return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, first=first,
+                              next=[command for command, _ in steps], language=found.language,
+                              evidence=list(found.evidence))  # fmt: skip
+
+
+def _what_next(first: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[str]:
+    """What to see to, and the commands that come then, each with what it is for."""
+    width = max(len(command) for command, _ in steps)
+    seen_to = ["First:", *(f"  {sentence}" for sentence in first), ""] if first else []
+    return [*seen_to, "Next:", *(f"  {command:<{width}}  # {why}" for command, why in steps)]
 
 
 def _detected(found: StackReport) -> list[str]:
@@ -58,10 +68,11 @@ def _detected(found: StackReport) -> list[str]:
 
 def planned(root: Path, config: Config, found: StackReport, *, with_ci: bool = False) -> list[Change]:
     """What `ralphy init` does to a repository with this stack."""
+    from ralphy.detect.stack import example_check
     from ralphy.scaffold import writer
 
     return writer.plan(root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
-                       with_ci=with_ci)  # fmt: skip
+                       with_ci=with_ci, example=example_check(found.language))  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
@@ -76,16 +87,11 @@ def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     return {path: line[:2] for path, line in said.items() if line}
 
 
-def _steps(call: Invocation, repository: Repository, changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
-    from ralphy.scaffold import writer
-
-    features_dir = call.settings(repository).config.project.features_dir
-    commit = [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
-    at_the_gates = _AT_THE_GATES.replace("docs/features", features_dir)
-    return [*commit, *_commit_all(changes, mixed), *writer.next_steps(changes), at_the_gates]
+def _to_commit_first(mixed: Mapping[str, str]) -> list[str]:
+    return [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
 
 
-def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str]:
+def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
     """How to have the settings on every branch."""
     from ralphy.scaffold.writer import ChangeKind
 
@@ -93,7 +99,7 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[str
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
     if not paths:
         return []
-    return [f"commit it so that every branch has it: git add {' '.join(paths)} && git commit -m 'chore: set up Ralphy'"]
+    return [(f"git add {' '.join(paths)} && {_COMMIT}", "every branch has the settings")]
 
 
 @click.command("init-prompts")

@@ -250,7 +250,7 @@ def _checks(g: Ground) -> Finding:
 
     if g.config is None:
         return fail("checks", "skipped: cannot read the settings", "ralphy validate")
-    name_one = "name one under checks: in .ralphy/config.yaml"
+    name_one = _a_line_for_checks(g)
     try:
         with workspace_of(g) as (w, _):
             checks, lacking = w.checks, list(missing(w))
@@ -264,6 +264,16 @@ def _checks(g: Ground) -> Finding:
         return warn("checks", f"{said} (yet)", "nothing, if `setup` or an earlier check creates it")
     return fail("checks", said, "install it (or run it with the project's own: .venv/bin/…), or change checks: or "
                 "setup: in .ralphy/config.yaml")  # fmt: skip
+
+
+def _a_line_for_checks(g: Ground) -> str:
+    """What to put into the settings where no check is known, as this language would say it."""
+    from ralphy.detect.stack import detect, example_check
+    from ralphy.scaffold.config_template import check_line
+
+    prefer = g.config.stack.language if g.config else ""
+    example = example_check(detect(g.repository.root, prefer=prefer).language)
+    return f"add a line to .ralphy/config.yaml, such as: {check_line(example)}"
 
 
 def workspace_of(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
