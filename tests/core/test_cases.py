@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard.test_parser import Case, functions_of, parsed, python_cases
+from ralphy.testguard.read.test_parser import Case, functions_of, parsed, python_cases
 
 
 def cases(text: str, *others: str) -> list[Case]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard.reachable_text import reached
-from ralphy.testguard.test_parser import Case
-from ralphy.testguard.text_test_parser import LANGUAGES, text_cases
+from ralphy.testguard.read.reachable_text import reached
+from ralphy.testguard.read.test_parser import Case
+from ralphy.testguard.read.text_test_parser import LANGUAGES, text_cases
 
 JS = """\
 import { test, expect } from "vitest"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ralphy.checks.runner_output import failing_tests
-from ralphy.testguard.edited_tests import is_edited, only_adds, theirs
-from ralphy.testguard.text_test_parser import text_cases
+from ralphy.testguard.kept.edited_tests import is_edited, only_adds, theirs
+from ralphy.testguard.read.text_test_parser import text_cases
 
 JS = """\
 import { add } from "../add.js";

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.testguard.hollow import hollow, names_only
+from ralphy.testguard.spoil.hollow import hollow, names_only
 
 CART = '''
 """A cart."""

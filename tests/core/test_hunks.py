@@ -9,10 +9,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard import statements, test_parser
-from ralphy.testguard.hunks import Hunk, hunks_of, without_all
+from ralphy.testguard.read import test_parser
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.spoil import statements
+from ralphy.testguard.spoil.hunks import Hunk, hunks_of, without_all
 from ralphy.testguard.substance import FileChange
-from ralphy.testguard.test_parser import parsed
 
 _OLD = b"def a():\n    return 1\n"
 _LINES = st.lists(st.sampled_from([b"a = 1\n", b"b = 2\n", b"\n", b"def f():\n", b"    return 3\n", b"# said\n"]))

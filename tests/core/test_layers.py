@@ -63,6 +63,14 @@ ENGINE: dict[str, set[str]] = {
     "person": {"workspace", "feature", "lane_use", "verify", "runs", "view"},
     "": {"workspace", "feature", "lane_use", "verify", "runs", "view", "person"},
 }
+# The same for the packages of what reads tests.
+TESTGUARD: dict[str, set[str]] = {
+    "": set(),
+    "read": set(),
+    "kept": {"", "read"},
+    "spoil": {"", "read", "kept"},
+    "written": {"", "read", "kept"},
+}
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {
     "ralphy": ("errors",),
@@ -176,19 +184,20 @@ def test_every_import_that_a_package_may_make_is_made() -> None:
 
 
 def part_of(module: str) -> str:
-    """lane of ralphy/engine/lane_use/checks.py; "" of what lies in the engine beside its packages."""
+    """lane_use of ralphy/engine/lane_use/checks.py; "" of what lies in the engine beside its packages."""
     parts = module.split("/")
     return parts[2] if len(parts) > 3 else ""
 
 
-def test_the_packages_of_the_engine_import_one_way() -> None:
-    made: dict[str, set[str]] = {part: set() for part in ENGINE}
-    for module in (module for module in MODULES if package_of(module) == "engine"):
-        found = {name for name in imported_modules(ast.walk(parsed(module))) if package_of(name) == "engine"}
+@pytest.mark.parametrize(("package", "parts"), [("engine", ENGINE), ("testguard", TESTGUARD)])
+def test_the_packages_of_a_package_import_one_way(package: str, parts: dict[str, set[str]]) -> None:
+    made: dict[str, set[str]] = {part: set() for part in parts}
+    for module in (module for module in MODULES if package_of(module) == package):
+        found = {name for name in imported_modules(ast.walk(parsed(module))) if package_of(name) == package}
         made[part_of(module)] |= {part_of(name) for name in found} - {part_of(module)}
-    assert made == ENGINE
+    assert made == parts
     above: set[str] = set()
-    for part, allowed in ENGINE.items():
+    for part, allowed in parts.items():
         assert allowed <= above, f"{part} imports what stands below it"
         above.add(part)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ralphy.testguard.mutants import mutants_of
+from ralphy.testguard.spoil.mutants import mutants_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.runner_tampering import Surroundings, matters, may_deafen, weaker
+from ralphy.testguard.kept.runner_tampering import Surroundings, matters, may_deafen, weaker
 
 JEST = '{"scripts": {"test": "jest"}}'
 R, E, A = Kind.RUNNER, Kind.EDITED, None  # A: nothing is said, but the checks are asked

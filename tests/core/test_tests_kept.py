@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, pack, parse_junit, unpack
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_matching import Sources
-from ralphy.testguard.test_parser import Case
-from ralphy.testguard.tests_kept import compare, compare_each, may_go
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.kept.test_matching import Sources
+from ralphy.testguard.kept.tests_kept import compare, compare_each, may_go
+from ralphy.testguard.read.test_parser import Case
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
 LISTS = st.dictionaries(NAMES, st.sampled_from(OUTCOMES), min_size=1)

@@ -12,11 +12,11 @@ import pytest
 
 from ralphy.checks.listing import Listing
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.silencers import skips_others
-from ralphy.testguard.test_matching import Sources
-from ralphy.testguard.test_parser import Case, functions_of, parsed, python_cases
-from ralphy.testguard.tests_kept import compare
-from ralphy.testguard.text_test_parser import text_cases
+from ralphy.testguard.kept.test_matching import Sources
+from ralphy.testguard.kept.tests_kept import compare
+from ralphy.testguard.read.silencers import skips_others
+from ralphy.testguard.read.test_parser import Case, functions_of, parsed, python_cases
+from ralphy.testguard.read.text_test_parser import text_cases
 
 Files = Mapping[str, str]
 Told = Mapping[str, str]

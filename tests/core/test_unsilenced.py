@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard.unsilenced import unsilenced
+from ralphy.testguard.kept.unsilenced import unsilenced
 
 BODY = "def test_a():\n    assert a == 1\n"
 FILES = {

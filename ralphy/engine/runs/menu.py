@@ -25,7 +25,7 @@ from ralphy.files.notes import read_note, write_note
 from ralphy.git.ledger import commits_of
 from ralphy.pipeline.menu import Dish, dish
 from ralphy.pipeline.model import Prd, Story
-from ralphy.testguard.test_keys import Key
+from ralphy.testguard.kept.test_keys import Key
 from ralphy.text.json_coerce import mapping_of
 
 _LEAST_STORIES = 2

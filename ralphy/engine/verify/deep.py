@@ -14,7 +14,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files
-from ralphy.testguard.mutants import Mutant, mutants_of
+from ralphy.testguard.spoil.mutants import Mutant, mutants_of
 
 _LEAST_TIMEOUT_S = 10.0
 _SLOWER = 4  # how many times longer than before a check may take on a spoiled line: it may have made a loop endless

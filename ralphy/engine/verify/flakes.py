@@ -24,7 +24,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.lanes.probe import runs_tests
-from ralphy.testguard.test_keys import Key
+from ralphy.testguard.kept.test_keys import Key
 from ralphy.text.tone import WAITING
 
 _MOST_SECONDS = 300.0  # for runs beyond the first of a kind

@@ -13,9 +13,9 @@ from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.hollow import hollow, names_only
-from ralphy.testguard.red_first import goes_along
-from ralphy.testguard.test_keys import Key
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.spoil.hollow import hollow, names_only
+from ralphy.testguard.written.red_first import goes_along
 
 _MOST_FILES = 2_000
 _MOST_BYTES = 500_000  # of a file

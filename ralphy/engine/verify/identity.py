@@ -17,8 +17,8 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.tests_kept import compare_each
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.kept.tests_kept import compare_each
 
 
 @dataclass(frozen=True, slots=True)

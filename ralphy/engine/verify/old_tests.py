@@ -25,14 +25,14 @@ from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.edited_tests import is_edited, is_same, only_adds, theirs
 from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.kept.edited_tests import is_edited, is_same, only_adds, theirs
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.kept.test_matching import Sources
+from ralphy.testguard.kept.tests_kept import may_go
+from ralphy.testguard.kept.unsilenced import importable, unsilenced
+from ralphy.testguard.read.test_parser import Case
 from ralphy.testguard.substance import is_test
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_matching import Sources
-from ralphy.testguard.test_parser import Case
-from ralphy.testguard.tests_kept import may_go
-from ralphy.testguard.unsilenced import importable, unsilenced
 
 _MOST_EDITED = 50
 _OUT = (SKIPPED, XFAILED)

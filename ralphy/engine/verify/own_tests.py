@@ -21,9 +21,9 @@ from ralphy.engine.verify.red_first import WrittenTests, laid_over, red_first, w
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.hunks import hunks_of
-from ralphy.testguard.red_first import RedFirst
-from ralphy.testguard.test_keys import Key
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.spoil.hunks import hunks_of
+from ralphy.testguard.written.red_first import RedFirst
 
 _MOST_NOTED = 20
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation|examples?|samples?)/")

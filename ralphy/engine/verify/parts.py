@@ -15,9 +15,9 @@ from ralphy.engine.lane_use.trial import Beside, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.hunks import Hunk, hunks_of, without_all
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.spoil.hunks import Hunk, hunks_of, without_all
 from ralphy.testguard.substance import FileChange
-from ralphy.testguard.test_keys import Key
 
 _A_GROUP = 3  # parts of a file from which on it pays to take back all of them first
 _MOST_SECONDS = 300.0

@@ -18,11 +18,11 @@ from ralphy.engine.verify.baseline import known_tests
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.test_parser import Case, parsed, python_cases
+from ralphy.testguard.read.text_test_parser import has_tests_beside_code, text_cases
 from ralphy.testguard.substance import is_manifest
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_parser import Case, parsed, python_cases
-from ralphy.testguard.text_test_parser import has_tests_beside_code, text_cases
+from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of
 
 _MOST_FILES = 200
 

@@ -18,11 +18,11 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.spoiled_tests import deaf, spoiled
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.test_parser import Case
+from ralphy.testguard.read.text_test_parser import has_tests_beside_code
+from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
 from ralphy.testguard.substance import is_test
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_parser import Case
-from ralphy.testguard.text_test_parser import has_tests_beside_code
 
 _MOST_FILES = 2_000
 _MOST_BYTES = 2_000_000

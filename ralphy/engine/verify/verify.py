@@ -38,8 +38,8 @@ from ralphy.pipeline.model import Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import digest_failure
 from ralphy.testguard.findings import Finding, listed_names
-from ralphy.testguard.red_first import RedFirst
 from ralphy.testguard.substance import why_no_work
+from ralphy.testguard.written.red_first import RedFirst
 
 SATISFIED = "the agent says it is already satisfied"
 

@@ -13,10 +13,9 @@ from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-from ralphy.testguard.assertions import FUNCTION, assertions
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.runner_settings import runner_part, with_runner_part
-from ralphy.testguard.runner_tampering import (
+from ralphy.testguard.kept.runner_settings import runner_part, with_runner_part
+from ralphy.testguard.kept.runner_tampering import (
     PYTEST_CONFIGS,
     Surroundings,
     is_pytest_config,
@@ -26,13 +25,14 @@ from ralphy.testguard.runner_tampering import (
     untold,
     weaker,
 )
-from ralphy.testguard.silencers import skips_others
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.kept.test_matching import Sources
+from ralphy.testguard.kept.tests_kept import may_go
+from ralphy.testguard.read.assertions import FUNCTION, assertions
+from ralphy.testguard.read.silencers import skips_others
+from ralphy.testguard.read.test_parser import Case, functions_of, is_named_test, parsed, python_cases
+from ralphy.testguard.read.text_test_parser import has_tests_beside_code, language_of, text_cases
 from ralphy.testguard.substance import is_test
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_matching import Sources
-from ralphy.testguard.test_parser import Case, functions_of, is_named_test, parsed, python_cases
-from ralphy.testguard.tests_kept import may_go
-from ralphy.testguard.text_test_parser import has_tests_beside_code, language_of, text_cases
 
 _MOST_BYTES = 2_000_000
 _MOST_FILES = 2_000

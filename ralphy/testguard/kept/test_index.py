@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ralphy.testguard.test_parser import Case
+from ralphy.testguard.read.test_parser import Case
 
 
 class Written:

@@ -105,7 +105,7 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, says: bool = True) -> bytes | None:
-    """See `ralphy.testguard.hollow.hollow`; Go and Java return zeros, whatever it `says`."""
+    """See `ralphy.testguard.spoil.hollow.hollow`; Go and Java return zeros, whatever it `says`."""
     if not path.endswith((*_SCRIPT, ".go", ".java")):
         return None
     read = _Read.of(path, data, says=says)
@@ -129,7 +129,7 @@ def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
 def names_only_text(
     path: str, old: bytes | None, new: bytes, *, says: bool = True
 ) -> tuple[bytes, tuple[str, ...]] | None:
-    """See `ralphy.testguard.hollow.names_only`: the text, and the functions that are new."""
+    """See `ralphy.testguard.spoil.hollow.names_only`: the text, and the functions that are new."""
     if not path.endswith((*_SCRIPT, ".go", ".java")):
         return None
     was, now = (_Read.of(path, data, says=says) for data in (old or b"", new))

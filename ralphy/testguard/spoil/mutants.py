@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.testguard.test_parser import parsed
+from ralphy.testguard.read.test_parser import parsed
 
 _MOST_BYTES = 1_000_000
 # In this order: a line gets the first that fits. Generics, pointers and decorators look like operators without spaces.

@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ralphy.testguard.hollow_text import hollow_each, masked_text
-from ralphy.testguard.test_parser import parsed
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.spoil.hollow_text import hollow_each, masked_text
 
 Without = tuple[int, int, bytes]  # lines from 0, the end excluded, and the file in which they do nothing
 

@@ -10,8 +10,8 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 
-from ralphy.testguard.assertions import FUNCTION, Function
-from ralphy.testguard.vacuous_asserts import last_name
+from ralphy.testguard.read.assertions import FUNCTION, Function
+from ralphy.testguard.read.vacuous_asserts import last_name
 
 MARKS = frozenset(("skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure"))
 _CALLS = frozenset(("skip", "skipTest", "SkipTest", "importorskip", "xfail"))

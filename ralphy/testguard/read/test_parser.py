@@ -1,7 +1,7 @@
 """Tests as they are written: what each asserts, so that a renamed, moved or merged one is known again.
 
 An assertion counts only where it can be reached and can fail. Of Python the syntax tree is read (here, and
-`ralphy.testguard.assertions`); of other languages the text (`ralphy.testguard.text_test_parser`).
+`ralphy.testguard.read.assertions`); of other languages the text (`ralphy.testguard.read.text_test_parser`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ralphy.testguard import silencers
-from ralphy.testguard.assertions import FUNCTION, Function, Helpers, assertions, ends, names_in
-from ralphy.testguard.silencers import Aliases
-from ralphy.testguard.vacuous_asserts import last_name
+from ralphy.testguard.read import silencers
+from ralphy.testguard.read.assertions import FUNCTION, Function, Helpers, assertions, ends, names_in
+from ralphy.testguard.read.silencers import Aliases
+from ralphy.testguard.read.vacuous_asserts import last_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Hollow code: functions that keep their names and do nothing, to ask what a test asks for beyond a name.
 
-Python is read as a syntax tree; JavaScript, TypeScript, Go and Java as text (`ralphy.testguard.hollow_text`). The idea
-is that of extreme mutation (Niedermayr, Juergens, Wagner, 2016): a method's whole body goes, not one operator.
+Python is read as a syntax tree; JavaScript, TypeScript, Go and Java as text (`ralphy.testguard.spoil.hollow_text`). The
+idea is that of extreme mutation (Niedermayr, Juergens, Wagner, 2016): a method's whole body goes, not one operator.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import cast
 
-from ralphy.testguard.assertions import FUNCTION, Function
-from ralphy.testguard.hollow_text import hollow_text, names_only_text
-from ralphy.testguard.test_parser import parsed
-from ralphy.testguard.vacuous_asserts import last_name
+from ralphy.testguard.read.assertions import FUNCTION, Function
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.read.vacuous_asserts import last_name
+from ralphy.testguard.spoil.hollow_text import hollow_text, names_only_text
 
 # What a hollow function returns: it equals nothing but itself, and whoever asks it for its truth fails. So a test that
 # looks at a value fails, whatever it expects; one whose failures are swallowed does not.

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ralphy.checks.listing import PASSED, Listing
-from ralphy.testguard.assertions import FUNCTION, Function
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_parser import Case, is_named_test, parsed
-from ralphy.testguard.text_test_parser import language_of
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.assertions import FUNCTION, Function
+from ralphy.testguard.read.test_parser import Case, is_named_test, parsed
+from ralphy.testguard.read.text_test_parser import language_of
 
 # A test passes if one of the assertions lets a falsehood pass.
 _PYTHON = """

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ralphy.testguard.assertions import FUNCTION
-from ralphy.testguard.silencers import MARKS, aliases_of, is_silencing
-from ralphy.testguard.test_parser import parsed
-from ralphy.testguard.vacuous_asserts import last_name
+from ralphy.testguard.read.assertions import FUNCTION
+from ralphy.testguard.read.silencers import MARKS, aliases_of, is_silencing
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.read.vacuous_asserts import last_name
 
 
 class _Rule(NamedTuple):

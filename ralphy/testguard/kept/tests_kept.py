@@ -15,11 +15,11 @@ from fnmatch import fnmatchcase
 
 from ralphy.checks.listing import Listing, merged
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.test_index import Written
-from ralphy.testguard.test_keys import RAN, Key, Runs, last_part
-from ralphy.testguard.test_matching import Homes, Sources, holds, resembles, weakness
-from ralphy.testguard.test_parser import Case
-from ralphy.testguard.tests_skipped import SkippedTests
+from ralphy.testguard.kept.test_index import Written
+from ralphy.testguard.kept.test_keys import RAN, Key, Runs, last_part
+from ralphy.testguard.kept.test_matching import Homes, Sources, holds, resembles, weakness
+from ralphy.testguard.kept.tests_skipped import SkippedTests
+from ralphy.testguard.read.test_parser import Case
 
 # Of Python, what a runner collects by itself: a helper beside the tests may have any name.
 _COLLECTED = re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_tests?)\.py$|\.(?!py$)\w+$")

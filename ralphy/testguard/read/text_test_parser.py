@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.testguard.reachable_text import reached
-from ralphy.testguard.test_parser import Case
+from ralphy.testguard.read.reachable_text import reached
+from ralphy.testguard.read.test_parser import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from ralphy.testguard.statements import is_silent, without_each
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.spoil.statements import is_silent, without_each
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
-from ralphy.testguard.test_parser import parsed
 
 _MOST_LINES = 10_000
 _NO_CODE = (b"#", b"//", b"/*", b"*", b"@", b"--")

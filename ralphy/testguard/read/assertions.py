@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ralphy.testguard.vacuous_asserts import is_never, is_nothing, is_vacuous, is_vacuous_call, last_name
+from ralphy.testguard.read.vacuous_asserts import is_never, is_nothing, is_vacuous, is_vacuous_call, last_name
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Helpers = Mapping[str, "Function | ast.ClassDef"]

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ralphy.checks.runner_output import named
-from ralphy.testguard.assertions import FUNCTION, Function, names_in
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_parser import Case, parsed
-from ralphy.testguard.text_test_parser import language_of
-from ralphy.testguard.vacuous_asserts import last_name
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.assertions import FUNCTION, Function, names_in
+from ralphy.testguard.read.test_parser import Case, parsed
+from ralphy.testguard.read.text_test_parser import language_of
+from ralphy.testguard.read.vacuous_asserts import last_name
 
 # Lines that say what a file needs, or how it is divided.
 _OFFERED = re.compile(

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
-from ralphy.testguard.test_parser import Case
+from ralphy.testguard.read.test_parser import Case
 
 RAN = (PASSED, FAILED)
 # Entries of a runner that stand for several tests: what they stood for is known by the text of the tests.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.test_index import Written
-from ralphy.testguard.test_keys import Key, Runs
-from ralphy.testguard.test_parser import Case
+from ralphy.testguard.kept.test_index import Written
+from ralphy.testguard.kept.test_keys import Key, Runs
+from ralphy.testguard.read.test_parser import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.test_parser import Case
 from ralphy.testguard.substance import is_manifest, is_test
-from ralphy.testguard.test_keys import Key
-from ralphy.testguard.test_parser import Case
 
 _RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by convention the end of the file
 

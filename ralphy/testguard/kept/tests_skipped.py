@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.test_index import Written
-from ralphy.testguard.test_keys import Runs
-from ralphy.testguard.test_matching import Sources, holds, resembles, weakness
-from ralphy.testguard.test_parser import Case
+from ralphy.testguard.kept.test_index import Written
+from ralphy.testguard.kept.test_keys import Runs
+from ralphy.testguard.kept.test_matching import Sources, holds, resembles, weakness
+from ralphy.testguard.read.test_parser import Case
 
 
 class SkippedTests:

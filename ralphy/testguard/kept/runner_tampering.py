@@ -14,9 +14,9 @@ from functools import cached_property
 
 from ralphy.checks.reachability import MAKEFILES, Reach, Read, reach_of
 from ralphy.checks.recipes import SETTINGS, added_lines, recipes_of
-from ralphy.testguard.edited_tests import only_adds
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.runner_settings import is_mixed, runner_part
+from ralphy.testguard.kept.edited_tests import only_adds
+from ralphy.testguard.kept.runner_settings import is_mixed, runner_part
 from ralphy.testguard.substance import is_test
 
 

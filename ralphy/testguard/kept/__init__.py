@@ -1,0 +1,1 @@
+"""Is everything that could say no before still there, and around the tests still so?"""

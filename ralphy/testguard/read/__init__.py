@@ -1,0 +1,1 @@
+"""Tests as they are written: what each asserts, and what takes it out."""

@@ -1,0 +1,1 @@
+"""Tests that are made to fail, and code that is made to do nothing or something else."""

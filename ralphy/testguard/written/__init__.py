@@ -1,0 +1,1 @@
+"""What a story itself wrote: its tests, and its code."""
