@@ -17,7 +17,7 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.errors import ExitCode, InvalidInput
-from ralphy.pipeline.events import Decided, Event, Listener
+from ralphy.pipeline.events import Decided, Event, Listener, PullRequestOpened, RunEnded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,16 +89,16 @@ def moment(at: float) -> str:
 
 
 def reporting(w: Workspace, listener: Listener) -> Listener:
-    """The listener; when work comes to a rest, the report is written. What hinders that hinders nothing else."""
+    """The listener; when work comes to a rest, the report is written: after an agent's run or a pull request, not for
+    each decision about a feature that waits. What hinders that hinders nothing else."""
     has_worked = False
 
     def hear(event: Event) -> None:
         nonlocal has_worked
         listener(event)
-        if not isinstance(event, Decided):
-            return
-        is_due, has_worked = event.rests and has_worked, not event.rests
-        if is_due:
+        has_worked = has_worked or isinstance(event, (RunEnded, PullRequestOpened))
+        if has_worked and isinstance(event, Decided) and event.rests:
+            has_worked = False
             try:
                 leave_report(w)
             except Exception as error:

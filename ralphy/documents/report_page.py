@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ralphy.documents import report_text as text
 from ralphy.documents.report import Report
 from ralphy.documents.report_text import Clock, result
 from ralphy.pipeline.nights import Past
 from ralphy.text.durations import span
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 WIDTH, LANE_H, LEFT, TOP = 960.0, 30.0, 70.0, 24.0
 _STEPS_S = (60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400, 604800)
@@ -50,6 +55,22 @@ class Picture:
 
 def in_html(report: Report, clock: Clock) -> str:
     """The page, with moments as `clock` says them."""
+    tables = {
+        "landed": ("What landed", text.LANDED, list(text.landed_rows(report.done)), 4),
+        "proof": ("What proves each criterion", text.MATRIX, list(text.matrix_rows(report.matrix)), 0),
+        "menu": ("What can be dropped", text.MENU, list(text.menu_rows(report.menu)), 0),
+        "cost": ("Cost", text.COST, list(text.cost_rows(report)), 7),
+    }
+    return _template().render(
+        report=report, moment=clock, tables=tables, lists=text.lists(report, clock),
+        night=text.summary(report.night), picture=picture_of(report, clock), night_head=text.NIGHT,
+        night_rows=list(text.night_rows(report, clock)), is_link=report.next.startswith("https://"),
+    )  # fmt: skip
+
+
+@cache
+def _template() -> Template:
+    """The page's template; it takes longer to compile than to fill in."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from ralphy.resources import template_root
@@ -58,17 +79,7 @@ def in_html(report: Report, clock: Clock) -> str:
         loader=FileSystemLoader(template_root()), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    tables = {
-        "landed": ("What landed", text.LANDED, list(text.landed_rows(report.done)), 4),
-        "proof": ("What proves each criterion", text.MATRIX, list(text.matrix_rows(report.matrix)), 0),
-        "menu": ("What can be dropped", text.MENU, list(text.menu_rows(report.menu)), 0),
-        "cost": ("Cost", text.COST, list(text.cost_rows(report)), 7),
-    }
-    return environment.get_template("report.html.j2").render(
-        report=report, moment=clock, tables=tables, lists=text.lists(report, clock),
-        night=text.summary(report.night), picture=picture_of(report, clock), night_head=text.NIGHT,
-        night_rows=list(text.night_rows(report, clock)), is_link=report.next.startswith("https://"),
-    )  # fmt: skip
+    return environment.get_template("report.html.j2")
 
 
 def picture_of(report: Report, clock: Clock) -> Picture | None:

@@ -44,7 +44,7 @@ def receivers_of(
 ) -> Iterator[Receiver]:
     """Those that are set; `ring` is how the terminal's bell is rung, None without a terminal. Programs of the checkout
     at `root` are none of them, unless they are named by a path."""
-    own = own_environment(env, root)
+    own = own_environment(env, root) if settings.desktop or settings.command else {}
     if settings.bell and ring:
         yield Receiver("bell", lambda _: ring())
     if settings.desktop:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Make
-from tests.engine.building import PATIENCE_S, breaks, story, works
+from tests.engine.building import PATIENCE_S, breaks, reports, story, works
 
 
 def test_a_night_leaves_its_report_where_git_and_nobody_else_minds_it(made: Make) -> None:
@@ -48,6 +48,18 @@ def test_a_night_leaves_its_report_where_git_and_nobody_else_minds_it(made: Make
     assert call("loop")[0] == 10
     assert "2 of 2 stories landed" in project.read("REPORT.html")
     assert project.read("REPORT.md") == "mine"
+
+
+def test_a_feature_that_only_waits_has_no_report(made: Make) -> None:
+    project, call = made(story("US-001"), gates={"spec": "human", "qa": "auto"})
+    project.write("SPEC.md", "# Specification\n\n### US-001\n\nIt works.\n")
+    assert call("loop")[0] == 10
+    assert not (project.folder / "REPORT.md").exists()
+    project.approve()
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    assert call("loop")[0] == 0
+    assert "# login: 1 of 1 stories landed" in project.read("REPORT.md")
+    assert (project.folder / "REPORT.html").exists()
 
 
 def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import re
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.commands import GitError
+from ralphy.git.commands import GitError, refs_of
 from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.model import Prd
 
@@ -48,8 +48,11 @@ def note_kept(w: Workspace, prd: Prd) -> None:
 
 
 def _by_story(w: Workspace) -> dict[str, StoryHistory]:
+    mine = f"refs/ralphy/{w.feature.name}"
+    if not refs_of(w.repository, (mine,)):
+        return {}  # of a thousand features that wait, hardly one: Git need not be started for each
     try:
-        lines = w.repository.text("for-each-ref", _FORM, f"refs/ralphy/{w.feature.name}").splitlines()
+        lines = w.repository.text("for-each-ref", _FORM, mine).splitlines()
     except GitError:  # a ref without its object: prd.json's word stands alone
         return {}
     found: dict[str, StoryHistory] = {}
