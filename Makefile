@@ -48,7 +48,7 @@ $(STAMP): pyproject.toml
 	$(Q)test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; none was found. Name one: make setup PYTHON=/path/to/python3' >&2; exit 1; }
 	$(Q)$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); } || { rm -rf $(VENV); \
 		echo 'The environment cannot be made (on Debian and Ubuntu: apt-get install python3-venv).' >&2; exit 1; }
-	@echo 'setting up $(VENV) …' >&2
+	@echo 'setting up $(VENV): installing Ralphy, what it needs and its test tools (1 to 3 minutes, once) …' >&2
 	$(Q)$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' 'hatchling>=1.27'
 	$(Q)touch $@
 

@@ -50,12 +50,14 @@ def number_of_tests(evidence: Mapping[str, Any]) -> str:
     after = tests.get("after") if isinstance(tests, Mapping) else None
     if not isinstance(tests, Mapping) or not isinstance(after, Mapping):
         return ""
-    before = tests.get("before")
-    were = f"{before.get('collected', 0)} → " if isinstance(before, Mapping) else ""
+    before, number = tests.get("before"), after.get("collected", 0)
+    were = before.get("collected", 0) if isinstance(before, Mapping) else None
     out = sum(int(after.get(name) or 0) for name in ("skipped", "xfailed"))
     proof = tests.get("red_first")
     red = int(proof.get("number") or 0) if isinstance(proof, Mapping) else 0
-    said = f"{were}{after.get('collected', 0)} tests" + (f" ({out} skipped)" if out else "")
+    said = f"{number} test{'' if number == 1 else 's'}{', as before' if were == number else ''}"
+    said = said if were in (None, number) else f"{were} → {number} tests"
+    said += f" ({out} skipped)" if out else ""
     return said + (f", {red} red first" if red else "")
 
 

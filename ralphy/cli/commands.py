@@ -40,6 +40,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("about", "Print the completion script for a shell."),
 }
 
+# What people type who know another tool -> what to type here.
+OTHER_WORDS = {
+    "answer": "write it after `Answer:` in QUESTIONS.md, then: ralphy loop",
+    "run": "ralphy start FEATURE, or ralphy loop",
+    "resume": "ralphy loop: to run it again is to resume",
+    "continue": "ralphy loop: to run it again is to resume",
+    "stop": "ralphy abort, or: touch STOP in the feature's folder",
+    "cancel": "ralphy abort",
+    "pause": "touch STOP in the feature's folder",
+    "retry": "ralphy reset, or for one story: ralphy redo US-001",
+    "undo": "git revert the story's commit, then: ralphy loop",
+    "new": 'ralphy start "what you want built"',
+    "list": "ralphy status --all",
+    "ps": "ralphy status --all",
+    "inbox": "ralphy status --all",
+    "clean": "ralphy gc",
+    "settings": "ralphy config show",
+    "man": "ralphy help",
+}
+
 _HELP = """\
 Usage: ralphy [OPTIONS] COMMAND [ARGS]...
 

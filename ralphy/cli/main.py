@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ralphy import __version__
-from ralphy.cli.commands import COMMANDS, help_text
+from ralphy.cli.commands import COMMANDS, OTHER_WORDS, help_text
 from ralphy.cli.examples import with_examples
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
@@ -34,6 +34,9 @@ class LazyGroup(Group):
         attribute = name.replace("-", "_")
         found: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
         return with_examples(found, name)
+
+    def instead_of(self, word: str) -> str:
+        return OTHER_WORDS.get(word.lower(), "")
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return help_text()

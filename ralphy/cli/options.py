@@ -314,9 +314,15 @@ class Group(click.Group):
         if command is None:
             from ralphy.text.nearest import nearest
 
-            near = nearest(args[0], self.list_commands(ctx))
-            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near!r}?' if near else ''}")
+            instead = self.instead_of(args[0])
+            near = "" if instead else nearest(args[0], self.list_commands(ctx))
+            meant = f" Did you mean {near!r}?" if near else f" Did you mean: {instead}?" if instead else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant}")
         return args[0], command, args[1:]
+
+    def instead_of(self, word: str) -> str:  # noqa: ARG002  # a group may know words of other tools
+        """What to type instead of a word that is no command and is spelt like none; "" where that is not known."""
+        return ""
 
 
 def leading(args: list[str]) -> int:

@@ -41,7 +41,8 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
     """Push, open or adopt, and record the URL; the record itself is pushed too, so that both sides agree."""
     target = _remote(w)
     if target is None:
-        w.say(f"there is no remote: branch {s.tree.feature_branch} and PR.md are the result")
+        branch = s.tree.feature_branch
+        w.say(f"there is no remote: branch {branch} and PR.md are the result; to merge it: git merge {branch}")
         _record(w, s, _Published(remote=""))
         return
     _tell_of_large_files(w, s, target)

@@ -23,11 +23,15 @@ class Rest(Decision):
 
 @dataclass(frozen=True, slots=True)
 class Wait(Rest):
-    """A person or a time is waited for: `gate` names the gate, `until` is epoch seconds."""
+    """A person or a time is waited for: `gate` names the gate, `until` is epoch seconds.
+
+    `brief` is the reason without how to answer, for lists that say that elsewhere; "" if they are the same.
+    """
 
     exit_code: int = ExitCode.WAITING
     gate: str = ""
     until: float | None = None
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{step.content(s)}" not in s.history.gates:
         return d.OpenGate(f"{artifact} is ready", gate)
     if s.baseline is None and not s.tree.busy:
-        return d.TakeBaseline("running the checks while a person reads")
+        return d.TakeBaseline("run the baseline checks while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
     why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
     why = why or f"{artifact} is ready for review"
@@ -52,8 +52,8 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     notes = [note for note in step.notes(s) if note]
-    return d.Wait("; ".join([f"{why}: `touch APPROVED` beside it, or `ralphy approve {s.feature}`{red}", *notes]),
-                  gate=gate)  # fmt: skip
+    marker = f"`touch {s.folder}/APPROVED`" if s.folder else "`touch APPROVED` beside it"
+    return d.Wait("; ".join([f"{why}: {marker}, or `ralphy approve {s.feature}`{red}", *notes]), gate=gate, brief=why)
 
 
 def _changed(s: Snapshot, step: Step) -> str:

@@ -54,7 +54,7 @@ def new_stories(prd: str, scene: Scene) -> list[dict[str, Any]]:
 def _new_story(number: int, wish: str) -> dict[str, Any]:
     story = f"US-{number:03d}"
     name = story.lower().replace("-", "_")
-    head = {"id": story, "title": wish[:TITLE_LENGTH].rstrip(" .,;:")}
+    head = {"id": story, "title": _short(wish)}
     return {
         **head,
         "description": f"{wish} (planned by a rehearsal)",
@@ -63,6 +63,13 @@ def _new_story(number: int, wish: str) -> dict[str, Any]:
         "dependsOn": [],
         **_context(head),
     }
+
+
+def _short(wish: str) -> str:
+    """A title of it that ends with a whole word."""
+    if len(wish) > TITLE_LENGTH:
+        wish = wish[: TITLE_LENGTH + 1].rsplit(" ", 1)[0][:TITLE_LENGTH]
+    return wish.rstrip(" .,;:")
 
 
 def _context(story: dict[str, Any]) -> dict[str, Any]:

@@ -166,9 +166,7 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
 
     Raises InvalidInput for what is no name, Conflict if the feature has a PRD.md.
     """
-    if not NAME.fullmatch(name):
-        raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
-    feature = folder / name
+    feature = folder / require_name(name)
     if (feature / "PRD.md").exists():
         raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
     changes = (
@@ -178,6 +176,13 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
     )
     apply(changes)
     return feature
+
+
+def require_name(name: str) -> str:
+    """The name of a feature. Raises InvalidInput for what is no name."""
+    if not NAME.fullmatch(name):
+        raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
+    return name
 
 
 def feature_ignore_text() -> str:

@@ -136,7 +136,7 @@ def test_a_missing_agent_is_a_failure_with_its_fix(
     assert code == 5
     assert found["agent"]["state"] == "fail"
     assert "no-such-agent is not on PATH" in found["agent"]["said"]
-    assert found["agent"]["fix"]
+    assert found["agent"]["fix"].endswith("or try it free: export RALPHY_AGENT_COMMAND=ralphy-rehearsal")
 
 
 @pytest.mark.fault("P17")
@@ -304,6 +304,7 @@ def test_a_missing_remote_and_unknown_checks_are_warnings(
     code, found = ask(bare, capsys)
     assert code == 0
     assert (found["checks"]["state"], found["remote"]["state"]) == ("warn", "warn")
+    assert found["remote"]["fix"].startswith("(optional) git remote add")
     assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 
 

@@ -151,8 +151,13 @@ def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, whe
     for words in (("status", "login"), ("status",)):
         value = call.json(*words)[1]
         assert (value["phase"], value["life"], value["tasks_completed"]) == ("AWAITING_QA_VALIDATION", "in_work", 1)
-        assert value["next"].endswith("ready for review: `touch APPROVED` beside it, or `ralphy approve login`")
-    assert call("status", "--all")[1].startswith("Needs you\n  login                    AWAITING_QA_VALIDATION     1/1")
+        how = "`touch docs/features/login/APPROVED`, or `ralphy approve login`"
+        assert value["next"].endswith(f"ready for review: {how}")
+    inbox = call("status", "--all")[1]
+    assert inbox.startswith(
+        "Needs you\n  login                    AWAITING_QA_VALIDATION     1/1  QA_REPORT.md is ready"
+    )
+    assert max(map(len, inbox.splitlines())) <= 100
     assert call("why")[1].startswith("waits: QA_REPORT.md is ready for review")
     assert f"commit: {project.commit_of('US-001')[:12]}" in call("story", "show", "US-001")[1]
     assert call("story", "next")[1] == "all stories are completed\n"
@@ -174,6 +179,14 @@ def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(made: Ma
     assert call("approve", "login")[0] == 0
     assert project.read("QA_REPORT.md") == project.code("docs/features/login/QA_REPORT.md")
     assert call("loop")[0] == 0
+
+
+def test_without_any_feature_status_says_how_to_begin_and_is_no_error(made: Make) -> None:
+    project, call = made()
+    shutil.rmtree(project.folder)
+    for words in (("status",), ("status", "--all")):
+        assert call(*words)[:2] == (0, 'no features yet: ralphy start "what you want built"\n')
+    assert call("status", "login")[0] == 2
 
 
 def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(made: Make) -> None:

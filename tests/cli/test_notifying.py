@@ -192,7 +192,9 @@ def test_in_quiet_hours_nobody_is_told_and_an_error_is_told_at_any_other_time(
 
 def test_without_a_receiver_it_says_what_to_set(made: Make) -> None:
     _, call = made(story("US-001"))
-    assert call("notify")[0] == 2
+    for words in (("notify",), ("notify", "--test")):
+        code, out, _ = call(*words)
+        assert (code, "ralphy config set notify.desktop true" in out) == (0, True)
 
 
 def test_the_desktop_gets_agents_words_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,8 @@ def test_quiet_says_only_errors(made: Make) -> None:
     code, out, err = call("-q", "loop")
     assert (code, out) == (10, "")
     assert err.splitlines() == [
-        "ralphy: login: QA_REPORT.md is ready for review: `touch APPROVED` beside it, or `ralphy approve login`",
+        "ralphy: login: QA_REPORT.md is ready for review: `touch docs/features/login/APPROVED`, or "
+        "`ralphy approve login`",
         "  hint: ralphy status login",
     ]
     project.approve()
@@ -241,6 +242,8 @@ def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Mak
         (("aprove",), "approve"),
         (("story", "lst"), "list"),
         (("xyzzy",), ""),
+        (("answer",), "QUESTIONS.md"),
+        (("resume",), "ralphy loop"),
     ],
 )
 def test_a_misspelt_command_is_answered_with_the_near_one(made: Make, typed: tuple[str, ...], meant: str) -> None:

@@ -105,16 +105,30 @@ def test_as_json_the_loop_has_a_line_for_each_decision(made: Make) -> None:
 
 
 def test_a_description_becomes_a_feature(made: Make) -> None:
-    project, _ = made(gates=GATES)
+    project, call = made(gates=GATES)
     project.play()
-    with project.start("start", "Add a bridge over the river") as process:
+    for name in ("no/name", "ends "):
+        assert call("start", "Add a bridge", "--name", name)[0] == 3
+    assert call("start", "--name", "bridge")[0] == 3
+    with project.start("start", "Add a bridge over the river", "--name", "bridge") as process:
         assert process.stderr
-        Heard(process.stderr.fileno()).until("SPEC.md is ready for review")
+        Heard(process.stderr.fileno()).until("SPEC.md is ready for review: `touch docs/features/bridge/APPROVED`")
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
-    made_of = project.repo / "docs" / "features" / "add-a-bridge-over-the-river"
+    made_of = project.repo / "docs" / "features" / "bridge"
     assert "Add a bridge over the river" in (made_of / "PRD.md").read_text()
     assert (made_of / "SPEC.md").exists()
+
+
+def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(made: Make) -> None:
+    project, call = made(gates=GATES)
+    project.write("PRD.md", "# Bridges\n")
+    code, _, err = call("loop")
+    assert (code, "docs/features/login/PRD.md:" in err, project.journal("run")) == (3, True, [])
+    project.write("PRD.md", "# Bridges\n\n## Objective\n\nPeople cross the river, quickly.\n")
+    code, _, err = call("loop")
+    assert code == 10
+    assert "warning: docs/features/login/PRD.md:5: " in err
 
 
 def test_a_fresh_start_tries_failed_stories_again(made: Make) -> None:
@@ -221,13 +235,15 @@ def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
 
 
 def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
-    project, _ = made(*TWO)
+    project, call = made(*TWO)
     project.play(stories={"*": [works()]}, qa=[reports()])
     with project.start("start") as process:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
         heard.until("QA_REPORT.md is ready for review")
         assert "[y/n" not in heard.text
+        code, _, err = call("loop")
+        assert (code, "hint: login waits for you: ralphy approve login; or stop it" in err) == (4, True)
         project.approve()
         heard.rest()
         assert process.wait(timeout=PATIENCE_S) == 0

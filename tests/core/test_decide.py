@@ -410,7 +410,7 @@ RULES: dict[str, Situation] = {
     "clearly more room than too little": (
         snapshot(free_mb=625.0, session={"short_since": NOW - 60}), d.RunAgent, "US-001", {},
     ),
-    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "Running baseline checks", {}),
+    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "run the baseline checks", {}),
     "red checks": (red(snapshot()), d.Halt, "test_a, test_b", {"exit_code": ExitCode.CONFLICT}),
     "red checks are accepted": (red(snapshot(), accepts_red=True), d.AcceptRed, "test_a, test_b", {}),
     "red checks that are known": (

@@ -236,6 +236,7 @@ def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
         ({"tests": {"compared": "by their text"}}, ""),
         ({"tests": {"after": {"collected": 3}}}, "3 tests"),
         ({"tests": {"before": {"collected": 2}, "after": {"collected": 3, "skipped": 1}}}, "2 → 3 tests (1 skipped)"),
+        ({"tests": {"before": {"collected": 1}, "after": {"collected": 1}}}, "1 test, as before"),
         ({"tests": "by hand"}, ""),
     ],
 )

@@ -347,7 +347,7 @@ def test_fewer_assertions_are_flagged(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
     said = f"tests assert less than before: {TEST_FILE}::test_types"
     assert said in project.story("US-001")["evidence"]["warnings"]
-    assert f"7 → 7 tests; flagged: {said}" in project.prompts("qa")[-1]
+    assert f"7 tests, as before; flagged: {said}" in project.prompts("qa")[-1]
 
 
 def test_what_landed_is_what_the_next_story_is_compared_with(tmp_path: Path) -> None:

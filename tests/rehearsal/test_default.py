@@ -106,6 +106,7 @@ def test_stories_that_exist_keep_their_ids(rehearse: Rehearse, folder: Path) -> 
     ("prd", "titles"),
     [
         ("", ["First slice of login", "Rehearse login (2)"]),
+        (f"- {'word ' * 20}\n- {'x' * 90}\n", [("word " * 14).strip(), "x" * 72]),
         ("# Just a title\n\nText.", ["First slice of Just a title", "Rehearse Just a title (2)"]),
         ("# T\n\n- only one", ["only one", "Rehearse T (2)"]),
         ("# T\n\n## Search\n\n## Filter\n\n## Risks", ["Search", "Filter"]),

@@ -18,7 +18,7 @@ from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
 from ralphy.engine.reactor import Patience, run_feature, watch_all
-from ralphy.errors import ExitCode
+from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
@@ -81,7 +81,7 @@ def until_signal(
 ) -> int:  # fmt: skip
     """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
     try:
-        with signals(came), told_of_the_end(call):
+        with signals(came), told_of_the_end(call), _naming_the_gate(call):
             return work()
     except KeyboardInterrupt:
         interrupted("interrupted")
@@ -89,6 +89,24 @@ def until_signal(
     except Terminated:
         interrupted("terminated")
         return ExitCode.TERMINATED
+
+
+@contextmanager
+def _naming_the_gate(call: Invocation) -> Iterator[None]:
+    """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
+    from ralphy.cli.status.inbox import at_gate, command_of
+    from ralphy.cli.status.look import standing
+    from ralphy.git.run_lock import Held
+
+    try:
+        yield
+    except Held as held:
+        names = [feature.name for feature in open_features(call)]
+        own = [name for name in names if held.purpose in ("watch", "loop", f"feature {name}")]
+        waiting = (value for name in own if at_gate(value := standing(call, name, keeps=False)))
+        if found := next(waiting, None):
+            held.hint = f"{found['feature']} waits for you: {command_of(found)}; or stop it with: ralphy abort"
+        raise
 
 
 def attend(
@@ -114,9 +132,9 @@ def _tell_remarks(call: Invocation, workspace: Workspace) -> None:
         return
     found = [remark for remark in remarks(read_text(prd)) if not remark.stops]
     for remark in found[:_MOST_REMARKS]:
-        call.output.note(f"{at}:{remark.line}: {remark.said}")
+        call.output.note(f"warning: {at}:{remark.line}: {remark.said}")
     if found[_MOST_REMARKS:]:
-        call.output.note(f"and {len(found) - _MOST_REMARKS} more: ralphy validate {at}")
+        call.output.note(f"warning: and {len(found) - _MOST_REMARKS} more: ralphy validate {at}")
 
 
 def limit_options(command: Any) -> Any:
@@ -172,38 +190,44 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 @click.command("start")
 @click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
 @run_options
+@click.option("--name", metavar="NAME", help="Name of the feature that a DESCRIPTION creates.")
 @click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
 @click.option("--continue", "_continue", is_flag=True, help="Resume (default).")
 @with_options
-def start(call: Invocation, feature: str | None, fresh: bool, _continue: bool, **limits: Any) -> int:
+def start(
+    call: Invocation, feature: str | None, name: str | None, fresh: bool, _continue: bool, **limits: Any
+) -> int:  # fmt: skip
     """Run one feature in the foreground; on a terminal, ask at gates.
 
-    A DESCRIPTION contains a space; it creates a feature with a PRD.md. At a gate, approve at the prompt or with
-    `touch APPROVED` in the feature folder.
+    A DESCRIPTION contains a space; it creates a feature with a PRD.md, called NAME or after its first words. At a gate,
+    approve at the prompt or with `touch APPROVED` in the feature folder.
     """
-    if feature and " " in feature.strip():
+    if feature and (name or " " in feature.strip()):
         if limits["dry_run"]:
-            return _would_make(call, feature)
-        feature = _make_feature(call, feature)
+            return _would_make(call, feature, name)
+        feature = _make_feature(call, feature, name)
+    elif name:
+        raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
     if fresh and not limits["dry_run"]:
         _forget(call, feature)
     return _drive(call, feature, "", limits, asks=True)
 
 
-def _would_make(call: Invocation, description: str) -> int:
-    from ralphy.scaffold.writer import slug
+def _would_make(call: Invocation, description: str, name: str | None) -> int:
+    from ralphy.scaffold.writer import require_name, slug
 
-    reason = f"feature {slug(description)} would be created, and its specification written"
-    return call.output.answer("why", f"next: {reason}", feature=slug(description), phase="IDLE", decision="RunAgent",
+    name = require_name(name or slug(description))
+    reason = f"feature {name} would be created, and its specification written"
+    return call.output.answer("why", f"next: {reason}", feature=name, phase="IDLE", decision="RunAgent",
                               reason=reason, rests=False)  # fmt: skip
 
 
-def _make_feature(call: Invocation, description: str) -> str:
+def _make_feature(call: Invocation, description: str, name: str | None) -> str:
     from ralphy.scaffold.writer import new_feature, slug
 
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
-    name = slug(description)
+    name = name or slug(description)
     prd = new_feature(repository.root / features_dir, name, description)
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
     return name

@@ -12,7 +12,7 @@ import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.run.narrator import told
-from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, RalphyError
 from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
 from ralphy.pipeline.events import Decided, Event, Listener
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.commands import Repository
 
+_NOBODY = """\
+nobody is told yet: no receiver is set, and there is no terminal whose bell could ring
+  hint: ralphy config set notify.desktop true
+        (or notify.command, notify.webhook, notify.apprise: docs/notifications.md)"""
 _LAST_S = 12.0  # how long the end of a run waits for the last message
 
 
@@ -109,13 +113,13 @@ def notify(call: Invocation, tests: bool) -> int:
     """Show who is told when you are needed; with --test, send each of them a message.
 
     The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with 5.
+    Where none is set, it says how to set one.
     """
     repository = call.repository()
     settings = call.settings(repository).config.notify
     found = _receivers(call, repository, settings)
     if not found:
-        raise NotFound("nobody is told: no receiver is set, and this is no terminal whose bell could ring",
-                       hint="set notify.command, notify.webhook, notify.apprise or notify.desktop")  # fmt: skip
+        return call.output.answer("notify", _NOBODY, receivers=[], events=list(settings.events))
     rows = [(one.name, _tried(one) if tests else "") for one in found]
     wrong = [name for name, error in rows if error]
     said = [f"{name}: {error or ('delivered' if tests else 'set')}" for name, error in rows]

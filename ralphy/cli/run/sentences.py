@@ -49,6 +49,8 @@ def _(event: e.Said) -> Words:
 def _(event: e.Decided) -> Words:
     if event.decision == "RunAgent":
         yield f"{event.phase}: {event.reason} ({event.mode}, {event.model})", ""
+    elif event.decision == "TakeBaseline":
+        yield "Running baseline checks…", ""
     elif event.decision in _QUIET:
         yield f"{event.decision}: {event.reason}", ""
     elif event.decision == "Wait":

@@ -132,7 +132,7 @@ def _seconds_to_notice(folder: Path) -> float | None:
 def _file_system(g: Ground) -> Finding:
     kind = kind_of_mount(g.repository.root)
     if not _REMOTE_FILES.search(kind):
-        return ok("files", kind or "unknown file system")
+        return ok("files", f"file system {kind}, which reports changes" if kind else "unknown file system")
     said = f"{kind}: changes made on another machine or outside the container are not reported"
     return warn("files", said, "export WATCHFILES_FORCE_POLLING=1; without it, 5 s delay")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
+_FREE = "export RALPHY_AGENT_COMMAND=ralphy-rehearsal"
 
 
 def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
@@ -140,7 +141,7 @@ def _agent(g: Ground) -> Finding:
     if path is None:
         chosen = preset_of(g.config.agent.preset)
         fix = chosen.install if program == chosen.command[0] else INSTALL_PROGRAM
-        return fail("agent", f"{program} is not on PATH", fix)
+        return fail("agent", f"{program} is not on PATH", f"{fix}; or try it free: {_FREE}")
     if own := _in_the_checkout(g, path):
         return ok("agent", f"{path}: not started, because {own} is in the repository")
     code, text = _answer((*g.config.agent.command, "--version"), Path("/"), g.env)
@@ -293,7 +294,7 @@ def _remote(g: Ground) -> Finding:
     from ralphy.git.commands import head_of
 
     if not g.repository.text("remote"):
-        return warn("remote", "none: the result will be the branch and PR.md", "git remote add origin URL")
+        return warn("remote", "none: the result will be the branch and PR.md", "(optional) git remote add origin URL")
     try:
         target = remote(g.repository.root, env=g.repository.env)
         prefix = g.config.git.branch_prefix if g.config else "ralph/"

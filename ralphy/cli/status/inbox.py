@@ -38,11 +38,16 @@ def command_of(v: Mapping[str, Any]) -> str:
             DONE: f"ralphy report {name}"}[section]  # fmt: skip
 
 
+def at_gate(v: Mapping[str, Any]) -> bool:
+    """Does a person have to open a gate?"""
+    return str(v.get("phase", "")).startswith("AWAITING_") and v["status"] == "waiting"
+
+
 def _answer(v: Mapping[str, Any]) -> str:
     name = v["feature"]
     if "error" in v:
         return f"ralphy validate {name}"
-    if v["phase"].startswith("AWAITING_"):
+    if at_gate(v):
         return f"ralphy approve {name}"
     if v["circuit_breaker"]["state"] == "OPEN":
         return f"ralphy reset-circuit {name}"

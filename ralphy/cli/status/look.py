@@ -28,6 +28,8 @@ Ralphy takes a PRD.md to a pull request: one verified commit per user story.
   ralphy start "what you want"     start a feature from a sentence
   ralphy --help                    everything else"""
 
+_NO_FEATURES = 'no features yet: ralphy start "what you want built"'
+
 # What people are told of a decision; all others are acts that come next.
 _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 
@@ -117,8 +119,11 @@ def bare(call: Invocation) -> int:
 @click.option("--all", "every", is_flag=True, help="Show all features: first what needs you, and what to type.")
 @with_options
 def status(call: Invocation, feature: str | None, every: bool) -> int:
-    """Show the status of a feature: phase, stories, cost, and what comes next."""
-    if every:
+    """Show the status of a feature: phase, stories, cost, and what comes next.
+
+    Ends with 0 also where there is no feature yet; with 2 for a FEATURE that does not exist.
+    """
+    if every or (feature is None and not call.features(call.repository())):
         return _status_all(call)
     value = standing(call, feature)
     call.output.data(quick.status_lines(value), value)
@@ -144,7 +149,7 @@ def _status_all(call: Invocation) -> int:
             body = error_body(error.exit_code, str(error), error.hint)
             values.append({"feature": found.feature.name, "error": body})
             code = code or error.exit_code
-    lines = [*inbox_lines(values, feature_line)] or ["no features"]
+    lines = [*inbox_lines(values, feature_line)] or [_NO_FEATURES]
     sorted_in = [{**value, "section": section_of(value), "command": command_of(value)} for value in values]
     return call.output.answer("status-all", lines, code, features=sorted_in)
 
@@ -154,7 +159,8 @@ def feature_line(v: Mapping[str, Any]) -> str:
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
     until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""
-    return f"{v['feature']:<24} {quick.phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {v['next']}{until}"
+    said = v.get("brief") or v["next"]
+    return f"{v['feature']:<24} {quick.phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {said}{until}"
 
 
 def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:

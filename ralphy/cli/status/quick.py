@@ -93,7 +93,8 @@ def with_work(value: dict[str, Any]) -> dict[str, Any]:
         return {**value, "in_work": []}
     now = value.get("in_work", ())
     rows = [{**row, "status": "in_progress"} if row["id"] in now else row for row in value["stories"]]
-    return {**value, "status": "running", "next": working, "stories": rows, "circuit_breaker": _with_warning(value)}
+    told = {"status": "running", "next": working, "brief": working}
+    return {**value, **told, "stories": rows, "circuit_breaker": _with_warning(value)}
 
 
 def _with_warning(value: dict[str, Any]) -> Any:

@@ -76,7 +76,6 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
 def _asked(w: Workspace, head: str) -> list[CheckResult]:
     """What hook and checks say of a commit in the clean lane; what is written there goes with the next tree."""
     lay_out_clean(w, w.objects.tree_of(head), head)
-    w.say("running the checks on the current code")
     hooked = ask_before_work(w, head)
     if hooked:
         lay_out_clean(w, w.objects.tree_of(head), head)

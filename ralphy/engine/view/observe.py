@@ -73,6 +73,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
+        folder=w.feature.path,
     )
     lacking = () if "SPEC.md" in artifacts or "PRD.md" not in artifacts else _prd_faults(w, docs.tip)
     return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None, prd_faults=lacking)

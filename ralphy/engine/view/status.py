@@ -65,6 +65,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "circuit_breaker": _breaker(s),
         "watchdog": _watchdog(s),
         "next": decision.reason,
+        "brief": getattr(decision, "brief", "") or decision.reason,
         "waiting_until": iso(getattr(decision, "until", None) or 0.0),
         "branch": s.tree.feature_branch,
         "runs": history.iterations,
