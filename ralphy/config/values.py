@@ -154,9 +154,9 @@ class Lanes:
 class Verify:
     """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence.
 
-    `unproved` and `prd` may also be `off`: then nobody asks. `prd` is about PRD.md before an agent is paid for it:
-    without a title or an objective it is rejected; all else is flagged. What failed is asked again `retries` times (0:
-    never).
+    `unproved`, `suspicious_code` and `prd` may also be `off`: then nobody asks. Of suspicious code only what cannot be
+    honest is rejected. `prd` is about PRD.md before an agent is paid for it: without a title or an objective it is
+    rejected; all else is flagged. What failed is asked again `retries` times (0: never).
     """
 
     removed_tests: str = "reject"
@@ -170,6 +170,7 @@ class Verify:
     edited_checks: str = "flag"
     steering_files: str = "flag"
     unproved: str = "flag"
+    suspicious_code: str = "reject"
     prd: str = "reject"
     retries: int = 3
     quarantine_days: int = 14

@@ -24,6 +24,7 @@ class Kind(Enum):
     EDITED = "edited_checks"
     STEERING = "steering_files"
     UNPROVED = "unproved"
+    SUSPICIOUS = "suspicious_code"
 
 
 # What it is called ("": its findings are sentences), and what the next attempt must do about it.
@@ -39,6 +40,7 @@ _SAID = {
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),
     Kind.UNPROVED: ("unproved", "a story needs a test that fails without its code, and a refactoring has none"),
+    Kind.SUSPICIOUS: ("code that is made for its tests", "write what the story asks for, whoever calls it"),
     Kind.STEERING: ("files that steer agents, CI or what you run were changed", "undo this"),
 }  # fmt: skip
 

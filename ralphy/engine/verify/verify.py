@@ -31,13 +31,14 @@ from ralphy.engine.verify.idle_tests import idle_tests
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.own_tests import code_in_documents, evidence_of, own_tests, unproved
 from ralphy.engine.verify.still_red import deaf_checks
+from ralphy.engine.verify.suspicious_code import suspicious_code
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import digest_failure
-from ralphy.testguard.findings import Finding, listed_names
+from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.substance import why_no_work
 from ralphy.testguard.written.red_first import RedFirst
 
@@ -284,7 +285,7 @@ def acceptance_is_approved(c: Case) -> Verdict | None:
 def old_tests_pass(c: Case) -> Verdict | None:
     old = list(old_tests_fail(c.w, c.candidate, c.story.changes, listed(c.checks), c.kept.around.old))
     c.kept = with_more(c.w, c.kept, [found for found in old if isinstance(found, Finding)])
-    c.old = [said for said in old if isinstance(said, str)]
+    c.old = [*c.old, *(said for said in old if isinstance(said, str))]
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
 
@@ -294,6 +295,17 @@ def tests_could_tell(c: Case) -> Verdict | None:
     if c.own:
         c.kept = with_more(c.w, c.kept, unproved(c.w, c.story, c.own), red_first=evidence_of(c.own))
     c.kept = with_more(c.w, c.kept, code_in_documents(c.w, c.story, c.candidate))
+    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+
+
+def code_is_for_people(c: Case) -> Verdict | None:
+    """Nothing in the story's code is made for its tests alone. What may be honest is only said."""
+    if c.w.config.verify.suspicious_code == "off":
+        return None
+    found = suspicious_code(c.w, c.story, c.candidate, c.results)
+    c.kept = with_more(c.w, c.kept, [Finding(Kind.SUSPICIOUS, one.said) for one in found if one.is_certain])
+    doubtful = [one.said for one in found if not one.is_certain]
+    c.old = [*c.old, *([f"code that may be made for its tests: {listed_names(doubtful)}"] if doubtful else ())]
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
 
 
@@ -321,6 +333,7 @@ JUDGES: tuple[Judge, ...] = (
     checks_are_green,
     tests_are_kept,  # verify.*
     run_ended_well,
+    code_is_for_people,  # verify.suspicious_code
     checks_can_say_no,  # verify.runner_config
     acceptance_is_approved,
     acceptance_tests_pass,  # acceptance.tests
@@ -333,6 +346,7 @@ OF_THE_TREE: tuple[Judge, ...] = (
     may_be_committed,
     checks_are_green,
     tests_are_kept,
+    code_is_for_people,
     checks_can_say_no,
     acceptance_tests_pass,
     old_tests_pass,

@@ -126,6 +126,24 @@ def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
             yield begin, end + 1, _put(read.text, list(_emptied(one))).encode("utf-8", "surrogateescape")
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A function's name ("" if it has none), the line where its body begins (from 1), and what stands in it."""
+
+    name: str
+    line: int
+    text: str
+
+
+def bodies_of(path: str, data: bytes) -> list[Body]:
+    """The outermost functions of a file with braces."""
+    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
+        return []
+    read = _Read.of(path, data, says=False)
+    return [Body(one.name.partition("#")[0], read.text.count("\n", 0, one.begin) + 1, read.text[one.begin : one.end])
+            for one in read.functions]  # fmt: skip
+
+
 def names_only_text(
     path: str, old: bytes | None, new: bytes, *, says: bool = True
 ) -> tuple[bytes, tuple[str, ...]] | None:
