@@ -21,6 +21,8 @@ from tests.e2e.project import shell
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "reference"
+STEPS = "On your own repository"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 SHELL_BLOCKS = ("", "sh", "console")
 
@@ -189,14 +191,29 @@ def section(path: Path, heading: str) -> str:
     return text[found.start(1) : found.end(1)]
 
 
-def test_the_readme_lists_every_command_and_no_other() -> None:
-    listed = re.findall(r"^\| `ralphy ([a-z-]+)` \|", section(README, "Commands"), re.M)
+def test_the_reference_lists_every_command_and_no_other() -> None:
+    listed = re.findall(r"^\| \[`ralphy ([a-z-]+)`\]", section(REFERENCE / "cli.md", "All commands"), re.M)
     assert listed == list(COMMANDS)
 
 
-def test_the_readme_says_what_the_exit_codes_mean() -> None:
-    table = {int(code): meaning for code, meaning in rows(section(README, "Exit codes")).items() if code.isdigit()}
-    assert table == EXIT_MEANINGS
+def test_the_reference_says_what_the_exit_codes_mean() -> None:
+    found = rows((REFERENCE / "exit-codes.md").read_text(encoding="utf-8"))
+    assert {int(code): meaning for code, meaning in found.items() if code.isdigit()} == EXIT_MEANINGS
+
+
+def test_the_readme_is_one_screen_and_a_half_and_leads_to_the_rest() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 105
+    for page in ("reference/cli.md", "reference/exit-codes.md", "troubleshooting.md", "tutorial.md", "index.md"):
+        assert f"](docs/{page})" in text
+    assert "make test" in text and "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_what_the_readme_says_in_short_is_what_the_page_says_at_length() -> None:
+    short = [line for block in blocks(section(README, STEPS)) for line in block.splitlines()]
+    long = "\n".join(blocks((ROOT / "docs" / "howto" / "your-repository.md").read_text(encoding="utf-8")))
+    missing = [line for line in short if line.partition("  #")[0].strip() not in long and not line.startswith("#")]
+    assert missing == []
 
 
 def test_contributors_are_told_of_every_make_target() -> None:
@@ -268,14 +285,29 @@ def my_app(tmp_path: Path) -> Path:
     return repo
 
 
-def test_what_the_readme_tells_people_to_type_works_as_written(my_app: Path) -> None:
-    headings = ("Your repository in five minutes", "Reverting a story", "When something goes wrong")
-    lines = [line for heading in headings for block in blocks(section(README, heading)) for line in block.splitlines()]
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        cwd=my_app.parent, env=shell(RALPHY_AGENT_COMMAND="ralphy-rehearsal"), stdin=subprocess.DEVNULL,
+def typed_in(folder: Path, commands: list[str]) -> subprocess.CompletedProcess[str]:
+    """A shell in the folder, in which somebody types these blocks, the rehearsal agent at hand."""
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
+        cwd=folder, env=shell(RALPHY_AGENT_COMMAND="ralphy-rehearsal"), stdin=subprocess.DEVNULL,
         capture_output=True, encoding="utf-8", check=False, timeout=100,
     )  # fmt: skip
+
+
+def test_the_tutorial_goes_as_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    done = typed_in(tmp_path, list(blocks(text)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    promised = [
+        line.strip() for language, body in _FENCE.findall(text) if language == "text" for line in body.splitlines()
+    ]
+    assert [line for line in promised if line not in done.stdout + done.stderr] == []
+
+
+def test_what_the_readme_tells_people_to_type_works_as_written(my_app: Path) -> None:
+    parts = [(README, STEPS), (ROOT / "docs" / "git.md", "Reverting a story"),
+             (ROOT / "docs" / "troubleshooting.md", "When something goes wrong")]  # fmt: skip
+    done = typed_in(my_app.parent, [block for path, heading in parts for block in blocks(section(path, heading))])
     assert done.returncode == 0, done.stdout + done.stderr
     waited = re.findall(r"(\S+) is ready for review", done.stderr)
     assert waited == ["SPEC.md", "QA_REPORT.md"]

@@ -7,7 +7,13 @@ from typing import Any
 
 from ralphy.agents.usage_windows import Window
 from ralphy.cli.run.night import Evidence, Night, after
+from ralphy.documents.report import Report, report_of
+from ralphy.pipeline import decision as d
 from ralphy.pipeline import events as e
+from ralphy.pipeline.history import History
+from ralphy.pipeline.model import CriterionAnswer, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.nights import past_of
+from tests.core.building import a_run, an_end
 
 BEGAN = 1_000_000.0
 NOW = BEGAN + 4_330
@@ -53,3 +59,35 @@ KNOWN = Evidence(budget_usd=20.0, calls_left=37, story_s=(540.0, 1260.0), jobs=3
 
 def the_night() -> Night:
     return reduce(lambda night, event: after(event, night), A_NIGHT, Night(began=BEGAN, evidence=KNOWN))
+
+
+TITLES = ("Create an account", "Sign in", "Sign out", "Lock an account")
+
+
+def the_morning() -> Report:
+    """Three of four stories landed, one of them at its second attempt; the fourth has failed."""
+    journal: list[dict[str, Any]] = []
+    stories: list[dict[str, Any]] = []
+    answers: list[CriterionAnswer] = []
+    for number, title in enumerate(TITLES, 1):
+        story, at, fails = f"US-{number:03}", NOW + 1200.0 * number, number == len(TITLES)
+        checks = [{"name": "test", "exit": 0, "seconds": 29.0}]
+        proof: dict[str, Any] = {"number": 1, "tests": [f"tests/test_login.py::test_{title.lower().replace(' ', '_')}"]}
+        answers.append(CriterionAnswer(f"{story}.1", "yes", tuple(proof["tests"])))
+        evidence = {"verified": True, "checks": checks, "tests": {"red_first": proof}, "cost_usd": 0.61}
+        error = {"last_error": "tests/test_login.py:41: AssertionError: 6 tries, not 5"} if fails else {}
+        files = ["src/login.py"] * (number + 1)
+        stories.append({"id": story, "title": title, "status": "failed" if fails else "completed",
+                        "acceptanceCriteria": [f"{title} works"], "evidence": {} if fails else evidence,
+                        "execution": {"attempts": 2 if fails else 1, "files_modified": files, **error}})  # fmt: skip
+        journal += [
+            a_run(story, f"r{number}", at=at, lane=str(number % 3 + 1), model="sonnet", attempt=1),
+            an_end("rejected" if fails else "succeeded", f"r{number}", at=at + 900, landed=not fails, cost=0.61,
+                   seconds=880.0, detail="the check test fails" if fails else "", kept=1 if fails else 0),
+        ]  # fmt: skip
+    tree = Tree("c", "ralph/login", "main", "ralph/login", "t")
+    qa = QaReport("pass", (), tuple(answers))
+    s = Snapshot("login", NOW, Prd.of({"userStories": stories}), tree, History("login", cost_usd=2.44), qa=qa)
+    commits = {f"US-{number:03}": f"5d1f0c92aa{number}" for number in (1, 2, 3)}
+    decision = d.Wait("US-004 has failed: waiting for an answer in QUESTIONS.md")
+    return report_of(s, decision, commits, [], past_of(journal, "login"), "docs/features/login")

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from ralphy.cli.run.panel import rows
 from ralphy.cli.run.sentences import sentences
 from ralphy.cli.status.inbox import inbox_lines
 from ralphy.cli.status.look import feature_line
+from ralphy.documents.report_text import in_markdown
 from ralphy.pipeline import events as e
 from ralphy.text.columns import columns_of
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, tone_of
-from tests.cli.a_night import NOW, the_night
+from tests.cli.a_night import NOW, the_morning, the_night
 
 COLUMNS = 100
+_REPORT_LINES = 28
 _CELL, _LINE, _EDGE = 8.4, 20, 16
 _FILL = {GOOD: "#7ee787", BAD: "#ff7b72", WAITING: "#e3b341", FAINT: "#8b949e", STRONG: "#ffffff"}
 _HEAD = """\
@@ -87,11 +91,20 @@ FEATURES = (
 )
 
 
+def _report() -> Iterator[Row]:
+    """The report without empty lines between a heading and what stands below it."""
+    text = in_markdown(the_morning(), lambda at: time.strftime("%H:%M", time.gmtime(at)))
+    for line in re.sub(r"(?m)^(#.*)\n\n", r"\1\n", text).splitlines()[:_REPORT_LINES]:
+        short = line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
+        yield ((short, STRONG if line.startswith("#") else FAINT if line.startswith("    ") else tone_of(line)),)
+
+
 def pictures() -> dict[str, str]:
     """Every picture, by the name of its file."""
     panel = [*_log(), *rows(the_night(), NOW, COLUMNS, 12)]
     inbox = [((line, tone_of(line)),) for line in inbox_lines(FEATURES, feature_line)]
     return {
+        "report.svg": drawn("ralphy report login", [(("$ ralphy report login", FAINT),), *_report()]),
         "inbox.svg": drawn("ralphy status --all", [(("$ ralphy status --all", FAINT),), *inbox]),
         "live.svg": drawn("ralphy loop --jobs 3", panel),
     }

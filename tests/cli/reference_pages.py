@@ -123,7 +123,14 @@ def render_cli_reference() -> str:
     from ralphy.cli.main import cli
 
     context = click.Context(cli, info_name="ralphy")
-    parts = [_CLI_INTRO, "## On every command\n", _options(_command(cli, context, "status"), is_everywhere=True)]
+    listed = "".join(f"| [`ralphy {name}`](#ralphy-{'story' if name == 'tasks' else name}) | {text} |\n"
+                     for name, (_, text) in COMMANDS.items())  # fmt: skip
+    parts = [
+        _CLI_INTRO,
+        f"## All commands\n\n| command | does |\n|---|---|\n{listed}",
+        "## On every command\n",
+        _options(_command(cli, context, "status"), is_everywhere=True),
+    ]
     for name in COMMANDS:
         if name != "tasks":
             parts += _command_page(_command(cli, context, name), f"ralphy {name}", "##")

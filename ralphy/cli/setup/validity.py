@@ -166,7 +166,7 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
     found = remarks(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"))
     lines = [f"{shown}:{remark.line}: {remark.said}" for remark in found]
     if found and found[0].stops:
-        raise InvalidInput("\n".join(lines), hint="see `Say what you want` in the README")
+        raise InvalidInput("\n".join(lines), hint="see `Say what you want` in docs/howto/your-repository.md")
     return "\n".join([f"ready, {len(found)} remarks" if found else "ready", *(f"  {line}" for line in lines)])
 
 
