@@ -12,12 +12,12 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, problem_said
-from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
 from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, listed, ref_text
 from ralphy.processes import program_paths
@@ -33,7 +33,7 @@ _UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY
              "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
              "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
              "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
-_NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
+_RULES = (".gitignore", ".gitattributes")
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
                "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
 
@@ -105,11 +105,24 @@ class Repository:
 
 
 def require_plain_rules(root: Path) -> None:
-    """Raises InvalidInput for a .gitignore that is a pipe or a device: Git would wait for it for ever."""
-    for found in walk(root, _NOT_ENTERED):
-        mode = found.stat.st_mode
-        if found.name == ".gitignore" and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
-            raise InvalidInput("is not a plain file, and Git would wait for it", where=found.path, hint="remove it")
+    """Raises InvalidInput for a .gitignore or .gitattributes that is a pipe or a device: Git would wait for ever.
+
+    It is looked for in every folder but `.git`: which of them Git ignores, and so does not enter, only Git could say.
+    """
+    left = [str(root)]
+    while left:
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left += [entry.path] if entry.name != ".git" else []
+                elif entry.name in _RULES and is_waited_for(entry.stat(follow_symlinks=False).st_mode):
+                    at = os.path.relpath(entry.path, root)
+                    raise InvalidInput("is not a plain file, and Git would wait for it", where=at, hint="remove it")
+
+
+def is_waited_for(mode: int) -> bool:
+    """Is it a pipe or a device, which somebody would have to write to before it can be read?"""
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def _git(env: Mapping[str, str], root: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import walk
+from ralphy.git.commands import require_plain_rules
 from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
 from ralphy.lanes.tree_copy import Row, TreeCopy
 
@@ -91,7 +92,8 @@ def kept_paths(brought: Iterable[Brought], lanes: Lanes, *, is_clean: bool) -> t
 
 
 def _ignored(repository: Repository) -> list[str]:
-    """The paths that Git ignores in the checkout; a folder ends with a slash."""
+    """The paths that Git ignores in the checkout; a folder ends with a slash. InvalidInput where Git would not end."""
+    require_plain_rules(repository.root)
     out = repository.run(*_STATUS).decode("utf-8", "surrogateescape")
     return [row[3:] for row in out.split("\0") if row.startswith("!! ")]
 

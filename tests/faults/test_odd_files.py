@@ -60,3 +60,21 @@ def test_git_is_not_kept_waiting_by_what_it_reads(tmp_path: Path, name: str, kil
 
     assert project.landed() == ["login/US-001"]
     assert_clean(project)
+
+
+def test_a_pipe_that_git_would_wait_for_is_named_before_git_is_asked(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"*": [works()]})
+    for name in ("node_modules/left/.gitignore", "src/.gitattributes"):
+        pipe = project.repo / name
+        pipe.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(pipe)
+
+        code, said = project.call("loop")
+
+        assert code == 3
+        assert f"{name}: is not a plain file, and Git would wait for it" in said
+        assert "remove it" in said
+        pipe.unlink()
+    assert project.call("loop")[0] == 10
+    assert project.landed() == ["login/US-001"]

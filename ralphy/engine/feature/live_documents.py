@@ -389,7 +389,7 @@ def _rules(w: Workspace) -> dict[str, Signature]:
 def _are_plain(rules: Mapping[str, Signature]) -> bool:
     """Is every .gitignore on the way to the folder, and in it, a file? Git would wait for ever for a pipe."""
     modes = [seen[0] for path, seen in rules.items() if seen and path.endswith("/.gitignore")]
-    return not any(stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) for mode in modes)
+    return not any(map(git.is_waited_for, modes))
 
 
 def _why_broken(one: _Seen) -> str:
