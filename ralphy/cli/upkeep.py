@@ -14,6 +14,8 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ralphy.lanes.pool import LaneFacts
 
 _MB = 1 << 20
@@ -64,20 +66,26 @@ def _would(names: Sequence[str]) -> list[str]:
 @click.command("lanes")
 @click.option("--rm", "removed", multiple=True, metavar="NAME", help="Delete this lane; repeatable.")
 @click.option("--all", "is_all", is_flag=True, help="Delete all unused lanes.")
+@click.option("--prune", "prunes", is_flag=True, help="Delete the lanes of all checkouts that no longer exist.")
+@click.option("--dry-run", "-n", is_flag=True, help="With --prune: show what would be deleted; change nothing.")
 @with_options
-def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
+def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool, dry_run: bool) -> int:
     """List the lanes of this checkout, and those of removed worktrees: purpose, size, and current user.
 
     A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
-    new one. Lanes in use stay.
+    new one. Lanes in use stay. --prune looks at the lanes of all checkouts, and touches none whose checkout exists.
     """
     from ralphy.lanes.lanes_folder import lanes_folder
     from ralphy.lanes.pool import Pool
 
-    if removed and is_all:
-        raise InvalidInput("use either --rm or --all", hint="--all deletes every unused lane")
+    if bool(removed) + is_all + prunes > 1:
+        raise InvalidInput("use one of --rm, --all and --prune", hint="--all deletes every unused lane")
+    if dry_run and not prunes:
+        raise InvalidInput("--dry-run goes with --prune")
     repository = call.repository()
     folder = lanes_folder(repository, call.settings(repository).config.lanes, os.environ)
+    if prunes:
+        return _prune(call, folder, dry_run=dry_run)
     pool = Pool(repository, folder, None, "moderate")
     try:
         found = pool.listed()
@@ -91,6 +99,29 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
     gone = {lane.name for lane in found} - {lane.name for lane in left}
     said = _said(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
     return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
+
+
+def _prune(call: Invocation, folder: Path, *, dry_run: bool) -> int:
+    """Delete the lanes whose checkout is gone."""
+    from ralphy.files.tree_walk import remove, size_of
+    from ralphy.lanes.lanes_folder import abandoned
+
+    rows: list[dict[str, object]] = []
+    said, freed = [], 0
+    for one in abandoned(folder):
+        size = size_of(one.folder)
+        if not one.why_kept and not dry_run:
+            remove(one.folder, folder)
+        left = size_of(one.folder)
+        verb = "kept" if one.why_kept or (left and not dry_run) else "would delete" if dry_run else "deleted"
+        why = f" ({one.why_kept})" if one.why_kept else ""
+        said.append(f"{verb}: {one.folder}, {size / _MB:,.0f} MB, of {one.checkout}{why}")
+        rows.append({"folder": str(one.folder), "checkout": one.checkout, "bytes": size,
+                     "deleted": verb == "deleted", "why_kept": one.why_kept or None})  # fmt: skip
+        freed += size - left
+    said.append(f"{freed / _MB:,.0f} MB freed" if freed else "" if said else "no lanes of deleted checkouts")
+    return call.output.answer("lanes", [line for line in said if line], folder=str(folder), dry_run=dry_run,
+                              pruned=rows, freed_bytes=freed)  # fmt: skip
 
 
 def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:

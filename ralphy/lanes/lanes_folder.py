@@ -5,16 +5,31 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.errors import EnvironmentProblem, InvalidInput
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
+from ralphy.files.tree_walk import children
 
 if TYPE_CHECKING:
     from ralphy.config.values import Lanes
     from ralphy.git.commands import Repository
+
+
+_NOTE = "checkout.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The lanes of a checkout that is gone; `why_kept` is why they stay nevertheless, "" if they can go."""
+
+    folder: Path
+    checkout: str
+    why_kept: str = ""
 
 
 def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -> Path:
@@ -43,7 +58,33 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
 
 def folder_name(repository: Repository) -> str:
     """The checkout's name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', repository.root.name)[:40]}{_ending(repository.git_dir)}"
+    return _name(repository.root, repository.git_dir)
+
+
+def _name(root: Path, git_dir: Path) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', root.name)[:40]}{_ending(git_dir)}"
+
+
+def note_checkout(repository: Repository, folder: Path) -> None:
+    """Note beside the lanes of a checkout whose they are: nothing else tells that once it is deleted."""
+    root, git_dir = repository.root.resolve(), repository.git_dir.resolve()
+    note = {"root": str(root), "git_dir": str(git_dir), "mount": str(_mount_of(root))}
+    write_note(folder / _NOTE, note, durable=False)
+
+
+def abandoned(lanes: Path) -> Iterator[Abandoned]:
+    """The folders below `lanes` whose checkout is not where it was, by name."""
+    for found in sorted(children(lanes.parent, lanes), key=lambda found: found.name):
+        note = read_note(lanes / found.name / _NOTE, 1 << 16) if found.is_folder else {}
+        root, git_dir, mount = (Path(str(note.get(name) or "")) for name in ("root", "git_dir", "mount"))
+        is_true = root.is_absolute() and git_dir.is_absolute() and found.name == _name(root, git_dir)
+        if is_true and not os.path.lexists(root) and not os.path.lexists(git_dir):
+            why = "" if mount.is_mount() else f"{mount} is not mounted"
+            yield Abandoned(lanes / found.name, str(root), why)
+
+
+def _mount_of(path: Path) -> Path:
+    return next(at for at in (path, *path.parents) if at.is_mount())
 
 
 def _ending(git_dir: Path) -> str:

@@ -19,7 +19,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
-from ralphy.lanes.lanes_folder import folder_name, left_over
+from ralphy.lanes.lanes_folder import folder_name, left_over, note_checkout
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
@@ -165,6 +165,7 @@ class Pool:
             for folder in (self.folder.parent, self.folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)
+            note_checkout(self._repository, self.folder)
         except OSError as error:
             if isinstance(full := as_problem(error), DiskFull):
                 raise full from error
