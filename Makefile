@@ -36,7 +36,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures wheel clean self
+.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures site wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -101,6 +101,11 @@ docs: $(STAMP) ## write docs/reference, docs/faults.md and the schema of events 
 
 pictures: $(STAMP) ## draw docs/pictures from the code
 	$(Q)$(BIN)/python -m tests.cli.pictures docs/pictures
+
+site: $(STAMP) ## build the site of the documents into build/site
+	$(Q)$(BIN)/python -c 'import material' 2>/dev/null || { echo 'installing MkDocs in $(VENV) …' >&2; \
+		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]'; }
+	$(Q)NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(Q)$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
