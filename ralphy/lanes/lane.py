@@ -177,6 +177,7 @@ class Lane:
     def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
         """Write down what the lane is used for, and why it is kept, if it is."""
         note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)  # a person may have removed it
         write_note(self.home / "lane.json", note, durable=False)
 
     def kept_for(self) -> str:

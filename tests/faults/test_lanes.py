@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ralphy.errors import ExitCode
+from tests.conftest import why_no_sandbox
 from tests.engine.building import Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.test_disk import disk, fill, needs_root
@@ -61,6 +62,29 @@ def test_a_lane_that_a_person_removes_while_the_agent_works_costs_no_attempt(tmp
     assert project.landed() == ["login/US-001"], ended.text
     assert ended.runs.count("US-001") == 2
     assert "lane 1 was removed during the run: it costs no attempt" in ended.text
+    assert_clean(project)
+
+
+@pytest.mark.fault("L1")
+@pytest.mark.parametrize(("milestone", "walls"), [("laid_out", "none"), ("run_recorded", "auto")])
+def test_a_lane_that_a_person_removes_before_the_agent_begins_is_laid_out_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, milestone: str, walls: str
+) -> None:
+    if walls == "auto" and why_no_sandbox():
+        pytest.skip(why_no_sandbox())
+    monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", walls)
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    times = iter((1,))
+
+    def remove() -> None:
+        if next(times, 0):
+            shutil.rmtree(lanes_of(project))
+
+    ended = project.loop(at={milestone: remove})
+
+    assert project.landed() == ["login/US-001"], ended.text
+    assert ended.runs.count("US-001") == 2
+    assert "lane 1 was removed before its agent began" in ended.text
     assert_clean(project)
 
 

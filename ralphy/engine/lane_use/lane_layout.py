@@ -73,9 +73,21 @@ def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
 
 
 def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
-    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
+    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there.
+
+    A person may remove the lane meanwhile: then it is done again, once.
+    """
     w.objects.persist(tree)  # Git reads them from the disk
     w.objects.sync()
+    try:
+        _lay_out(w, lane, tree, commit)
+    except (FileNotFoundError, EnvironmentProblem):
+        if not lane.was_removed:
+            raise
+        _lay_out(w, lane, tree, commit)
+
+
+def _lay_out(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     brought = _brought(w, tree)
     lane.keep = _kept(w, lane, tree, brought)
     lane.lay_out(tree, commit, w.feature_branch)

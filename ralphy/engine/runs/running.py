@@ -40,6 +40,7 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
 from ralphy.processes.resource_limits import Allowance
 from ralphy.text.durations import span
+from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -130,7 +131,8 @@ def agent_run(
     w.shown = ("", "")
     # What was reported before the background work ended is no report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
-    result = result if claim.is_complete else _without_blame(w, result, request.max_cost_usd == _share(w, snapshot))
+    if not claim.is_complete:
+        result = _without_blame(w, lane, result, request.max_cost_usd == _share(w, snapshot))
     _pass_on_warning(w, result)
     tampered, stands = outside.judged(w)
     redact_run(w, Path(request.run_dir))
@@ -191,9 +193,13 @@ def _set_early_aside(w: Workspace) -> None:
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 
 
-def _without_blame(w: Workspace, result: AgentResult, is_share: bool) -> AgentResult:
+def _without_blame(w: Workspace, lane: Lane, result: AgentResult, is_share: bool) -> AgentResult:
     """A run that ended because the dollars of this call of Ralphy were used up costs no attempt; nor does one that had
-    a share of them, beside others."""
+    a share of them, beside others, or one that could not begin because a person removed its lane."""
+    if result.outcome is Outcome.FATAL and lane.was_removed:
+        why = f"lane {lane.name} was removed before its agent began: it costs no attempt, and is laid out again"
+        w.say(why, WAITING)
+        return replace(result, outcome=Outcome.STOPPED, detail=why)
     most = w.config.limits.max_cost_usd
     is_share = is_share and w.config.lanes.jobs > 1
     if not result.over_budget or most is None or (w.session.cost_usd < most and not is_share):
