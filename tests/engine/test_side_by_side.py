@@ -313,6 +313,7 @@ def test_two_that_change_one_file_differently_both_land(tmp_path: Path) -> None:
     told = project.prompts(f"story-{later}")[-1]
     earlier = next(one for one in ids if one != later)
     assert f"{earlier}: Story {earlier}" in told and f"+BY = '{earlier}'" in told
+    assert f"conflicts with {earlier}, which landed meanwhile, in src/both.py" in told
 
 
 def test_a_story_that_is_red_only_on_the_merged_tree_is_rejected_and_then_healed(tmp_path: Path) -> None:
@@ -326,7 +327,7 @@ def test_a_story_that_is_red_only_on_the_merged_tree_is_rejected_and_then_healed
     heals = {"write": {"src/agreed.py": "AGREED = 1\n"}}
     project.play(stories={one: [works(run=meeting(project, *ids)), heals] for one in ids})
 
-    project.loop()
+    ended = project.loop()
 
     assert sorted(project.landed()) == [f"login/{one}" for one in ids]
     assert sorted(outcome for one, outcome in project.outcomes() if one in ids) == [
@@ -335,4 +336,8 @@ def test_a_story_that_is_red_only_on_the_merged_tree_is_rejected_and_then_healed
         "succeeded",
     ]
     later = project.landed()[1].removeprefix("login/")
-    assert "on top of what was committed meanwhile" in project.prompts(f"story-{later}")[-1]
+    earlier = project.landed()[0].removeprefix("login/")
+    said = f"on top of {earlier}, which landed meanwhile"
+    assert said in project.prompts(f"story-{later}")[-1]
+    assert said in next(end["failure"] for end in project.journal("end") if end["outcome"] == "rejected")
+    assert f"{later} is red {said}: it is checked once more" in ended.text

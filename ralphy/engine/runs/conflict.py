@@ -9,6 +9,7 @@ from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
+from ralphy.text.first_few import first_few
 
 _MOST_CHARS = 6000  # of each side's diff
 _MOST_STORIES = 5
@@ -18,7 +19,7 @@ def conflict_told(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], p
     """The digest: `own` and `theirs` are each what was there before, and after the change."""
     names = ", ".join(map(shown, paths[:20]))
     parts = (
-        f"The last attempt's work conflicts with what was committed meanwhile, in {names}. In these files the tree has "
+        f"The last attempt's work conflicts with {named_between(w, *theirs)}, in {names}. In these files the tree has "
         "what was committed; the rest of the work is in place. Do your story on top of it, so that both hold.",
         landed_between(w, *theirs),
         f"What was committed meanwhile in these files:\n\n{_diff(w, theirs, paths)}",
@@ -29,13 +30,22 @@ def conflict_told(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], p
 
 def landed_between(w: Workspace, base: str, tip: str) -> str:
     """The stories that landed from one commit to another, with what they were to do; "" if none did."""
+    told = "\n".join(map(_wanted, _landed(w, base, tip)[:_MOST_STORIES]))
+    return f"These stories were completed meanwhile:\n\n{told}" if told else ""
+
+
+def named_between(w: Workspace, base: str, tip: str) -> str:
+    """What came from one commit to another, for a sentence: its stories by their ids, if any landed."""
+    ids = [story.id for story in _landed(w, base, tip)]
+    return f"{first_few(ids, _MOST_STORIES)}, which landed meanwhile" if ids else "what was committed meanwhile"
+
+
+def _landed(w: Workspace, base: str, tip: str) -> list[Story]:
     form = "--format=%(trailers:key=Ralphy-Story,valueonly,separator=)"
     mine = f"{w.feature.name}/"
     landed = w.repository.text("log", form, f"{base}..{tip}").split()
     ids = {name.removeprefix(mine) for name in landed if name.startswith(mine)}
-    found = [story for story in committed_prd(w, tip).stories if story.id in ids]
-    told = "\n".join(map(_wanted, found[:_MOST_STORIES]))
-    return f"These stories were completed meanwhile:\n\n{told}" if found else ""
+    return [story for story in committed_prd(w, tip).stories if story.id in ids]
 
 
 def _wanted(story: Story) -> str:

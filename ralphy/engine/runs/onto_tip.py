@@ -14,7 +14,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.runs.conflict import conflict_told, landed_between
+from ralphy.engine.runs.conflict import conflict_told, landed_between, named_between
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.verify import Verdict, judge
 from ralphy.engine.workspace.changes import is_control, shown
@@ -69,13 +69,14 @@ def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: st
     verdict = judge(w, story, ran.result, ran.claim, candidate)
     if head == base or not _is_red(verdict):
         return verdict
-    w.say(f"{story.id} is red on top of what was committed meanwhile: it is checked once more")
+    others = named_between(w, base, head)
+    w.say(f"{story.id} is red on top of {others}: it is checked once more")
     verdict = judge(w, story, ran.result, ran.claim, candidate)
     if not _is_red(verdict):
         return verdict
-    parts = "It is red on top of what was committed meanwhile.", landed_between(w, base, head), verdict.digest
+    parts = f"It is red on top of {others}.", landed_between(w, base, head), verdict.digest
     told = "\n\n".join(part for part in parts if part)
-    return replace(verdict, failure=f"on top of what was committed meanwhile, {verdict.failure}", digest=told)
+    return replace(verdict, failure=f"on top of {others}: {verdict.failure}", digest=told)
 
 
 def _is_red(verdict: Verdict) -> bool:
@@ -95,7 +96,7 @@ def _conflict(
     w: Workspace, story: Story, candidate: Candidate, commits: tuple[str, str, str], paths: tuple[str, ...]
 ) -> Verdict:
     base, head, tip = commits
-    why = f"it conflicts with what was committed meanwhile, in {', '.join(map(shown, paths[:5]))}"
+    why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(shown, paths[:5]))}"
     w.say(f"{story.id}: {why}: it is done again on top of that")
     told = conflict_told(w, (head, candidate.tree), (base, tip), paths)
     return Verdict(Outcome.CONFLICTED, why, told, goes_on=True, candidate=candidate)
