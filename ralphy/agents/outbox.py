@@ -31,5 +31,5 @@ class Outbox:
         return str(self.path)
 
     def read(self, name: str, most: int) -> bytes | None:
-        """A file that was handed in; None if it is not there, or is no regular file of a sensible size."""
+        """A file that was handed in; None if it is not there, or is not a regular file of a sensible size."""
         return read_regular(Path(name), most, self._descriptor) if self._descriptor >= 0 else None

@@ -36,7 +36,7 @@ class RunFiles:
     def begin(self, prompt: bytes) -> None:
         """Give the prompt to the agent, whose input is open already, and keep a copy for people.
 
-        The agent's input is no file of the run's folder: by way of its own descriptor it could write to that.
+        The agent's input is not a file of the run's folder: by way of its own descriptor it could write to that.
         """
         try:
             _write_private(self.prompt, prompt)

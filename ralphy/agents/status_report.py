@@ -19,7 +19,7 @@ from ralphy.text.json_coerce import mapping_of
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
 _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
           "RECOMMENDATION")  # fmt: skip
-_FIELD = re.compile(r"([^:=\uff1a]{6,60})[:=\uff1a](.*)", re.S)  # bounded: a line of a megabyte is no field
+_FIELD = re.compile(r"([^:=\uff1a]{6,60})[:=\uff1a](.*)", re.S)  # bounded: a line of a megabyte is not a field
 _NAME = re.compile(r"[^A-Za-z{]*([A-Za-z_]{6,30}?)[^A-Za-z]*")
 _PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
 _FENCES = ("```", "~~~")

@@ -144,9 +144,9 @@ def unpack(data: bytes, most: int = 128 * 1024 * 1024) -> dict[str, Listing]:
     try:
         text = inflater.decompress(data, most)
     except zlib.error as error:
-        raise ValueError("these are no listings") from error
+        raise ValueError("these are not listings") from error
     if not inflater.eof:
-        raise ValueError("these are no whole listings")
+        raise ValueError("these are not whole listings")
     found: dict[str, Listing] = {}
     for check, rows in _sections(text.decode("utf-8", "replace").split("\0")):
         tests = {name: outcome for row in rows for outcome, _, name in [row.partition(" ")] if outcome in OUTCOMES}

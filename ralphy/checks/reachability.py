@@ -57,7 +57,7 @@ def reach_of(commands: Sequence[Sequence[str]], read: Read) -> Reach:
 
 
 def _simple(text: str) -> Iterator[list[str]]:
-    """The simple commands of shell lines; make's own marks before them are no part of them."""
+    """The simple commands of shell lines; make's own marks before them are not part of them."""
     for part in _BETWEEN.split(text.replace("\\\n", " ").replace("$(", "${")):
         words = [word.strip("\"'") for word in part.lstrip("\t @+-!").split()]
         if words:

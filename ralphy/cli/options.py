@@ -321,7 +321,7 @@ class Group(click.Group):
         return args[0], command, args[1:]
 
     def instead_of(self, word: str) -> str:  # noqa: ARG002  # a group may know words of other tools
-        """What to type instead of a word that is no command and is spelt like none; "" where that is not known."""
+        """What to type instead of a word that is not a command and is spelt like none; "" where that is not known."""
         return ""
 
 

@@ -75,7 +75,7 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
     tips = [commit_named(repository, ref or "HEAD") for ref in (base, head)]
     for ref, tip in zip((base, head), tips, strict=True):
         if not tip:
-            raise InvalidInput(f"{ref!r} is no commit", hint="ralphy prove main..HEAD")
+            raise InvalidInput(f"{ref!r} is not a commit", hint="ralphy prove main..HEAD")
     return [row for row in landed_between(repository, *tips) if name in (None, row[0])]
 
 

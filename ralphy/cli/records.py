@@ -178,7 +178,7 @@ def _is_feature(call: Invocation, repository: Repository, word: str) -> bool:
 
 
 class Attempts(Group):
-    """`attempts US-001` lists: what is no command is the story whose attempts are meant."""
+    """`attempts US-001` lists: what is not a command is the story whose attempts are meant."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         word = next(iter(args[leading(args) :]), "-")

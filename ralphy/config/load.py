@@ -235,7 +235,7 @@ def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> Invali
 
 
 def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field], preset: Preset) -> list[str]:
-    """Put the default in the place of what is no model's name: a name becomes an argument of a program."""
+    """Put the default in the place of what is not a model's name: a name becomes an argument of a program."""
     warnings: list[str] = []
     for name in (name for name in known if name.startswith("models.")):
         found, default = merged[name], known[name].default

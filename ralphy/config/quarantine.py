@@ -32,7 +32,7 @@ class Row:
 
 
 def rows_of(data: bytes) -> dict[str, Row]:
-    """The rows by test. Raises InvalidInput, with file and line, for what is no row."""
+    """The rows by test. Raises InvalidInput, with file and line, for what is not a row."""
     document = parse(data, QUARANTINE)
     rows = {} if document.root is None else document.root
     if not isinstance(rows, dict):

@@ -61,7 +61,7 @@ class Feature:
 def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
     """The feature called `wanted`, or at that path.
 
-    Raises NotFound (naming what there is) and InvalidInput for names that are no names.
+    Raises NotFound (naming what there is) and InvalidInput for names that are not names.
     """
     folder = root / features_dir / wanted
     if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
@@ -203,7 +203,7 @@ def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
         (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
         (found.st_ctime > time.time() + 5, "is from the future"),
         (found.st_size > _MARKER_BYTES, "is too large"),
-        # whoever can write to the folder can give an old file of somebody else this name
+        # anyone who can write to the folder can give an old file of somebody else this name
         (bool(folder.st_mode & stat.S_IWOTH), "is in a world-writable folder (chmod o-w)"),
     )
     return next((why for is_so, why in faults if is_so), "")

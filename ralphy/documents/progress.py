@@ -76,7 +76,7 @@ def _guarded(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Text on one line: the name of a file may hold a line break, or bytes that are no text."""
+    """Text on one line: the name of a file may hold a line break, or bytes that are not text."""
     return "".join(c if c.isprintable() else "�" for c in text)
 
 

@@ -1,6 +1,6 @@
 """Proofs that were noted with the commits: Git notes in refs/notes/ralphy, which can be pushed and fetched.
 
-A note holds for the same commit, checks, settings, machine and version of Ralphy. Whoever can push notes can write one:
+A note holds for the same commit, checks, settings, machine and version of Ralphy. Who can push notes can write one:
 they are read only where a person asks for it.
 """
 

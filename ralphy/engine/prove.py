@@ -61,7 +61,7 @@ def prove(
 
     With `cached`, what is noted in refs/notes/ralphy is not asked again, and what holds is noted there.
     """
-    # sealed from implementers: whoever proves reads it with the other documents
+    # sealed from implementers: a proof reads it with the other documents
     w.config = replace(w.config, acceptance=replace(w.config.acceptance, tests="visible"))
     asked: set[str] = set()
     key = key_of_proofs(w, by_parts=by_parts) if cached else ""

@@ -119,7 +119,7 @@ def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w
     except BaseException as error:
         is_moved = isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)
         if is_moved and not isinstance(decision, (Rest, RunAgent)):
-            return None  # nothing was done, and whoever works goes on
+            return None  # nothing was done, and running agents go on
         crew.end()
         rest = wait_instead(w, decision, error)
         with suppress(Exception):

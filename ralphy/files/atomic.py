@@ -101,7 +101,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = None) -> bytes | None:
-    """The bytes of a regular file; None if nothing is there, or something that is no regular file or too large.
+    """The bytes of a regular file; None if nothing is there, or something that is not a regular file or too large.
 
     Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
     """

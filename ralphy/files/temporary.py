@@ -1,6 +1,6 @@
 """Folders for a while, outside of the repository: a name says whose they are, so that a start sweeps those of the dead.
 
-They lie where the system keeps what may go (TMPDIR). The end of a name is drawn anew each time: nobody can have put
+They lie where the system keeps what may go (TMPDIR). The end of a name is drawn again each time: nobody can have put
 anything there before.
 """
 

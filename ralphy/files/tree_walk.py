@@ -38,7 +38,7 @@ class Found:
 def walk(top: Path, skipped: Collection[str] = ()) -> Iterator[Found]:
     """Everything below a folder, in no order; folders whose relative path is `skipped` are named, not entered.
 
-    Nothing if `top` is no folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
+    Nothing if `top` is not a folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
     """
     with suppress(OSError):
         fd = os.open(top, _FOLDER)
@@ -183,7 +183,7 @@ def _remove(parent: int, name: str) -> None:
 
 
 def _without_files(fd: int) -> list[str]:
-    """Remove what is no folder in an open folder; gives the folders."""
+    """Remove what is not a folder in an open folder; gives the folders."""
     folders = []
     for name in names_at(fd):
         if is_folder_at(fd, name):

@@ -124,7 +124,7 @@ class Objects:
         return tree
 
     def parents_of(self, commit: str) -> list[str]:
-        """The ids of a commit's parents; none for what is no commit."""
+        """The ids of a commit's parents; none for what is not a commit."""
         head = (self.read(commit) or b"").partition(b"\n\n")[0]
         return [line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")]
 
@@ -338,7 +338,7 @@ class Batch:
         here.begin_write(descriptor)
 
     def finish(self) -> None:
-        """Wait for the disk, and name them. What the disk's own cache holds is flushed by whoever needs that."""
+        """Wait for the disk, and name them. What the disk's own cache holds is flushed by callers that need it."""
         while self._open:
             path = next(iter(self._open))
             temporary, descriptor = self._open[path]

@@ -221,7 +221,7 @@ def apart_from(brought: Iterable[Brought], has: Callable[[str], bool]) -> list[B
 
 
 def unbound(brought: Iterable[Brought]) -> list[Brought]:
-    """What comes along and is no folder of dependencies: what is copied where those are bound read-only."""
+    """What comes along and is not a folder of dependencies: what is copied where those are bound read-only."""
     return [one for one in coming(brought) if one.kind is not Kind.DEPENDENCY or not one.is_folder]
 
 

@@ -130,7 +130,7 @@ class Keeper:
         except ValueError as error:
             raise process.no_answer("it is no JSON") from error
         if not isinstance(answer, dict) or not isinstance(answer.get("objects", 0), int):
-            raise process.no_answer("it is no answer")
+            raise process.no_answer("it is not an answer")
         if why := answer.get("why"):
             disk = problem_said(why, str(self.home)) or as_problem(OSError(answer.get("errno", 0), why, str(self.home)))
             raise disk or LaneProblem(f"the lane cannot be used: {why}", where=str(self.home))
@@ -244,7 +244,7 @@ class _Process:
         try:
             size = int(head, 16)
         except ValueError as error:
-            raise self.no_answer("it is no frame") from error
+            raise self.no_answer("it is not a frame") from error
         if not 0 <= size <= most:
             raise self.no_answer(f"it says that it has {size} bytes")
         return self._exactly(size)

@@ -138,7 +138,7 @@ def within(path: str, places: Iterable[str]) -> bool:
 
 
 def files_at(path: str, most: int = 100) -> list[str]:
-    """What stands at a path that is no folder, or below it: at most so many."""
+    """What stands at a path that is not a folder, or below it: at most so many."""
     waiting, found = [path] if os.path.lexists(path) else [], list[str]()
     for at in waiting:
         if is_folder(at):

@@ -30,7 +30,7 @@ _BYTES = hashlib.sha512(b"random enough to be no language").digest()
 _CODE = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm cs fs
     vb swift dart rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads"""
 _SHELL = "sh bash zsh fish ps1 bat cmd awk"
-# Text that is no code: where no language is known, all but this is spoiled.
+# Text that is not code: where no language is known, all but this is spoiled.
 _NO_CODE = """md rst txt adoc json jsonc json5 yaml yml toml ini cfg conf properties lock sum mod xml html htm css scss
     less svg csv tsv sql png jpg jpeg gif webp ico pdf woff woff2 ttf otf mp3 mp4 zip gz tar env example sample template
     tmpl j2 po pot mo snap map mk cmake in gradle sbt nix tf tfvars proto graphql"""

@@ -33,7 +33,7 @@ class Breaker:
     """What the runs since the last success came to; `trigger` is why it opened last, "" if it never did.
 
     `kept` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of those runs,
-    the last two different ones; `seen` the trees they left: a tree that was there before is no progress, so that going
+    the last two different ones; `seen` the trees they left: a tree that was there before is not progress, so that going
     to and fro is none.
     """
 
@@ -90,7 +90,7 @@ class Breaker:
         return f"{number} agent runs in a row {what}" if number > 1 else f"the last agent run {what}"
 
     def close(self) -> None:
-        """A person's word: begin anew; why it opened last stays known."""
+        """A person's word: start over; why it opened last stays known."""
         self._forget()
         self.state, self.good = State.CLOSED, 0
 

@@ -61,7 +61,7 @@ class Recover(Decision):
 
 @dataclass(frozen=True, slots=True)
 class SetAside(Decision):
-    """A marker that is no valid statement goes to `.ralphy/set-aside/`."""
+    """A marker that is not a valid statement goes to `.ralphy/set-aside/`."""
 
     marker: str = ""
 

@@ -63,7 +63,7 @@ def _changed(s: Snapshot, step: Step) -> str:
 
 
 def _why_invalid(s: Snapshot, step: Step, name: str) -> str:
-    """Why a marker is no statement about this artifact; "" if it is one, or is not there."""
+    """Why a marker is not a statement about this artifact; "" if it is one, or is not there."""
     marker, shown = s.markers.get(name), newest_of(s, step)
     if marker is None or shown is None:
         return ""

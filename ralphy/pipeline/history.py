@@ -87,7 +87,7 @@ class History:
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
     `watchdog` is the last warning to a run that is open. `in_trouble` are the runs that were open when another one met
-    a limit or a passing trouble: what they say of it is no news.
+    a limit or a passing trouble: what they say of it is not news.
     """
 
     feature: str
@@ -255,7 +255,7 @@ def _end(history: History, entry: Entry) -> None:
 
 
 def _split(history: History, story: str, cost: float, outcome: Outcome) -> None:
-    """What the splitting cost is the story's; once it is split, its attempts are counted anew."""
+    """What the splitting cost is the story's; once it is split, its attempt count resets."""
     past = history.stories.setdefault(story, StoryHistory(is_known=True))
     past.cost_usd += cost
     if outcome is Outcome.SUCCEEDED:

@@ -187,7 +187,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is no statement of a person."""
+    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is not a statement of a person."""
 
     ctime_ns: int
     text: str = ""

@@ -81,7 +81,7 @@ def notice_of(event: Event, folder: str) -> Notice | None:
 
 
 def _rest(event: Decided, folder: str) -> Notice | None:
-    """What a rest means for a person. A feature that was stopped by one is no news."""
+    """What a rest means for a person. A feature that was stopped by one is not news."""
     name = event.feature
     if event.decision == "Wait" and event.gate:
         return _about(event, "gate", event.reason, f"{folder}/{document_at(event.gate)}", f"ralphy approve {name}")

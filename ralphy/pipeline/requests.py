@@ -1,7 +1,7 @@
 """A change of the stories that a person asks for, as a value; a request is one that waits until the loop takes it.
 
 A request cannot complete a story, and an added story has just the fields that `ralphy story add` gives it: so
-whoever writes one by hand gets no work accepted by it.
+writing one by hand gets no work accepted.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def _round(piece: Story) -> int:
 def split(prd: Prd, story: Story, draft: Sequence[Document]) -> Prd:
     """The PRD with the draft's pieces behind all stories, and the story open again behind its pieces.
 
-    Raises InvalidInput if they are too few or too many; circles are found by whoever checks the whole.
+    Raises InvalidInput if they are too few or too many; the check of the whole finds circles.
     """
     if not 1 <= len(draft) <= MOST_PIECES:
         raise InvalidInput(f"{len(draft)} pieces were handed in", hint=f"hand in 1 to {MOST_PIECES}")

@@ -15,7 +15,7 @@ GOAL = 0.8  # of the stories that were tried, so many are to land
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A story from its first run to its landing, or to its last run. What takes a story up again tries it anew.
+    """A story from its first run to its landing, or to its last run. Reopening a story starts a new try.
 
     `forecast` is (seconds, dollars): the medians of what had landed before, here or in the project; None for the first.
     """

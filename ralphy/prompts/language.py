@@ -170,7 +170,7 @@ def place(error: BaseException, fallback: str) -> str:
 
 
 def _read(path: Path, name: str) -> str:
-    """A template's text; InvalidInput for what is no readable template."""
+    """A template's text; InvalidInput for what is not a readable template."""
     if path.is_symlink():
         raise InvalidInput("is not a regular file", where=str(path))
     data = read_bounded(path, MAX_BYTES)

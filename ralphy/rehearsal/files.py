@@ -18,7 +18,7 @@ def here() -> str:
 
 
 def join(*parts: str) -> str:
-    """The parts as one path; an absolute part begins anew."""
+    """The parts as one path; an absolute part starts over."""
     return os.path.normpath(os.path.join(*parts))
 
 

@@ -25,7 +25,7 @@ Line = dict[str, Any]
 class Stream:
     """What one run prints. `form` is the --output-format; `calls` counts the tool calls so far.
 
-    Whoever holds `lock` is alone on stdout: an interrupt waits for it, so that no line is torn.
+    The holder of `lock` is alone on stdout: an interrupt waits for it, so that no line is torn.
     """
 
     def __init__(self, session: str, model: str, form: str = "stream-json", full: bool = True) -> None:

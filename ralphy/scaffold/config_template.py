@@ -14,21 +14,22 @@ from ralphy.config.values import Check, Config
 
 _HEADER = """\
 # yaml-language-server: $schema=./schemas/config.schema.json
-# Ralphy's settings for this repository. Commented lines show the defaults: remove the `# ` to change one.
+# Ralphy's settings for this repository. A setting that is a comment shows its default: to change it, remove
+# the `# ` before it. All settings, with their meaning: ralphy config show
 """
 _REMARKS = {
-    "setup": "runs in each lane, and again when a manifest or lock file changes, such as: npm ci",
-    "agent": "the agent's program; env: more variables to pass to it",
+    "setup": "a command that prepares a lane, such as npm ci; runs again when a manifest or lock file changes",
+    "agent": "command: the agent's program; env: more variables to pass to it",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
-    "timeouts": "seconds; agent limits one run, startup the time until it begins to work, the others a whole step",
-    "limits": "iterations are agent runs per invocation; until is HH:MM",
-    "gates": "human waits for APPROVED or REJECTED, auto approves",
+    "timeouts": "in seconds; agent: one run; startup: until it begins to work; the others: a whole step",
+    "limits": "max_iterations: agent runs per invocation; until: a time as HH:MM",
+    "gates": "human: wait for a person's APPROVED or REJECTED; auto: approve without one",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
-    "review": "second_model: another model reads the same code, and the stricter answer counts",
-    "proof": "parts: which lines of a landed story would no test miss; budget_s: seconds for each story",
-    "notify": "who is told when you are needed; command gets JSON on stdin; quiet_hours such as 22:00-07:00",
-    "git": "commit: a story is one commit; base: empty is main or master, else the branch that a feature starts on",
+    "review": "second_model: another model reviews the same code; the stricter answer counts",
+    "proof": "parts: find lines of a landed story that no test covers; budget_s: seconds for each story",
+    "notify": "who is told when Ralphy needs you; command gets JSON on stdin; quiet_hours: such as 22:00-07:00",
+    "git": "base: pull requests go there; empty: main or master, else the branch that a feature starts on",
 }
 
 

@@ -164,7 +164,7 @@ def init_prompts(root: Path, force: bool = False) -> list[str]:
 def new_feature(folder: Path, name: str, description: str) -> Path:
     """Make the feature's folder in `folder` with a PRD.md from a description, and return it.
 
-    Raises InvalidInput for what is no name, Conflict if the feature has a PRD.md.
+    Raises InvalidInput for what is not a name, Conflict if the feature has a PRD.md.
     """
     feature = folder / require_name(name)
     if (feature / "PRD.md").exists():
@@ -179,7 +179,7 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
 
 
 def require_name(name: str) -> str:
-    """The name of a feature. Raises InvalidInput for what is no name."""
+    """The name of a feature. Raises InvalidInput for what is not a name."""
     if not NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
     return name

@@ -26,7 +26,7 @@ _NAMED = (
     "^ANTHROPIC_CUSTOM_HEADERS$",  # how a gateway's token reaches Claude Code
 )
 _NAME = re.compile("|".join(_NAMED), re.I)
-# What stands in such variables, too, and is no secret: words, paths, small numbers.
+# What stands in such variables, too, and is not a secret: words, paths, small numbers.
 _PLAIN = re.compile(r"(?i)([a-z]{1,14}|[~./][\w./~-]*|\d{1,11}|[01]+)")
 _LEAST = 8
 # The name of a field, as programs give them: it stays, even where somebody's password is just that word.

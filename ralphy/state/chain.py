@@ -1,7 +1,7 @@
 """The journal as a chain: each line holds a number, the digest of the line before, and its own digest.
 
 A line that was changed, taken out, put in or moved breaks it, and `verify` says where. What a chain cannot tell is that
-its end was cut off, or that somebody made all of it anew. Lines of before there was a chain are accepted at its start.
+its end was cut off, or that somebody made all of it again. Lines of before there was a chain are accepted at its start.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def last_link(descriptor: int) -> Link:
 
 
 def lock(descriptor: int, path: Path) -> None:
-    """Hold the file for the moment of an append; whoever closes it gives it back."""
+    """Hold the file for the moment of an append; closing it gives it back."""
     if not is_taken(descriptor, _TRIES):
         raise EnvironmentProblem("another process holds the journal", where=str(path), hint=f"fuser {path}")
 

@@ -40,7 +40,7 @@ _SAID = {
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),
     Kind.UNPROVED: ("unproved", "a story needs a test that fails without its code, and a refactoring has none"),
-    Kind.SUSPICIOUS: ("code that is made for its tests", "write what the story asks for, whoever calls it"),
+    Kind.SUSPICIOUS: ("code that is made for its tests", "write what the story asks for, for every caller"),
     Kind.STEERING: ("files that steer agents, CI or what you run were changed", "undo this"),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Does a change do anything? White space, comments and documents alone are no work."""
+"""Does a change do anything? White space, comments and documents alone are not work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sentence means to its reader, for whoever prints it in colour: success, failure, a wait."""
+"""What a sentence means to its reader, for code that prints it in colour: success, failure, a wait."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_one_story_alone_and_what_is_not_there(landed: Project) -> None:
     assert (code, "no story US-009 landed there" in out) == (2, True)
 
     code, out = landed.call("prove", "main..nowhere")
-    assert (code, "'nowhere' is no commit" in out) == (3, True)
+    assert (code, "'nowhere' is not a commit" in out) == (3, True)
 
 
 def test_parts_that_no_test_would_miss_are_named_by_their_lines(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_files_criteria_and_tests_are_read_and_nothing_in_a_fence_is_a_heading()
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        ("tests/test_a.py", "/etc/x", "ACCEPTANCE.md:3: /etc/x is no path of the repository"),
+        ("tests/test_a.py", "/etc/x", "ACCEPTANCE.md:3: /etc/x is not a path of the repository"),
         ("tests/test_a.py", "a/../b", "no path of the repository"),
         ("tests/test_a.py", ".git/hooks/x", "no path of the repository"),
         ("tests/test_a.py", "tests/conftest.py", "names a file twice"),

@@ -139,7 +139,7 @@ class Watchdog:
         limits, silent_s = self.thresholds, now - self._alive_at
         if _open_work(transcript):
             yield Trigger.TOOL_SILENCE, silent_s, self._tool_limit_s(transcript)
-        elif transcript.started:  # until then its start-up is timed, whoever is to blame for its silence
+        elif transcript.started:  # until then its start-up is timed, whatever causes its silence
             announced_s = transcript.retry_s or 0.0
             yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
         yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors

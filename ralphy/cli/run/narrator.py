@@ -130,7 +130,7 @@ class Narrator:
         self._output.insist(f"{how}: {RESUMABLE}")
 
     def _insist(self, rest: Decided) -> None:
-        """An end that is no success is told when all else is quiet; in JSON it stands already."""
+        """An end that is not a success is told when all else is quiet; in JSON it stands already."""
         if self._output.quiet and not self._output.as_json:
             said = rested(rest, waits=self._patience.limits)
             self._output.insist(f"{rest.feature}: {said}\n  hint: ralphy status {rest.feature}")

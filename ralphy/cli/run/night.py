@@ -1,4 +1,4 @@
-"""A night as it stands now: the events of a run, folded one by one, for whoever shows it."""
+"""A night as it stands now: the events of a run, folded one by one, for the live view."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _receivers(call: Invocation, repository: Repository, settings: Notify) -> li
 
 
 def _bell(call: Invocation) -> Callable[[], None] | None:
-    """How the terminal's bell is rung; None where stderr is no terminal."""
+    """How the terminal's bell is rung; None where stderr is not a terminal."""
     return (lambda: call.output.ring()) if call.output.is_live else None
 
 

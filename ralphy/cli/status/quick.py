@@ -166,7 +166,7 @@ def _git_status(root: str) -> bytes:
     if out is None:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        return os.urandom(8)  # true of no view: whoever has the time works it out
+        return os.urandom(8)  # matches no view, so the view is computed
     return out + b"%d" % (os.waitpid(pid, 0)[1] if pid else -1)
 
 

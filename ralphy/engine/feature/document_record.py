@@ -52,7 +52,7 @@ class Record:
         self.files[name] = (oid, seen)
 
     def accept(self, name: str, oid: str) -> None:
-        """A version that is no edit (any more)."""
+        """A version that is not an edit (any more)."""
         known = self.also.get(name, [])
         if oid not in known:
             self.also[name] = [oid, *known][:_KEPT]

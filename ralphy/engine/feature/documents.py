@@ -114,7 +114,7 @@ def committed_prd(w: Workspace, commit: str) -> Prd:
 
 
 def written_prd(w: Workspace, prd: Prd) -> bytes:
-    """The bytes of prd.json for a commit: whoever finds them there need not check a thousand stories again."""
+    """The bytes of prd.json for a commit: readers who find them there need not check a thousand stories again."""
     data = dump(prd.raw)
     w.checkout.keep_prd(blob_id(data, w.repository.object_format), Prd.of(orjson.loads(data)))
     return data
@@ -129,7 +129,7 @@ def lost_stories(w: Workspace, docs: Documents, tree: Tree) -> Lost | None:
     """What a person's prd.json has no more: all stories, or some that are completed; None if nothing is, or if it was
     meant.
 
-    Whoever takes out a story that is not completed has edited the plan, and whoever commits that has said so.
+    Taking out a story that is not completed is an edit of the plan; committing that confirms it.
     """
     path, meant = w.feature.in_repository("prd.json"), w.history.started_over
     if docs.taken.lost and tree.head != meant:

@@ -17,7 +17,7 @@ from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
 from ralphy.text.tone import WAITING
 
-_NO_FILE = ""  # the id of what is no plain file
+_NO_FILE = ""  # the id of what is not a plain file
 
 
 def note_edits(w: Workspace) -> dict[str, str]:

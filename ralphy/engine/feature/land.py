@@ -83,7 +83,7 @@ def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None 
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     """
     _wait_for_git(w)
-    lay_out(w, new.parent)  # what a person committed and has checked out is no edit
+    lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.is_anyone_outside(new.end.get("run")) else Edits()
     taken = take_in(w, new.parent, edits, new.files)
 

@@ -161,7 +161,7 @@ def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def note_ours(w: Workspace, versions: Mapping[str, str]) -> None:
-    """These versions are no edits (any more): a person's in a commit, or what Ralphy is about to write without one."""
+    """These versions are not edits (any more): a person's in a commit, or what Ralphy is about to write without one."""
     record = read_record(_record_path(w))
     for name, oid in versions.items():
         record.accept(name, oid)

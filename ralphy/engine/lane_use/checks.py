@@ -181,7 +181,7 @@ def _run(
 
 
 def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:
-    """Run a command that is no check of the settings (`setup`, the hook) as those are, but inside the agent's walls."""
+    """Run a command that is not a check of the settings (`setup`, the hook) like one, but inside the agent's walls."""
     return replace(_run(w, "agent", check, env, lane=lane), run=check.run)
 
 

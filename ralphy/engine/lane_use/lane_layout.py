@@ -197,7 +197,7 @@ def _brought(w: Workspace, tree: str) -> list[Brought]:
 
 
 def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
-    """Copy what comes along; in a sandbox, checks see dependencies that nobody installs anew where they are."""
+    """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
     is_bound = lane is clean_lane(w) and lane.at != lane.tree and not w.config.setup
     chosen = unbound(brought) if is_bound else brought
     if not coming(chosen):

@@ -21,7 +21,7 @@ from ralphy.pipeline.steps.step import Step
 
 
 def _settled(w: Workspace) -> Snapshot:
-    """The feature as it is when what a dead run left has been cleared away; a review that is not valid is no matter."""
+    """The feature as it is when what a dead run left has been cleared away; an invalid review does not matter."""
     if is_unfinished(w):
         recover(w)
     return observe(w, review=False)

@@ -77,7 +77,7 @@ def _with_entry(prd: Prd, entry: dict[str, Any]) -> Prd:
 
 
 def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
-    """A marker that is no statement is kept where it harms nobody, and said."""
+    """A marker that is not a statement is kept where it harms nobody, and said."""
     path = w.feature.file(decision.marker)
     moved = set_aside(w, path)
     w.say(f"{decision.reason}: set aside as {moved.name if moved else 'nothing'}")

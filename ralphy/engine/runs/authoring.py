@@ -174,7 +174,7 @@ def _schema(w: Workspace) -> str:
     return f"{'../' * (w.feature.path.count('/') + 1)}{PRD_SCHEMA}" if is_there else ""
 
 
-# What is no format of its own is any text.
+# What is not a format of its own is any text.
 _CHECKS: Mapping[Format, Callable[[str, str], object]] = {
     Format.REVIEW: parse_qa_report,
     Format.PULL_REQUEST: lambda text, _: parse_pr_text(text),

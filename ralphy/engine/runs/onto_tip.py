@@ -106,7 +106,7 @@ def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tupl
     """(the tree of `tip` with what `tree` changes against the commit `base`, the paths in which both changed the same).
 
     The merge is Git's own (`git merge-tree`); nothing is checked out for it. Both sides are put on top of `base`: what
-    a person took out of the branch, by a reset say, is no part of the work.
+    a person took out of the branch, by a reset say, is not part of the work.
     """
     theirs, work = (kept_commit(w, side, base, "to be merged") for side in (w.objects.tree_of(tip), tree))
     words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", theirs, work)

@@ -66,7 +66,7 @@ class Ran:
     stands: tuple[str, ...] = ()
 
     def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
-        """A file of the outbox; None if it is not there, or is no regular file of a sensible size."""
+        """A file of the outbox; None if it is not there, or is not a regular file of a sensible size."""
         return self.outbox.read(name, most)
 
 
@@ -129,7 +129,7 @@ def agent_run(
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     w.shown = ("", "")
-    # What was reported before the background work ended is no report on it.
+    # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
     if not claim.is_complete:
         result = _without_blame(w, lane, result, request.max_cost_usd == _share(w, snapshot))
@@ -188,7 +188,7 @@ def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside:
 
 
 def _set_early_aside(w: Workspace) -> None:
-    """A marker that was there already is no statement about what this run will make; nor is it the agent's doing."""
+    """A marker that was there already is not a statement about what this run will make; nor is it the agent's doing."""
     if early := set_markers_aside(w):
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 

@@ -58,7 +58,7 @@ class Hollow:
         return self._with(tree, files)
 
     def _code(self, path: str, entry: Entry | None) -> bytes | None:
-        """The text of a file of code that is no test and no link."""
+        """The text of a file of code that is neither a test nor a link."""
         if goes_along(path) or shown(path) in self.places or not (entry and entry.mode.startswith("100")):
             return None
         data = self.w.objects.read(entry.oid)

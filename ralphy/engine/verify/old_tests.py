@@ -209,7 +209,7 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edit
 
 
 def _edited_files(w: Workspace, candidate: Candidate, _: Listing, written: Sources) -> Mapping[str, Entry]:
-    """The files of tests that were edited, as they were; what is no file of tests by its name holds other code, too."""
+    """The files of tests that were edited, as they were; a file with another name holds other code, too."""
     found = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
         old = _cases_in(written.old, path)

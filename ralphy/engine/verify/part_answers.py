@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ralphy.files.atomic import read_regular
 
-_MOST_BYTES = 16 << 20  # as much as some 150,000 parts take; then it begins anew
+_MOST_BYTES = 16 << 20  # as much as some 150,000 parts take; then it starts over
 _LINE = re.compile(rb"^([0-9a-f:]+) ([01]) ([0-9.]+)\n", re.M)
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 

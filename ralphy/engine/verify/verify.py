@@ -123,7 +123,7 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
 
 
 def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
-    """The same of a tree alone, whoever made it: nobody reports, and no hook is run."""
+    """The same of a tree alone, by any author: nobody reports, and no hook is run."""
     result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
     case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late))
     for each in OF_THE_TREE:

@@ -55,7 +55,7 @@ def sources(w: Workspace, candidate: Candidate, known: Listing) -> Sources:
 
 
 def _lessened(old: _Files, new: _Files) -> frozenset[str]:
-    """The helpers among the tests that assert less than before, or are gone: whoever calls them may assert less.
+    """The helpers among the tests that assert less than before, or are gone: their callers may assert less.
 
     What is imported instead may be the same; it is not read.
     """
@@ -67,7 +67,7 @@ def _lessened(old: _Files, new: _Files) -> frozenset[str]:
 
 
 def _strengths(files: _Files) -> dict[str, int]:
-    """How many assertions the functions hold that are no tests, by name."""
+    """How many assertions the functions hold that are not tests, by name."""
     trees = [tree for path, data in files if path.endswith(".py") and (tree := parsed(data)) is not None]
     helpers = functions_of(trees)
     return {name: len(list(assertions(node, helpers))) for name, node in helpers.items()
@@ -177,7 +177,7 @@ def _read(w: Workspace, path: str, entry: Entry | None) -> _Files:
 
 
 def _data(w: Workspace, entry: Entry | None) -> bytes | None:
-    """The bytes of a file that is no link and not too large to be source."""
+    """The bytes of a file that is neither a link nor too large to be source."""
     data = w.objects.read(entry.oid) if entry and entry.mode.startswith("100") else None
     return data if data is not None and len(data) <= _MOST_BYTES else None
 

@@ -49,7 +49,7 @@ def drop_leftovers(workspace: Workspace) -> None:
 
 
 def set_markers_aside(workspace: Workspace) -> list[str]:
-    """Markers made while an agent lived are no statements of a person."""
+    """Markers made while an agent lived are not statements of a person."""
     found = [name for name in MARKERS if name != "STOP" and os.path.lexists(workspace.feature.file(name))]
     for name in found:
         set_aside(workspace, workspace.feature.file(name))

@@ -1,4 +1,4 @@
-"""What is worked on here and now: whoever works on a story in a lane says so once, and each event knows it.
+"""What is worked on here and now: code that works on a story in a lane says so once, and each event knows it.
 
 Each thread has a subject of its own.
 """

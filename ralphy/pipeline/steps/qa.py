@@ -57,7 +57,7 @@ def awaits_second(s: Snapshot, config: Config) -> bool:
     return bool(config.review.second_model) and is_open and not QA.why(s)
 
 
-# The input that is no document: the completed stories with the words of their criteria.
+# The input that is not a document: the completed stories with the words of their criteria.
 CRITERIA = "criteria"
 
 

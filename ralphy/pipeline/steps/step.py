@@ -16,7 +16,7 @@ from ralphy.pipeline.gates import gate_decision, revision
 from ralphy.pipeline.life import is_done
 from ralphy.pipeline.model import Document, Prd, Snapshot
 
-CODE = "code"  # the input that is no document: the tree of the code
+CODE = "code"  # the input that is not a document: the tree of the code
 BEFORE = "before"  # the input that is the document of the step before it, whichever that is
 DRAFT = "stories.json"
 

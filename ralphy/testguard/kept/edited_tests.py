@@ -25,7 +25,7 @@ _IMPORT = (ast.Import, ast.ImportFrom)
 
 
 def is_edited(old: str, new: str, before: Sequence[Case], after: Iterable[Case]) -> bool:
-    """Was anything changed or taken out? Tests and imports that were only added are no edit.
+    """Was anything changed or taken out? Tests and imports that were only added are not an edit.
 
     This compares lines; `only_adds` reads Python.
     """

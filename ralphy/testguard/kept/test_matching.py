@@ -57,7 +57,7 @@ class Homes:
         return False
 
     def _moved_unread(self, key: Key) -> bool:
-        """A test of a kind that cannot be read is where one of its name runs anew in another file."""
+        """A test of a kind that cannot be read is where one of its name newly runs in another file."""
         return any(found.own_name == key.own_name and found.path != key.path and times > self._old_runs.ran[found]
                    for found, times in self._new_runs.ran.items() if found.path)  # fmt: skip
 

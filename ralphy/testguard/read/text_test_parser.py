@@ -106,7 +106,7 @@ def text_cases(path: str, text: str) -> Iterator[Case]:
 
 
 def _kept(comment: re.Match[str]) -> str:
-    """Comments are no code, but for those that a compiler obeys."""
+    """Comments are not code, but for those that a compiler obeys."""
     return comment[0] if "//go:build" in comment[0] or "+build" in comment[0] else ""
 
 

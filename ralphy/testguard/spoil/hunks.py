@@ -2,7 +2,7 @@
 
 Lines of git's zero-context hunks, with long additions split where a new block begins. In what is added, each function
 is a part that can be made to do nothing, and each compound statement one that can be left out. Comments, white space,
-type annotations, docstrings, lines that log and tests are no parts: no test can miss them. Nor is what leaves no
+type annotations, docstrings, lines that log and tests are not parts: no test can miss them. Nor is what leaves no
 program when it is taken back.
 """
 

@@ -52,7 +52,7 @@ class Mutant:
 
 
 def mutants_of(path: str, data: bytes) -> list[Mutant]:
-    """At most one for each line of the file; none of what is no text, and of Python none that cannot be parsed."""
+    """At most one for each line of the file; none of what is not text, and of Python none that cannot be parsed."""
     try:
         text = data.decode() if len(data) <= _MOST_BYTES else ""
     except UnicodeDecodeError:

@@ -170,7 +170,7 @@ def _end(bare: str, at: int) -> int:
 
 
 def _next(bare: str, at: int) -> int:
-    """The next character that is no white space."""
+    """The next character that is not white space."""
     while at < len(bare) and bare[at].isspace():
         at += 1
     return at
