@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ralphy.documents.report import Report
     from ralphy.engine.feature.features import Found
     from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.decision import Decision
+    from ralphy.pipeline.model import Snapshot
+    from ralphy.pipeline.nights import Past
 
 _SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n"
 
@@ -63,22 +66,33 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
         elif not _lay_down(w, PAGE, text):
             raise InvalidInput(f"{path} is not a report of Ralphy's", hint="name another file: -o FILE")
     call.output.data(str(path), {})
-    return _open(call, path) if opens else ExitCode.DONE
+    return open_in_browser(call, str(path)) if opens else ExitCode.DONE
 
 
 def report_now(w: Workspace, found: Found | None) -> Report:
     """The report on a feature as it stands."""
-    from ralphy.documents.report import report_of
-    from ralphy.engine.runs.menu import known_menu
     from ralphy.engine.view.status import decided
-    from ralphy.git.ledger import commits_of
-    from ralphy.pipeline.nights import past_of
-    from ralphy.pipeline.parts import with_parts
-    from ralphy.state.journal import Journal
 
     snapshot, decision, _ = decided(w, found)
+    return report_on(w, snapshot, decision, past_now(w))
+
+
+def past_now(w: Workspace) -> Past:
+    """What the journal has of a feature."""
+    from ralphy.pipeline.nights import past_of
+    from ralphy.state.journal import Journal
+
+    return past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
+
+
+def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:
+    """The report on a feature as it was seen."""
+    from ralphy.documents.report import report_of
+    from ralphy.engine.runs.menu import known_menu
+    from ralphy.git.ledger import commits_of
+    from ralphy.pipeline.parts import with_parts
+
     head = snapshot.tree.head
-    past = past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
     commits, menu = commits_of(w.repository, w.feature.name, head), known_menu(w, snapshot.prd, head)
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, menu, past, w.feature.path)
 
@@ -157,8 +171,8 @@ def _write(path: Path, text: str) -> None:
         raise InvalidInput(f"the report cannot be written: {error.strerror}", where=str(path)) from error
 
 
-def _open(call: Invocation, path: Path) -> int:
-    """Show the page in the person's browser, or say that there is none."""
+def open_in_browser(call: Invocation, target: str) -> int:
+    """Show a page in the person's browser, or say that there is none."""
     from ralphy.processes.program_paths import find, own_environment
 
     root = str(call.repository().root)
@@ -167,5 +181,5 @@ def _open(call: Invocation, path: Path) -> int:
         call.output.note("no program to open it: xdg-open is not on PATH")
         return ExitCode.DONE
     quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    os.posix_spawn(opener, [opener, str(path)], own_environment(os.environ, root), file_actions=quiet)
+    os.posix_spawn(opener, [opener, target], own_environment(os.environ, root), file_actions=quiet)
     return ExitCode.DONE

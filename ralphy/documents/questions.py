@@ -35,6 +35,27 @@ def without(text: str, key: str) -> str:
     return _SECTION.sub(lambda m: "" if m.group(1) == key else m.group(0), text)
 
 
+def answered(text: str, key: str, words: str) -> str:
+    """QUESTIONS.md with an answer below the question of a story or step; the same if nothing is asked of it.
+
+    No line of the answer begins a section.
+    """
+    said = re.sub(r"^(?=#)", " ", words.strip(), flags=re.M)
+
+    def put(section: re.Match[str]) -> str:
+        found = _ANSWER.search(section.group(0))
+        if section.group(1) != key or not found:
+            return section.group(0)
+        return f"{section.group(0)[: found.start(1)].rstrip()} {said}\n\n"
+
+    return _SECTION.sub(put, text)
+
+
+def open_questions(text: str) -> tuple[Answer, ...]:
+    """The questions that have no answer yet."""
+    return tuple(answer for answer in _sections(text) if not answer.text)
+
+
 def answers(text: str) -> tuple[Answer, ...]:
     """What was written after `Answer:`, section by section."""
     return tuple(answer for answer in _sections(text) if answer.text)

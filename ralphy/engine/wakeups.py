@@ -77,9 +77,10 @@ class Wakeups:
             with self._guard:
                 self._changed.update(path for _, path in batch)
             batch.clear()  # the generator holds it until there is a next one
-            self._wake()
+            self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """End the wait that goes on, from another thread."""
         try:
             os.write(self._writer, b"!")
         except BlockingIOError:

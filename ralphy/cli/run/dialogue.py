@@ -101,7 +101,7 @@ class GateDialogue:
         assert self._asked
         step = step_of(self._asked.gate)
         if CODE in step.inputs:
-            text = _changes(self._w, *_SAFE_DIFF)
+            text = changes_of_the_code(self._w)
         else:
             found = (read_regular(self._w.feature.file(name)) for name in (step.document, *step.beside))
             text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in found if data)
@@ -159,6 +159,11 @@ def _stories(w: Workspace) -> Iterator[str]:
         yield from (f"{story.id} {story.title}" for story in stories[:_MOST_STORIES])
         if more := stories[_MOST_STORIES:]:
             yield f"and {len(more)} more"
+
+
+def changes_of_the_code(w: Workspace) -> str:
+    """What the feature's branch changes of the code, as a patch."""
+    return _changes(w, *_SAFE_DIFF)
 
 
 def _changes(w: Workspace, *command: str) -> str:

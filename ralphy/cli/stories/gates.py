@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import replace_file
-from ralphy.pipeline.steps.table import makers
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.steps.step import CODE
+from ralphy.pipeline.steps.table import makers, step_of
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.model import Snapshot
     from ralphy.pipeline.story_changes import Changed
 
 
@@ -40,7 +43,16 @@ def reject(call: Invocation, feature: str | None, message: str, end: bool) -> in
 
 
 def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
-    """Put the marker into the feature folder. Raises Conflict, and leaves nothing there, if no gate waits for it."""
+    name, gate = mark(call, feature, marker, text)
+    word = "approve" if marker == "APPROVED" else "reject"
+    return call.output.answer(word, f"{name}: {marker} written", feature=name, gate=gate)
+
+
+def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: str = "") -> tuple[str, str]:
+    """Put the marker into the feature folder; gives the feature's name and the gate.
+
+    Raises Conflict, and leaves nothing there, if no gate waits for it, or what waits there is not what was `seen`.
+    """
     from ralphy.engine.view.observe import observe
     from ralphy.pipeline.decide import decide, waiting_gate
 
@@ -51,9 +63,17 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
         if not gate:
             raise Conflict(f"no gate of {s.feature} is open now: {decide(s, w.config).reason}",
                            hint=f"ralphy why {s.feature}")  # fmt: skip
+        if seen and seen != shown_at(w, s, gate):
+            raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
         replace_file(w.feature.file(marker), text.encode(), durable=False)
-    name = "approve" if marker == "APPROVED" else "reject"
-    return call.output.answer(name, f"{s.feature}: {marker} written", feature=s.feature, gate=gate)
+    return s.feature, gate
+
+
+def shown_at(w: Workspace, s: Snapshot, gate: str) -> str:
+    """What changes when anything does that a person decides on at the gate: its documents, or the code of a review."""
+    step = step_of(gate)
+    there = [read_regular(w.feature.file(name)) or b"" for name in (step.document, *step.beside)]
+    return "+".join([*(sha256(data).hexdigest() for data in there), step.inputs_now(s).get(CODE, "")])
 
 
 @click.command("abort")
@@ -61,6 +81,15 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
 @with_options
 def abort(call: Invocation, feature: str | None) -> int:
     """Stop Ralphy and its agent in this checkout at once; nothing is lost."""
+    pid = stop(call, feature)
+    return call.output.answer("abort", f"Stopping Ralphy (pid {pid})", pid=pid)
+
+
+def stop(call: Invocation, feature: str | None) -> int:
+    """Have the Ralphy that works in this checkout end; gives its process id.
+
+    Raises NotFound if none works here, or on another feature than the one that is named.
+    """
     from ralphy.git.run_lock import holder
 
     repository = call.repository()
@@ -77,7 +106,7 @@ def abort(call: Invocation, feature: str | None) -> int:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         raise NotFound("Ralphy is not running in this checkout any more", hint="ralphy status") from None
-    return call.output.answer("abort", f"Stopping Ralphy (pid {pid})", pid=pid)
+    return pid
 
 
 def redo_help() -> str:
