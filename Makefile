@@ -36,7 +36,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures site wheel clean self
+.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures browser site wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -101,6 +101,11 @@ docs: $(STAMP) ## write docs/reference, docs/faults.md and the schema of events 
 
 pictures: $(STAMP) ## draw docs/pictures from the code
 	$(Q)$(BIN)/python -m tests.cli.pictures docs/pictures
+	$(Q)$(BIN)/python -m tests.cli.dashboard_pictures docs/pictures
+
+browser: ## install Debian's Chromium (as root), for the tests and pictures of the dashboard's page
+	$(Q)if command -v chromium >/dev/null; then :; else apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends chromium >/dev/null; fi
 
 site: $(STAMP) ## build the site of the documents into build/site
 	$(Q)$(BIN)/python -c 'import material' 2>/dev/null || { echo 'installing MkDocs in $(VENV) …' >&2; \

@@ -35,6 +35,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "watch": (("", "work whenever a gate opens"), ("--max-cost 20", "with a budget")),
     "why": (("", "the next decision of the only open feature"), ("login --json", "the same for scripts")),
     "status": (("", "the only open feature"), ("--all", "a line for each feature"), ("login --json", "for scripts")),
+    "dashboard": (("", "all features, in this terminal"), ("login --web --open", "one feature, in your browser"),
+                  ("--web --port 8765 --allow-host ralphy.example.org", "for your own tunnel, from a phone")),
     "approve": (("login", "the document that waits at the gate"),),
     "reject": (('login -m "the API needs paging"', "with remarks: its agent writes it again"),
                ("login --end", "the feature ends")),

@@ -1,0 +1,1 @@
+"""dashboard: the running night in a terminal or a browser, and what a person says to it from there."""

@@ -1,0 +1,84 @@
+"""What the agents of a feature do now, read from the streams of their runs, as the live view has it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ralphy.cli.output import harmless
+from ralphy.cli.run.night import Night, after
+from ralphy.cli.run.run_lines import RunLines
+from ralphy.lanes.lanes_folder import as_in_the_checkout
+from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
+from ralphy.state.kept_streams import Line, Reader, Run, runs
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+    from ralphy.documents.feature_folder import Feature
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.git.commands import Repository
+
+_MOST_LINES = 400
+
+
+class Agents:
+    """The runs of one feature that go on: `look` finds out which these are, `read` how far they have come."""
+
+    def __init__(self, call: Invocation, name: str) -> None:
+        self.name = name
+        self._repository: Repository = call.repository()
+        self._feature: Feature = call.feature(self._repository, name)
+        self._readers: dict[str, Reader] = {}
+        self._night = Night(began=0.0)
+
+    def look(self, w: Workspace) -> None:
+        """Take up the runs that are open; those that have ended are forgotten."""
+        from ralphy.git.run_lock import holder
+
+        w.journal.catch_up(w.history)
+        entries = w.history.open_runs if holder(w.repository.checkout_dir / "lock") else ()
+        began = {event.run: event for entry in entries if isinstance(event := of_journal(entry, {}), RunBegan)}
+        gone = self._night.agents.keys() - began.keys()
+        self._night = Night(0.0, agents={run: one for run, one in self._night.agents.items() if run not in gone})
+        self._readers = {run: reader for run, reader in self._readers.items() if run in began}
+        new = began.keys() - self._night.agents.keys()
+        for event in (event for run, event in began.items() if run in new):
+            self._night = after(event, self._night)
+        if began.keys() - self._readers.keys():
+            self._open(began.keys() - self._readers.keys())
+
+    def _open(self, wanted: set[str]) -> None:
+        told = RunLines(self._repository)
+        told.read_on()
+        self._readers |= {run.run: told.reader(run) for run in runs(self._feature) if run.run in wanted}
+
+    def read(self) -> list[dict[str, Any]]:
+        """What each does now, by lane; reads only what its stream has got since."""
+        for run, reader in self._readers.items():
+            for line in reader.new():
+                if line.text:
+                    said = harmless(as_in_the_checkout(str(line.value["text"]), self._repository))
+                    event = AgentActivity(run=run, activity=str(line.value["kind"]), text=said)
+                    self._night = after(event, self._night)
+        rows = [{"run": run, **asdict(one)} for run, one in self._night.agents.items()]
+        return sorted(rows, key=lambda row: (row["lane"], row["began"]))
+
+
+def log_of(call: Invocation, name: str, story: str) -> list[str]:
+    """The last lines of a story's runs, or of the feature's newest run."""
+    repository = call.repository()
+    feature, told = call.feature(repository, name), RunLines(repository)
+    told.read_on()
+    found = runs(feature)
+    chosen = [run for run in found if story in (run.story, run.step)] if story else found[-1:]
+    lines = deque((line for run in chosen for line in _whole(run, told) if line.text), maxlen=_MOST_LINES)
+    return [harmless(as_in_the_checkout(line.text, repository)) for line in lines]
+
+
+def _whole(run: Run, told: RunLines) -> Iterator[Line]:
+    yield told.title(run)
+    yield from told.reader(run).rest()
+    if ending := told.ending(run):
+        yield ending

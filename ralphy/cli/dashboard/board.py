@@ -1,0 +1,194 @@
+"""What both dashboards show: a feature as it stands, as plain values.
+
+It is put together from what `ralphy status`, `report` and `logs` read; nothing is written, but for the view that
+`status` keeps. Values of the environment's secrets are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ralphy.cli.output import Output, error_body, without_secrets
+from ralphy.cli.status.inbox import command_of, section_of
+from ralphy.cli.status.look import standing
+from ralphy.errors import RalphyError
+from ralphy.pipeline.steps.step import CODE
+from ralphy.pipeline.steps.table import step_of
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+    from ralphy.documents.report import Need, Report
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.model import Snapshot
+    from ralphy.pipeline.nights import Past, Turn
+
+Board = dict[str, Any]
+_INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting_until", "cost_usd")
+_HOUR_S = 3600.0
+_MOST_ROWS, _MOST_TURNS = 500, 400
+
+
+def again(call: Invocation) -> Invocation:
+    """The same call with nothing remembered: time has passed. What it would print is left out."""
+    from ralphy.cli.options import Invocation
+
+    return Invocation(call.where, Output(quiet=True), dict(call.flags))
+
+
+def board_of(call: Invocation, feature: str | None) -> Board:
+    """The features, and all of one of them: of the named one, or of the one that needs a person first."""
+    call = again(call)
+    values = [_standing(call, found.feature.name) for found in call.features(call.repository())]
+    inbox = [_inbox_row(value) for value in values]
+    inbox.sort(key=lambda row: ("needs_you", "working", "ready", "waiting", "done").index(row["section"]))
+    name = feature or (inbox[0]["feature"] if inbox else "")
+    known = next((value for value in values if value["feature"] == name), None)
+    if known is None and feature:
+        known = _standing(call, feature)
+    board: Board = {"schema": "ralphy/dashboard@1", "ok": True, "at": time.time(), "features": inbox,
+                    "feature": known["feature"] if known else "", "status": known or {}}  # fmt: skip
+    if known and "error" not in known:
+        try:
+            board |= _detail(call, known["feature"])
+        except RalphyError as error:
+            board["status"] = {**known, "error": error_body(error.exit_code, str(error), error.hint)}
+    return cleared(board)
+
+
+def cleared(board: Board) -> Board:
+    """The same without the values of the environment's secrets."""
+    data = json.dumps(board, ensure_ascii=False).encode("utf-8", "replace")
+    found: Board = json.loads(without_secrets(data))
+    return found
+
+
+def _standing(call: Invocation, name: str) -> dict[str, Any]:
+    """Where a feature stands; one that cannot be looked at has an error in place of that."""
+    try:
+        value = standing(call, name)
+    except RalphyError as error:
+        return {"feature": name, "error": error_body(error.exit_code, str(error), error.hint)}
+    if ahead := value.get("forecast"):  # when that is moves with the time
+        value = {**value, "forecast": {part: ahead[part] for part in ("stories_left", "seconds", "cost_usd")}}
+    return value
+
+
+def _inbox_row(value: Mapping[str, Any]) -> dict[str, Any]:
+    row = {field: value.get(field) for field in _INBOX}
+    row["next"] = value["error"]["message"] if "error" in value else value["next"]
+    return {**row, "section": section_of(value), "command": command_of(value)}
+
+
+def _detail(call: Invocation, name: str) -> Board:
+    """What stands about one feature beside its status."""
+    from ralphy.cli.report import past_now, report_on
+    from ralphy.engine.view.status import decided
+
+    found, workspace = call.opened(name)
+    with workspace as w:
+        snapshot, decision, _ = decided(w, found)
+        past = past_now(w)
+        report = report_on(w, snapshot, decision, past)
+        asked = _questions(w, snapshot)
+        return {
+            "waits": [asdict(need) for need in report.waits if not _is_asked(need, asked)],
+            "gate": gate_of(w, snapshot),
+            "questions": asked,
+            "budget": _budget(w, snapshot),
+            "depths": depths({story.id: story.depends_on for story in snapshot.prd.stories}),
+            "burn": burn_down(past, report),
+            "costs": [asdict(cost) for cost in report.costs][:_MOST_ROWS],
+            "proof": [asdict(row) for row in report.matrix][:_MOST_ROWS],
+            "night": _night(report),
+            "jobs": w.config.lanes.jobs,
+            "next_command": report.next,
+        }  # fmt: skip
+
+
+def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
+    """The gate that waits for a person: what there is to read, and what an approval is about."""
+    from ralphy.cli.stories.gates import shown_at
+    from ralphy.pipeline.decide import waiting_gate
+
+    gate = waiting_gate(s, w.config)
+    if not gate:
+        return None
+    step = step_of(gate)
+    documents = [name for name in (step.document, *step.beside, "TASKS.md") if w.feature.file(name).is_file()]
+    return {"gate": gate, "document": step.document, "documents": documents, "has_changes": CODE in step.inputs,
+            "seen": shown_at(w, s, gate), "notes": [note for note in step.notes(s) if note]}  # fmt: skip
+
+
+def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
+    """What is asked in QUESTIONS.md and has no answer yet."""
+    from ralphy.documents.questions import open_questions, step_key
+    from ralphy.files.atomic import read_regular
+
+    text = (read_regular(w.feature.file("QUESTIONS.md")) or b"").decode("utf-8", "replace")
+    titles = {story.id: story.title for story in s.prd.stories}
+    return [
+        {"key": step_key(asked.step) if asked.step else asked.story, "question": asked.question,
+         "title": titles.get(asked.story, "") or f"the {asked.step} step"}
+        for asked in open_questions(text)
+    ]  # fmt: skip
+
+
+def _is_asked(need: Need, asked: Sequence[Mapping[str, str]]) -> bool:
+    """Is it the question that a story asks, which is shown with room for an answer?"""
+    return any(need.said.startswith(f"{one['key']} ") for one in asked)
+
+
+def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:
+    limits, used = w.config.limits, sum(s.now - _HOUR_S < at <= s.now for at in s.history.calls)
+    return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": limits.max_cost_usd,
+            "calls_left": max(0, limits.calls_per_hour - used), "runs": s.history.iterations,
+            "max_runs": limits.max_iterations}  # fmt: skip
+
+
+def depths(after: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """How many stories have to come before each at the least: its column in the graph. What is unknown counts not."""
+    found: dict[str, int] = {}
+
+    def depth(story: str, above: tuple[str, ...]) -> int:
+        if story not in found:
+            needed = [one for one in after[story] if one in after and one not in above]
+            found[story] = 1 + max((depth(one, (*above, story)) for one in needed), default=-1)
+        return found[story]
+
+    for story in after:
+        depth(story, ())
+    return found
+
+
+def burn_down(past: Past, report: Report) -> list[dict[str, Any]]:
+    """(when, stories left) from the first run on, whenever a story landed; its last row is about now."""
+    done = {landed.id for landed in report.done}
+    ends = sorted({turn.story: turn.ended for turn in past.turns if turn.landed and turn.story in done}.items(),
+                  key=lambda pair: pair[1])  # fmt: skip
+    if not past.turns:
+        return []
+    left = report.stories - len(done - {story for story, _ in ends})
+    rows = [{"at": past.began, "left": left, "story": ""}]
+    for number, (story, at) in enumerate(ends, 1):
+        rows.append({"at": at, "left": left - number, "story": story})
+    return rows
+
+
+def _night(report: Report) -> dict[str, Any]:
+    """Who worked when, by lane, and what was waited for."""
+    night = report.night
+    turns = [{**_bar(turn), "title": report.named(turn.of)} for turn in night.turns[-_MOST_TURNS:]]
+    pauses = [{"began": pause.began, "ended": pause.ended, "why": pause.why} for pause in night.pauses]
+    lanes = sorted({turn["lane"] for turn in turns}, key=lambda name: (len(name), name))
+    return {"began": night.began, "ended": night.ended, "lanes": lanes, "turns": turns, "pauses": pauses}
+
+
+def _bar(turn: Turn) -> dict[str, Any]:
+    kind = "good" if turn.landed or turn.outcome == "succeeded" else "bad" if turn.is_rejected else "cut"
+    return {"of": turn.of, "lane": turn.lane, "attempt": turn.attempt, "model": turn.model, "began": turn.began,
+            "ended": turn.ended, "kind": kind if turn.ended else "working", "outcome": turn.outcome, "why": turn.why,
+            "cost_usd": turn.cost_usd}  # fmt: skip

@@ -1,0 +1,91 @@
+"""dashboard: the running night in the terminal, or with --web in a browser."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
+from ralphy.errors import EnvironmentProblem, ExitCode, InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@click.command("dashboard")
+@feature_argument
+@click.option("--web", is_flag=True, help="Serve a page on 127.0.0.1 instead, and print its address.")
+@click.option(
+    "--port", type=WholeNumber(0, 65535), default=0, metavar="N", help="The page's port; default: a free one."
+)
+@click.option("--allow-host", "hosts", multiple=True, metavar="HOST[:PORT]",
+              help="A name by which your own tunnel reaches the page; can be repeated.")  # fmt: skip
+@click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
+@with_options
+def dashboard(
+    call: Invocation, feature: str | None, web: bool, port: int, hosts: Sequence[str], opens: bool
+) -> int:  # fmt: skip
+    """Watch features and agents live; approve, reject, answer and stop from there.
+
+    In the terminal it needs the extra tui, with --web the extra web. --json prints what they show, once.
+    """
+    repository = call.repository()
+    name = call.feature(repository, feature).name if feature else ""
+    if call.output.as_json and not web:
+        return _print(call, name)
+    if (port or hosts or opens) and not web:
+        raise InvalidInput("--port, --allow-host and --open are about the page", hint="ralphy dashboard --web")
+    if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInput("the dashboard needs a terminal", hint="ralphy dashboard --web, or ralphy status --all")
+    for module in ("starlette", "uvicorn") if web else ("textual",):
+        _require(module, "web" if web else "tui")
+    return _serve(call, name, port, hosts, opens=opens) if web else _show(call, name)
+
+
+def _require(module: str, extra: str) -> None:
+    if find_spec(module) is None:
+        raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed",
+                                 hint=f"pip install 'ralphy-pipeline[{extra}]'")  # fmt: skip
+
+
+def _print(call: Invocation, name: str) -> int:
+    from ralphy.cli.dashboard.agents import Agents
+    from ralphy.cli.dashboard.board import board_of
+
+    board = board_of(call, name or None)
+    rows = []
+    if board["feature"] and "error" not in board["status"]:
+        agents = Agents(call, board["feature"])
+        with call.workspace(board["feature"]) as w:
+            agents.look(w)
+        rows = agents.read()
+    call.output.data("", {**board, "agents": rows})
+    return ExitCode.DONE
+
+
+def _show(call: Invocation, name: str) -> int:
+    from ralphy.cli.dashboard.feed import Feed
+    from ralphy.cli.dashboard.terminal import Terminal
+
+    with Feed(call) as feed:
+        Terminal(call, feed, name).run()
+    return ExitCode.DONE
+
+
+def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, opens: bool) -> int:
+    from ralphy.cli.dashboard.feed import Feed
+    from ralphy.cli.dashboard.web import Dashboard, bound, serve
+    from ralphy.cli.report import open_in_browser
+
+    listening = bound(port)
+    with listening, Feed(call) as feed:
+        page = Dashboard(call, feed, listening.getsockname()[1], hosts)
+        address = f"{page.address}#{name}" if name else page.address
+        call.output.answer("dashboard-web", address, address=address)
+        call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
+        if opens:
+            open_in_browser(call, address)
+        return serve(page, listening)

@@ -1,0 +1,69 @@
+"""What a person says from a dashboard: the same as `approve`, `reject`, `abort`, or an answer in QUESTIONS.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ralphy.cli.dashboard.board import again
+from ralphy.cli.stories.gates import mark, stop
+from ralphy.errors import Conflict, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+
+_MOST_SHOWN = 400_000
+
+
+def approve(call: Invocation, feature: str, seen: str) -> str:
+    """Approve what waits at the gate, if it is what was `seen`; gives what was done."""
+    name, gate = mark(again(call), feature, "APPROVED", "", seen)
+    return f"approved {gate} of {name}"
+
+
+def reject(call: Invocation, feature: str, remarks: str, seen: str) -> str:
+    """Send back what waits at the gate, with remarks for its agent. Nothing here ends a feature."""
+    if not remarks.strip():
+        raise InvalidInput("a rejection needs remarks: say what should change",
+                           hint=f"to end the feature: ralphy reject {feature} --end")  # fmt: skip
+    name, gate = mark(again(call), feature, "REJECTED", remarks.strip(), seen)
+    return f"sent {gate} of {name} back with your remarks"
+
+
+def answer(call: Invocation, feature: str, key: str, words: str) -> str:
+    """Write an answer below the question of a story or step in QUESTIONS.md."""
+    from ralphy.documents.questions import answered, open_questions, step_key
+    from ralphy.files.atomic import read_regular, replace_file
+
+    if not words.strip():
+        raise InvalidInput("an answer needs words")
+    call = again(call)
+    with call.workspace(feature) as w:
+        call.lay_out(w)
+        path = w.feature.file("QUESTIONS.md")
+        text = (read_regular(path) or b"").decode("utf-8", "surrogateescape")
+        if key not in {step_key(one.step) if one.step else one.story for one in open_questions(text)}:
+            raise Conflict(f"no question of {key} is open in {w.feature.in_repository('QUESTIONS.md')}")
+        replace_file(path, answered(text, key, words).encode("utf-8", "surrogateescape"), durable=False)
+    return f"answered {key}"
+
+
+def abort(call: Invocation, feature: str) -> str:
+    """Stop the Ralphy that works on the feature; nothing is lost."""
+    return f"stopping Ralphy (pid {stop(again(call), feature)})"
+
+
+def document(call: Invocation, feature: str, name: str) -> str:
+    """A document of the feature that a gate asks to be read; the code's changes are called `changes`."""
+    from ralphy.cli.dashboard.board import gate_of
+    from ralphy.cli.output import harmless
+    from ralphy.cli.run.dialogue import changes_of_the_code
+    from ralphy.engine.view.observe import observe
+    from ralphy.files.atomic import read_regular
+
+    with again(call).workspace(feature) as w:
+        gate = gate_of(w, observe(w))
+        if gate and name == "changes" and gate["has_changes"]:
+            return harmless(changes_of_the_code(w))[:_MOST_SHOWN]
+        if not gate or name not in gate["documents"]:
+            raise NotFound(f"{name} is not waiting to be read", hint=f"ralphy why {feature}")
+        return harmless((read_regular(w.feature.file(name)) or b"").decode("utf-8", "replace"))[:_MOST_SHOWN]

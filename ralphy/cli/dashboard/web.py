@@ -1,0 +1,247 @@
+"""The dashboard in a browser: one page, a stream of boards, and what a person says, on this machine's loopback alone.
+
+Whoever knows the token in the address is the person; `Guard` also refuses other names for this machine (a page
+elsewhere that makes its name lead here) and requests that another page makes. It is imported where it is used:
+starlette is an extra.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ralphy.cli.dashboard import gate
+from ralphy.cli.dashboard.agents import log_of
+from ralphy.cli.dashboard.board import Board, again
+from ralphy.cli.dashboard.feed import Watched
+from ralphy.cli.options import Invocation
+from ralphy.cli.output import error_body
+from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.resources import template_root
+
+LOOPBACK = "127.0.0.1"
+_MOST_BODY, _HEARTBEAT_S = 100_000, 15.0
+_FILES = {
+    "": ("index.html", "text/html"),
+    "style.css": ("style.css", "text/css"),
+    "app.js": ("app.js", "text/javascript"),
+}
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_STATUS = {NotFound: 404, InvalidInput: 400, Conflict: 409}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Lets through what comes to one of the `hosts`, from their own page, behind the token; all else gets 403."""
+
+    app: ASGIApp
+    token: str
+    hosts: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        why = self.why_refused(scope)
+        app = PlainTextResponse(f"Refused: {why}\n", 403) if why else self.app
+        await app(scope, receive, guarded)
+
+    def why_refused(self, scope: Scope) -> str:
+        """Why the request is not answered; "" if it is."""
+        headers = Headers(scope=scope)
+        given = str(scope["path"]).lstrip("/").partition("/")[0]
+        if headers.get("host", "").lower() not in self.hosts:
+            return "this is not a name of the dashboard (ralphy dashboard --web --allow-host NAME)"
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() not in self.hosts:
+            return "another page made this request"
+        if scope["method"] == "POST" and origin is None:
+            return "no page made this request"
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return "open the address that `ralphy dashboard --web` printed: the token in it is the key"
+        return ""
+
+
+@dataclass(slots=True)
+class Dashboard:
+    """A dashboard on a port of the loopback; `address` is where a person opens it."""
+
+    call: Invocation
+    feed: Watched
+    port: int
+    more_hosts: Collection[str] = ()
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}/{self.token}/"
+
+    def app(self) -> ASGIApp:
+        """All that is answered, behind its guard."""
+        routes = [
+            Route("/{token}/", self._file),
+            Route("/{token}/events", self._events),
+            Route("/{token}/document", self._document),
+            Route("/{token}/log", self._log),
+            Route("/{token}/do/{act}", self._do, methods=["POST"]),
+            Route("/{token}/{name}", self._file),
+        ]
+        hosts = {f"{name}:{self.port}" for name in (LOOPBACK, "localhost")} | {host.lower() for host in self.more_hosts}
+        return Guard(Starlette(routes=routes), self.token, frozenset(hosts))
+
+    def _file(self, request: Request) -> Response:
+        found = _FILES.get(request.path_params.get("name", ""))
+        if found is None:
+            return PlainTextResponse("not found\n", 404)
+        return Response(
+            (template_root() / "dashboard" / found[0]).read_bytes(), media_type=f"{found[1]}; charset=utf-8"
+        )
+
+    def _document(self, request: Request) -> Response:
+        asked = request.query_params
+        return _told(lambda: gate.document(self.call, asked.get("feature", ""), asked.get("name", "")))
+
+    def _log(self, request: Request) -> Response:
+        asked = request.query_params
+        return _told(lambda: "\n".join(log_of(again(self.call), asked.get("feature", ""), asked.get("story", ""))))
+
+    async def _do(self, request: Request) -> Response:
+        """What a person says: approve, reject, answer or abort."""
+        try:
+            said = await _body(request)
+            done = await run_in_threadpool(self._act, request.path_params["act"], said)
+        except RalphyError as error:
+            return _refusal(error)
+        self.feed.look_again()
+        return JSONResponse({"ok": True, "said": done})
+
+    def _act(self, act: str, said: dict[str, str]) -> str:
+        feature, text, seen = said["feature"], said["text"], said["seen"]
+        if act in ("approve", "reject") and not seen:
+            raise InvalidInput("nothing says what was seen: load the page again")
+        if act == "approve":
+            return gate.approve(self.call, feature, seen)
+        if act == "reject":
+            return gate.reject(self.call, feature, text, seen)
+        if act == "answer":
+            return gate.answer(self.call, feature, said["key"], text)
+        if act == "abort":
+            return gate.abort(self.call, feature)
+        raise NotFound(f"nothing is called {act!r} here")
+
+    def _events(self, request: Request) -> Response:
+        stream = self._boards(request.query_params.get("feature", ""))
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def _boards(self, feature: str) -> AsyncIterator[str]:
+        """The board, and again whenever it differs; where only the agents do, these alone."""
+        loop, news = asyncio.get_running_loop(), asyncio.Queue[Board]()
+
+        def hear(board: Board) -> None:
+            with suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(news.put_nowait, board)
+
+        end = await run_in_threadpool(self.feed.watch, feature, hear)
+        sent: Board = {}
+        try:
+            while True:
+                try:
+                    board = await asyncio.wait_for(news.get(), _HEARTBEAT_S)
+                except TimeoutError:
+                    yield ": still here\n\n"
+                    continue
+                while not news.empty():
+                    board = news.get_nowait()
+                rest = {name: value for name, value in board.items() if name not in ("agents", "at")}
+                if rest == sent:
+                    yield _event("agents", {"agents": board["agents"], "at": board["at"]})
+                else:
+                    yield _event("board", board)
+                sent = rest
+        finally:
+            end()
+
+
+def _event(kind: str, value: Any) -> str:
+    return f"event: {kind}\ndata: {json.dumps(value)}\n\n"
+
+
+async def _body(request: Request) -> dict[str, str]:
+    """The texts of a request; InvalidInput if it is not JSON of a few."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > _MOST_BODY:
+            raise InvalidInput(f"that is too long: at most {_MOST_BODY} bytes")
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json" or not isinstance(found, dict):
+        raise InvalidInput("the request is not JSON")
+    return {name: str(found.get(name) or "") for name in ("feature", "text", "seen", "key")}
+
+
+def _told(read: Callable[[], str]) -> Response:
+    from ralphy.cli.output import without_secrets
+
+    try:
+        text = read()
+    except RalphyError as error:
+        return _refusal(error)
+    return PlainTextResponse(without_secrets(text.encode("utf-8", "replace")))
+
+
+def _refusal(error: RalphyError) -> Response:
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
+    return JSONResponse({"ok": False, "error": error_body(error.exit_code, str(error), error.hint)}, status)
+
+
+def bound(port: int) -> socket.socket:
+    """A socket on the loopback; port 0 is a free one."""
+    try:
+        return socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise EnvironmentProblem(f"port {port} cannot be used: {error.strerror}",
+                                 hint="name another: --port N, or none for a free one") from error  # fmt: skip
+
+
+def serve(dashboard: Dashboard, listening: socket.socket) -> int:
+    """Answer until a signal ends it; gives the exit code for that."""
+    config = uvicorn.Config(dashboard.app(), log_level="critical", access_log=False, lifespan="off", ws="none",
+                            proxy_headers=False, server_header=False, timeout_graceful_shutdown=1)  # fmt: skip
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
+    return ExitCode.DONE

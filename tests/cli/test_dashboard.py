@@ -1,0 +1,188 @@
+"""The dashboards' board: what it is made of, when it is made anew, and what a person says from there."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ralphy.cli import output
+from ralphy.cli.dashboard import gate
+from ralphy.cli.dashboard.board import Board, board_of, depths
+from ralphy.cli.dashboard.feed import Feed
+from ralphy.cli.dashboard.rows import agents, burn_down, features, graph, head, needs
+from ralphy.cli.options import Invocation
+from ralphy.cli.output import Output
+from ralphy.documents.questions import answered, answers, asked
+from ralphy.errors import Conflict, InvalidInput, NotFound
+from ralphy.secrets.known_values import values_of
+from tests.cli.a_board import NOW, a_board, at_the_gate
+from tests.cli.conftest import Bell, Call, Make
+from tests.engine.building import PATIENCE_S, Project, reports, story, works
+
+
+def called(project: Project) -> Invocation:
+    return Invocation(str(project.repo), Output(quiet=True))
+
+
+class Told:
+    """What a feed tells, waited for."""
+
+    def __init__(self) -> None:
+        self.boards: queue.Queue[Board] = queue.Queue()
+
+    def until(self, is_it: Any) -> Board:
+        while True:
+            board = self.boards.get(timeout=PATIENCE_S)
+            if is_it(board):
+                return board
+
+
+@pytest.fixture
+def at_qa(made: Make) -> tuple[Project, Call]:
+    """Two stories landed, and the review waits for a person."""
+    project, call = made(story("US-001"), story("US-002", dependsOn=["US-001"]), gates={"spec": "auto", "qa": "human"})
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    assert project.loop().code == 10
+    return project, call
+
+
+def test_the_board_has_what_status_and_report_say(
+    at_qa: tuple[Project, Call], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    project, call = at_qa
+    monkeypatch.setenv("MY_API_TOKEN", "Story-US-002-is-no-secret")
+    monkeypatch.setattr(output, "_secrets", partial(values_of, os.environ))  # it looks at them once in a process
+    board = call.json("dashboard")[1]
+    assert [row["section"] for row in board["features"]] == ["needs_you"]
+    assert board["status"]["tasks_completed"] == 2 and board["agents"] == []
+    assert board["gate"]["documents"] == ["QA_REPORT.md", "TASKS.md"] and board["gate"]["has_changes"]
+    assert [row["left"] for row in board["burn"]] == [2, 1, 0]
+    assert board["depths"] == {"US-001": 0, "US-002": 1}
+    assert [row["of"] for row in board["costs"]] == [turn["of"] for turn in board["night"]["turns"]]
+    assert board["budget"]["runs"] == 3
+    project.write("QUESTIONS.md", asked("", "US-002", "Story", "Is it Story-US-002-is-no-secret?"))
+    board = call.json("dashboard", "login")[1]
+    assert board["questions"][0]["key"] == "US-002" and "is-no-secret" not in str(board)
+
+
+def test_the_feed_tells_what_an_agent_does_and_what_a_person_changes(made: Make) -> None:
+    project, _ = made(story("US-001"), story("US-002"), gates={"spec": "auto", "qa": "auto"})
+    bell, told = Bell(project.repo.parent / "bell"), Told()
+    project.play(stories={"US-001": [works()], "*": [{"run": bell.ring, "hang": True}]})
+    with Feed(called(project)) as feed:
+        end = feed.watch("login", told.boards.put)
+        assert told.until(lambda board: True)["agents"] == []
+        with project.start("loop") as process:
+            bell.wait()
+            board = told.until(
+                lambda board: [row["calls"] for row in board["agents"] if row["subject"] == "US-002"] == [1]
+            )
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PATIENCE_S)
+        assert board["agents"][0]["doing"].startswith("running: ")
+        assert [row["left"] for row in board["burn"]] == [2, 1]
+        told.until(lambda board: not board["agents"] and not board["status"]["running"])
+        end()
+        feed.watch("", told.boards.put)
+        (project.repo / "docs" / "features" / "logout").mkdir()
+        (project.repo / "docs" / "features" / "logout" / "PRD.md").write_text("# Log out\n", encoding="utf-8")
+        told.until(lambda board: {row["feature"] for row in board["features"]} == {"login", "logout"})
+
+
+def test_a_gate_is_passed_only_by_who_saw_what_is_there_now(at_qa: tuple[Project, Call]) -> None:
+    project, _ = at_qa
+    call = called(project)
+    seen = board_of(call, "login")["gate"]["seen"]
+    assert "verdict" in gate.document(call, "login", "QA_REPORT.md")
+    assert gate.document(call, "login", "changes").startswith("diff --git a/src/us_001.py")
+    with pytest.raises(NotFound):
+        gate.document(call, "login", "../../../check.py")
+    with pytest.raises(InvalidInput, match="remarks"):
+        gate.reject(call, "login", " \n", seen)
+    project.write("QA_REPORT.md", project.read("QA_REPORT.md") + "\nMore.\n")
+    with pytest.raises(Conflict, match="changed since you saw it"):
+        gate.approve(call, "login", seen)
+    assert not (project.folder / "APPROVED").exists()
+    seen = board_of(call, "login")["gate"]["seen"]
+    assert gate.reject(call, "login", "Name the risks.", seen) == "sent qa of login back with your remarks"
+    assert project.read("REJECTED") == "Name the risks."
+    (project.folder / "REJECTED").unlink()
+    gate.approve(call, "login", seen)
+    assert project.read("APPROVED") == ""
+    with pytest.raises(NotFound, match="not running"):
+        gate.abort(call, "login")
+
+
+def test_an_answer_goes_below_its_question_and_nowhere_else(at_qa: tuple[Project, Call]) -> None:
+    project, _ = at_qa
+    text = asked(asked("", "US-001", "One", "Which colour?"), "spec step", "SPEC.md", "One shop or many?")
+    project.write("QUESTIONS.md", text)
+    gate.answer(called(project), "login", "US-001", "Blue.\n## US-002: no section\nAnswer: and no answer")
+    found = answers(project.read("QUESTIONS.md"))
+    assert [(one.story, one.text) for one in found] == [
+        ("US-001", "Blue.\n ## US-002: no section\nAnswer: and no answer")
+    ]
+    assert answered(text, "US-009", "x") == text
+    with pytest.raises(Conflict, match="no question of US-001 is open"):
+        gate.answer(called(project), "login", "US-001", "Red.")
+    gate.answer(called(project), "login", "spec step", "Many.")
+    assert [one.step for one in answers(project.read("QUESTIONS.md"))] == ["", "spec"]
+
+
+def test_depths_count_the_longest_way_and_end_in_a_circle() -> None:
+    assert depths({"a": (), "b": ("a",), "c": ("a", "b"), "d": ("gone",)}) == {"a": 0, "b": 1, "c": 2, "d": 0}
+    assert set(depths({"a": ("b",), "b": ("a",)})) == {"a", "b"}
+
+
+def said(rows: Any) -> list[str]:
+    return ["".join(text for text, _ in row) for row in rows]
+
+
+def test_a_board_as_rows_of_a_terminal() -> None:
+    board = a_board()
+    assert said(head(board, 80))[0] == "login ███████x▒▒▒▒▒░░░░░░░ 4 of 12, 1 failed   IMPLEMENTATION   pid 4711"
+    assert said(needs(board)) == [
+        "US-005 asks: Which address sends the link? There is none in the settings, and SPEC.md names none.   n answer"
+    ]
+    assert said(agents(board, NOW, 80))[1] == (
+        "lane 2  US-007 attempt 2     3:11   17 calls   ! no output for 60 s; the run ends at 180 s"
+    )
+    assert [said([row])[0] for _, row in features(board)] == ["! csv-export 0/5", "… login 4/12", "▸ farewell",
+                                                              "✓ search 9/9"]  # fmt: skip
+    assert said(graph(board))[:4] == ["first", "  ✓ US-001 Store accounts", "then",
+                                      "     ✓ US-002 Create an account  ◂ US-001"]  # fmt: skip
+    assert said(burn_down(board, 25, 3)) == [
+        " 12 ███▆▆▆▆▄▄▄▄▂▂▂      ", "    ████████████████████", "  0 ████████████████████",
+        "    1 h 12 min, 8 of 12 stories left",
+    ]  # fmt: skip
+    assert said(needs(at_the_gate()))[0].endswith("a approve  r send back  d read")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [((), 3, "ralphy dashboard --web"), (("--port", "1"), 3, "ralphy dashboard --web"), (("nosuch",), 2, "")],
+)
+def test_what_cannot_be_shown_is_said(made: Make, words: tuple[str, ...], code: int, hint: str) -> None:
+    _, call = made(story("US-001"))
+    found, _, error = call("dashboard", *words)
+    assert found == code and hint in error
+
+
+@pytest.mark.parametrize(("lacks", "words", "extra"), [("textual", (), "tui"), ("uvicorn", ("--web",), "web")])
+def test_a_missing_extra_is_a_hint(made: Make, lacks: str, words: tuple[str, ...], extra: str) -> None:
+    project, _ = made(story("US-001"))
+    program = (
+        f"import sys; sys.modules['{lacks}'] = None; sys.stdout.isatty = sys.stdin.isatty = lambda: True\n"
+        "from ralphy.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program, "dashboard", *words], cwd=project.repo, check=False,
+                          env={**project.env, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 5
+    assert f"pip install 'ralphy-pipeline[{extra}]'" in done.stderr and "Traceback" not in done.stderr
