@@ -50,8 +50,8 @@ def test_files_criteria_and_tests_are_read_and_nothing_in_a_fence_is_a_heading()
     "old, new, said",
     [
         ("tests/test_a.py", "/etc/x", "ACCEPTANCE.md:3: /etc/x is not a path of the repository"),
-        ("tests/test_a.py", "a/../b", "no path of the repository"),
-        ("tests/test_a.py", ".git/hooks/x", "no path of the repository"),
+        ("tests/test_a.py", "a/../b", "not a path of the repository"),
+        ("tests/test_a.py", ".git/hooks/x", "not a path of the repository"),
         ("tests/test_a.py", "tests/conftest.py", "names a file twice"),
         ("US-001.2: test_one", "test_one", "ACCEPTANCE.md:5: '- test_one, test_two' names no criterion and test"),
         ("test_one, test_two", "test_c", "ACCEPTANCE.md:5: test_c is not in tests/test_a.py"),
