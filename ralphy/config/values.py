@@ -188,6 +188,13 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Stories:
+    """How large the stories of a new specification are."""
+
+    granularity: str = "medium"
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     """`second_model` reads what the review has read, and answers for itself; "" for no second reviewer."""
 
@@ -257,6 +264,7 @@ class Config:
     acceptance: Acceptance = field(default_factory=Acceptance)
     verify: Verify = field(default_factory=Verify)
     proof: Proof = field(default_factory=Proof)
+    stories: Stories = field(default_factory=Stories)
     review: Review = field(default_factory=Review)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)

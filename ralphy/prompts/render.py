@@ -49,6 +49,7 @@ WORDS = {
     "resume_instruction": 300,
     "base": 120,
     "acceptance": 20,
+    "granularity": 20,
     "feature": 100,
     "feature_dir": 400,
     "nonce": 64,

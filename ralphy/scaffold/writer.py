@@ -166,13 +166,18 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
 
     Raises InvalidInput for what is not a name, Conflict if the feature has a PRD.md.
     """
+    return feature_of_prd(folder, name, _prd_text(description))
+
+
+def feature_of_prd(folder: Path, name: str, prd: str) -> Path:
+    """The same with the text of its PRD.md."""
     feature = folder / require_name(name)
     if (feature / "PRD.md").exists():
         raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
     changes = (
         _new(feature, ".gitattributes", "progress.txt merge=union\n", ""),
         _new(feature, ".gitignore", feature_ignore_text(), ""),
-        _new(feature, "PRD.md", _prd_text(description), ""),
+        _new(feature, "PRD.md", prd, ""),
     )
     apply(changes)
     return feature

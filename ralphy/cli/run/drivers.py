@@ -171,7 +171,7 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 
     Without FEATURE, run all open features, one after the other.
     """
-    return _drive(call, feature, last_step or "", limits, asks=False)
+    return drive(call, feature, last_step or "", limits, asks=False)
 
 
 @click.command("plan")
@@ -184,7 +184,7 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
     The expected cost and time are the range of what stories took in this repository; without such a history there is
     none. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on side by side.
     """
-    return _drive(call, feature, "", {**limits, "dry_run": True}, asks=False)
+    return drive(call, feature, "", {**limits, "dry_run": True}, asks=False)
 
 
 @click.command("start")
@@ -210,7 +210,7 @@ def start(
         raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
     if fresh and not limits["dry_run"]:
         _forget(call, feature)
-    return _drive(call, feature, "", limits, asks=True)
+    return drive(call, feature, "", limits, asks=True)
 
 
 def _would_make(call: Invocation, description: str, name: str | None) -> int:
@@ -253,17 +253,18 @@ def _forget(call: Invocation, feature: str | None) -> None:
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
     names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd", "until": "limits.until",
              "calls": "limits.calls_per_hour", "jobs": "lanes.jobs"}  # fmt: skip
-    flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits[name] is not None}
-    if limits["overnight"]:
+    flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits.get(name) is not None}
+    if limits.get("overnight"):
         flags.setdefault("limits.until", "07:00")
-    if limits["auto_approve"]:
+    if limits.get("auto_approve"):
         flags |= {f"gates.{name}": "auto" for name in gates()}
     return flags
 
 
-def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
+def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
+    """Run a feature, or all, to a rest; `limits` are the options of `run_options`. Gives the exit code."""
     call.flags.update(_flags(limits))
-    session = Session(last_step=last_step, accepts_red=limits["accept_red"])
+    session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")))
     if feature is None:
         is_open = open_features(call)
         if not is_open and (ended := _nothing_open(call)):
@@ -275,12 +276,12 @@ def _drive(call: Invocation, feature: str | None, last_step: str, limits: dict[s
     with call.workspace(feature) as workspace:
         until = clock_time(workspace.config.limits.until, workspace.clock())
         workspace.session = replace(session, until=until)
-        if limits["dry_run"]:
+        if limits.get("dry_run"):
             from ralphy.cli.run.planned import show_plan
 
             return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
-        return _run(call, workspace, asks=asks, waits=not limits["no_wait"])
+        return _run(call, workspace, asks=asks, waits=not limits.get("no_wait"))
 
 
 def _require_allowed(call: Invocation, workspace: Workspace) -> None:

@@ -93,6 +93,7 @@ def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, 
         "prd_content": documents.text(w, "PRD.md"),
         "spec_content": spec,
         "keep_spec": bool(spec) and not s.prd.stories,
+        "granularity": w.config.stories.granularity,
     }
 
 

@@ -1,0 +1,121 @@
+"""decompose: a PRD becomes a specification and stories, and nothing beyond that."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Amount, Invocation, with_options
+from ralphy.cli.run.drivers import drive
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralphy.pipeline.model import Story
+
+_SIZES = click.Choice(["small", "medium", "large"])
+_MOST_BYTES = 1024 * 1024
+
+
+@click.command("decompose")
+@click.argument("prd", metavar="PRD.md", type=click.Path())
+@click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the PRD's title.")
+@click.option("--granularity", type=_SIZES, help="Size of the stories; default: the setting stories.granularity.")
+@click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; change nothing.")
+@with_options
+def decompose(
+    call: Invocation, prd: str, name: str | None, granularity: str | None, max_cost: float | None, dry_run: bool
+) -> int:  # fmt: skip
+    """Turn a PRD into SPEC.md and stories that wait for approval; build nothing.
+
+    A PRD.md outside of docs/features/ is copied into a new feature. An agent writes the stories; they are refused if
+    their dependencies are unknown or circular.
+    """
+    repository = call.repository()
+    text = _read(call.directory / prd)
+    if granularity:
+        call.flags["stories.granularity"] = granularity
+    config = call.settings(repository).config
+    _require_ready(prd, text, config.verify.prd)
+    features = repository.root / config.project.features_dir
+    feature = name or _name(features, call.directory / prd, text)
+    is_new = _is_new(features / feature, text)
+    if dry_run:
+        said = f"{'would create' if is_new else 'exists:'} {config.project.features_dir}/{feature}/PRD.md; "
+        said += f"{config.models.specification} would write SPEC.md and {config.stories.granularity} stories"
+        return call.output.answer("decompose", said, feature=feature, dry_run=True, stories=[], said=said,
+                                  granularity=config.stories.granularity)  # fmt: skip
+    if is_new:
+        from ralphy.scaffold.writer import feature_of_prd
+
+        made = feature_of_prd(features, feature, text)
+        call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
+    call.look_again()
+    code = drive(call, feature, "spec", {"max_cost": max_cost}, asks=False)
+    return code if code != ExitCode.DONE else _show(call, feature, config.stories.granularity)
+
+
+def _read(path: Path) -> str:
+    from ralphy.files.safe_open import read_bounded
+
+    data = read_bounded(path, _MOST_BYTES)
+    if data is None:
+        raise NotFound(f"there is no file {path}", hint="ralphy decompose PRD.md")
+    return data.decode("utf-8", "replace")
+
+
+def _require_ready(prd: str, text: str, policy: str) -> None:
+    """Raises InvalidInput where the PRD does not say what is wanted."""
+    from ralphy.documents.readiness import faults
+
+    if policy == "reject" and (found := faults(text)):
+        raise InvalidInput("; ".join(found), where=prd)
+
+
+def _name(features: Path, prd: Path, text: str) -> str:
+    """The feature whose PRD.md this is, or a name from its title."""
+    from ralphy.scaffold.writer import slug
+
+    if prd.name == "PRD.md" and prd.parent.resolve().parent == features.resolve():
+        return prd.parent.name
+    title = next((line for line in text.splitlines() if line.startswith("# ")), prd.stem)
+    return slug(re.sub(r"^\W*(?:PRD\b\W*)?", "", title) or prd.stem)
+
+
+def _is_new(folder: Path, text: str) -> bool:
+    """Is there to be a folder for it? Raises Conflict for one that has another PRD.md."""
+    from ralphy.files.atomic import read_text
+
+    there = folder / "PRD.md"
+    if not there.exists():
+        return True
+    if read_text(there) != text:
+        raise Conflict("has another PRD.md", where=str(folder), hint="name the new feature: --name NAME")
+    return False
+
+
+def _show(call: Invocation, feature: str, granularity: str) -> int:
+    """The stories with what each waits for, and how to go on."""
+    from ralphy.engine.view.status import seen
+    from ralphy.pipeline.plan import waves_of
+
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        snapshot = seen(w, where)
+        at = w.feature.in_repository("SPEC.md")
+    waves = waves_of(snapshot, len(snapshot.prd.stories))
+    found = [(number, story) for number, wave in enumerate(waves, 1) for story in wave]
+    following = [f"read {at}", f"ralphy approve {feature}", f"ralphy loop {feature}"]
+    lines = [f"{number:>3}  {story.id} {story.title}{_after(story)}" for number, story in found]
+    rows = [{"id": story.id, "title": story.title, "priority": story.priority, "wave": number,
+             "depends_on": list(story.depends_on)} for number, story in found]  # fmt: skip
+    return call.output.answer("decompose", "\n".join([*lines, f"next: {', then '.join(following)}"]), feature=feature,
+                              dry_run=False, granularity=granularity, stories=rows, next=following)  # fmt: skip
+
+
+def _after(story: Story) -> str:
+    return f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
