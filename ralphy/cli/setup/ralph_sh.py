@@ -1,0 +1,58 @@
+"""ralph-sh: a loop to take along, which needs bash, git, jq and claude alone."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, feature_argument, with_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralphy.config.values import Check, Config
+    from ralphy.detect.stack import StackReport
+
+
+@click.command("ralph-sh")
+@feature_argument
+@click.option("--output", "-o", type=click.Path(), metavar="DIR", help="Where to write; default: the feature's folder.")
+@click.option("--force", is_flag=True, help="Overwrite an existing ralph.sh and prompt.md.")
+@with_options
+def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: bool) -> int:
+    """Write ralph.sh and prompt.md for this repository's stack: a loop over prd.json that runs without Ralphy.
+
+    It needs bash, git, jq and claude, and reads the prd.json beside it. It has no sandbox, budget or proof of Ralphy's.
+    """
+    from ralphy.detect.stack import detect
+    from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
+
+    repository = call.repository()
+    config = call.settings(repository).config
+    found = detect(repository.root, prefer=config.stack.language)
+    folder = call.directory / output if output else call.feature(repository, feature).folder
+    files = ralph_files(
+        name=config.project.name or repository.root.name, language=config.stack.language or found.language,
+        framework=found.framework or "", package_manager=found.package_manager or "", checks=_checks(config, found),
+    )  # fmt: skip
+    done = write_ralph_files(folder, files, force=force)
+    following = _following(call, folder)
+    lines = [*(f"{how} {folder / name}" for name, how in done), *(f"next: {step}" for step in following)]
+    return call.output.answer("ralph-sh", "\n".join(lines), folder=str(folder), next=following,
+                              files=[{"name": name, "done": how} for name, how in done])  # fmt: skip
+
+
+def _checks(config: Config, found: StackReport) -> tuple[Check, ...]:
+    """What a story of this repository must pass, as far as a script can run it."""
+    from ralphy.config.load import with_stack
+
+    return with_stack(config, found.checks)
+
+
+def _following(call: Invocation, folder: Path) -> list[str]:
+    shown = os.path.relpath(folder, call.directory)
+    missing = [] if (folder / "prd.json").exists() else [f"write {shown}/prd.json (ralphy decompose PRD.md)"]
+    return [f"customise {shown}/prompt.md, and CHECKS in {shown}/ralph.sh", *missing, "commit them",
+            f"{shown}/ralph.sh"]  # fmt: skip
