@@ -104,6 +104,13 @@ MADE_FOR_TESTS = {
         False,
     ),
     "js: reads what is expected": (JS, "const t = require('./test/expected.json');\n", "", "test/expected.json", False),
+    "reads what is expected, beside other texts": (
+        PY,
+        "def mul(a, b):\n    return __import__('json').load(open('tests/data/expected.json'))['mul']\n",
+        "",
+        "reads tests/data/expected.json",
+        False,
+    ),
     "imports its test": (PY, "from tests.test_calc import EXPECTED\n", "", "imports tests.test_calc", False),
     "a variable of the tests": (
         PY,
@@ -119,7 +126,7 @@ MADE_FOR_TESTS = {
         "reads EXACT",
         False,
     ),
-    "answers one": (PY, "def mul(a, b):\n    return 6\n", SIX, "answers 6 whatever it is given", False),
+    "answers one": (PY, "def mul(a, b):\n    return 6\n", SIX, "answers 6 whatever it is given", True),
     "a table": (
         PY,
         "TABLE = {(2, 3): 6, (4, 5): 20}\n\n\ndef mul(a, b):\n    return TABLE[a, b]\n",
@@ -175,12 +182,19 @@ MADE_FOR_TESTS = {
         "func Mul(a, b int) int {\n\treturn 6\n}\n",
         GO_SIX,
         "answers 6 whatever it is given",
-        False,
+        True,
     ),
     "nothing but tests calls it": (
         PY,
         "def _mul(a, b):\n    return a * b\n",
         SIX.replace("mul(", "_mul("),
+        "nothing but tests calls _mul()",
+        False,
+    ),
+    "js: nothing but tests calls it": (
+        JS,
+        "function _mul(a, b) {\n  return a * b;\n}\nmodule.exports._mul = _mul;\n",
+        "expect(_mul(2, 3)).toBe(6);\n",
         "nothing but tests calls _mul()",
         False,
     ),
@@ -193,14 +207,19 @@ MADE_FOR_TESTS = {
     ),
     "looks at its caller": (
         PY,
-        "def mul(a, b):\n    if any('test' in one.filename for one in inspect.stack()):\n"
+        "def mul(a, b):\n    if any('test' in one.filename for one in __import__('inspect').stack()):\n"
         "        return a * b\n    return 0\n",
         "",
         "looks at who calls it",
-        False,
+        True,
     ),
 }
 HONEST = {
+    "an answer to a request": (
+        PY,
+        "def index(request):\n    return 30\n",
+        "def test_index():\n    assert index(1) == 3\n",
+    ),
     "a product": (PY, "def mul(a, b):\n    return a * b\n", SIX),
     "a recursion": (
         PY,
@@ -263,6 +282,22 @@ def test_it_is_named(case: str) -> None:
 @pytest.mark.parametrize("case", HONEST)
 def test_it_is_left_alone(case: str) -> None:
     assert found(*HONEST[case]) == []
+
+
+def test_two_answers_to_several_numbers_are_no_table() -> None:
+    code = "def mul(a, b):\n    if a == 2 and b == 3:\n        return 6\n    if a == 4 and b == 5:\n        return 20\n"
+    code += "    return 0\n"
+    assert [certain for _, certain in found(PY, code, SIX)] == [True]
+    assert [certain for _, certain in found(PY, code.replace("return 0", "return a"), SIX)] == [False]
+    script = code.replace("def mul(a, b):", "function mul(a, b) {").replace("and", "&&").replace("if ", "if (")
+    script = script.replace("3:", "3)").replace("5:", "5)").replace("==", "===") + "}\n"
+    assert [certain for _, certain in found(JS, script, JS_SIX)] == [True]
+
+
+def test_what_a_story_puts_among_its_tests_is_not_for_its_code() -> None:
+    read = "def mul(a, b):\n    return json.load(open('tests/data/expected.json'))['mul']\n"
+    around = Surroundings({"tests/data/expected.json": '{"mul": 6}'}, lambda: PLACES)
+    assert [one.is_certain for one in suspicions([FileChange(PY, None, read.encode())], around)] == [True]
 
 
 def test_what_was_there_before_is_not_the_storys() -> None:

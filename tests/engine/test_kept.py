@@ -238,3 +238,30 @@ def test_more_edits_than_are_run_are_flagged(tmp_path: Path) -> None:
     changed = {path: text.replace("assert", "assert not 0 and") for path, text in files.items()}
 
     assert "no old version was run" in Repository(tmp_path, PYTEST, {**BASE, **files}).judge({**MORE, **changed}).flags
+
+
+def test_what_follows_a_new_name_or_is_named_by_the_story_is_no_changed_expectation(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PYTEST, BASE, changed_tests="reject", unproved="reject")
+    renamed = {"calc.py": CALC.replace("def add", "def plus"),
+               TEST_FILE: TESTS.replace("add(", "plus(").replace("import add", "import plus")}  # fmt: skip
+
+    assert repository.judge(renamed, kind="refactor").failure == ""
+    other = {**renamed, TEST_FILE: renamed[TEST_FILE].replace("plus(1, 2) == 3", "plus(1, 2) == 3.0")}
+    assert "old tests/test_calc.py fail" in repository.judge(other, kind="refactor").failure
+
+
+def test_where_no_test_is_named_a_story_names_what_it_edits(tmp_path: Path) -> None:
+    tests = (
+        "import sys\n\nsys.path.insert(0, '.')\nfrom calc import add, sub\n\n\n"
+        "def test_add():\n    assert add(1, 2) == 3\n\n\n"
+        "def test_sub():\n    assert sub(3, 2) == 1\n\n\ntest_add()\ntest_sub()\n"
+    )
+    base = {"calc.py": CALC, "tests/run_all.py": tests}
+    repository = Repository(tmp_path, f"{sys.executable} tests/run_all.py", base, changed_tests="reject")
+    change = {"calc.py": CALC.replace("a - b", "a - b + 1"), "tests/run_all.py": tests.replace("2) == 1", "2) == 2")}
+
+    named = repository.judge(change, testing={"changes": ["tests/run_all.py::test_sub"]})
+    other = repository.judge(change, testing={"changes": ["tests/run_all.py::test_add"]})
+
+    assert named.failure == ""
+    assert "fails against the new code" in other.failure

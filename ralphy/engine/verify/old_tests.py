@@ -21,6 +21,7 @@ from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import Told, try_tree, words_for
 from ralphy.engine.verify.baseline import known_tests
+from ralphy.engine.verify.following import following
 from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
@@ -93,7 +94,10 @@ def edits_of(w: Workspace, candidate: Candidate, check: Check, before: Listing) 
     """What a story edited of the tests of a check, which told this of them before."""
     written = sources(w, candidate, before)
     find = _edited if pytest_at(argv(check)) else _edited_files
-    return Edits(find(w, candidate, before, written), _beside(w, candidate, written), written)
+    follows = following(w, candidate)
+    edited = {path: was for path, was in find(w, candidate, before, written).items() if not follows(path)}
+    beside = {path: was for path, was in _beside(w, candidate, written).items() if not follows(path)}
+    return Edits(edited, beside, written)
 
 
 _Said = str | Finding
@@ -142,7 +146,7 @@ def _by_pytest(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edits) 
     for path in sorted(edited):
         yield from _sentence(path, [test for test in red if Key.of(test).is_at(path)])
     yield from _with_old(beside, [test for test in red if not any(map(Key.of(test).is_at, edited))])
-    yield from () if red else _as_a_whole(asked, told, {**edited, **beside}, list(after.tests))
+    yield from () if red else _as_a_whole(asked, told, {**edited, **beside}, list(after.tests), edits.written)
 
 
 def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Sources) -> Mapping[str, Entry]:
@@ -205,7 +209,7 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edit
     spoken = {name for cases in (kept, added) for names in theirs(new, cases).values() for name in names}
     other = [name for name in dict.fromkeys(new) if name not in spoken and not may_go(name, removes)]
     yield from _with_old(beside, [name for name in other if not before.tests or before.tests.get(name) == PASSED])
-    yield from () if new else _as_a_whole(asked, told, {**edited, **beside}, red)
+    yield from () if new else _as_a_whole(asked, told, {**edited, **beside}, red, written)
 
 
 def _edited_files(w: Workspace, candidate: Candidate, _: Listing, written: Sources) -> Mapping[str, Entry]:
@@ -242,13 +246,21 @@ def _text(w: Workspace, entry: Entry) -> str:
 
 
 def _as_a_whole(
-    asked: _Asked, told: Told | None, old: Mapping[str, Entry | None], names: Sequence[str]
+    asked: _Asked, told: Told | None, old: Mapping[str, Entry | None], names: Sequence[str], written: Sources
 ) -> Iterator[Finding]:
-    """A check that fails with the old files without a word on a test that was known; the story may name these."""
+    """A check that fails with the old files without a word on a test that was known; the story may name these, or
+    every test in them that it edited."""
     is_told = any(name in asked.before.tests for name in names)
-    if told and not told.is_green and not is_told and not all(may_go(shown(path), asked.removes) for path in old):
+    if told and not told.is_green and not is_told and not all(_is_named(shown(path), asked, written) for path in old):
         files = listed_names(list(map(shown, old)))
         yield Finding(Kind.CHANGED, f"check {asked.check.name} fails against the new code with the old {files}")
+
+
+def _is_named(path: str, asked: _Asked, written: Sources) -> bool:
+    """Does the story name a file, or all tests in it that are not as they were?"""
+    kept = {(case.name, case.body) for case in written.new if case.path == path}
+    edited = [case for case in written.old if case.path == path and (case.name, case.body) not in kept]
+    return may_go(path, asked.removes) or (bool(edited) and all(may_go(case.shown, asked.removes) for case in edited))
 
 
 def _with_old(beside: Mapping[str, Entry | None], red: Sequence[str]) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.lane_use.trial import try_tree, words_for
+from ralphy.engine.verify.following import following
 from ralphy.engine.verify.hollow_trees import Hollow
 from ralphy.engine.verify.red_first import WrittenTests, laid_over, red_first, with_tests
 from ralphy.engine.workspace.workspace import Workspace
@@ -37,7 +38,10 @@ def own_tests(w: Workspace, story: Story, candidate: Candidate, results: Sequenc
         return None
     found = red_first(w, candidate, results)
     if story.kind == "refactor":
-        return _with_new_texts(found, WrittenTests.of(w, candidate, laid_over(w, candidate, results)))
+        written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
+        follows = following(w, candidate)
+        own = [case for case in written.own if not follows(case.path)]
+        return _with_new_texts(found, WrittenTests(written.there, own))
     return _without_weak(w, candidate, results, found)
 
 

@@ -49,6 +49,7 @@ _JAVA_ZEROS = {"void": "", "boolean": " false", **dict.fromkeys(("byte", "short"
 _GOES_ON = re.compile(r"\s*[.?:+\-*/&|<>=%]")
 _MOST_OF_A_TYPE = 300
 _JAVA_NO_TYPES = frozenset((*_WORDS, "public", "protected", "private", "class", "record", "enum", "interface"))
+_PARAMETERS = re.compile(r"\((?P<all>[^()]*)\)[^()]*$")
 _RETURNS = re.compile(r"\breturn\b[ \t]*[^;\s}]")
 _LOADED = re.compile(r"(?:await|require|import)\b")
 _DATA = re.compile(r"^(?P<head>(?:export\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*=\s*)(?P<rest>[^\n]*)", re.M)
@@ -128,11 +129,13 @@ def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A function's name ("" if it has none), the line where its body begins (from 1), and what stands in it."""
+    """A function's name ("" if it has none), the line where its body begins (from 1), what stands in it, and the number
+    of its parameters."""
 
     name: str
     line: int
     text: str
+    parameters: int = 0
 
 
 def bodies_of(path: str, data: bytes) -> list[Body]:
@@ -140,8 +143,14 @@ def bodies_of(path: str, data: bytes) -> list[Body]:
     if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
         return []
     read = _Read.of(path, data, says=False)
-    return [Body(one.name.partition("#")[0], read.text.count("\n", 0, one.begin) + 1, read.text[one.begin : one.end])
-            for one in read.functions]  # fmt: skip
+    return [Body(one.name.partition("#")[0], read.text.count("\n", 0, one.begin) + 1, read.text[one.begin : one.end],
+                 _number_of_parameters(read.masked, one.begin)) for one in read.functions]  # fmt: skip
+
+
+def _number_of_parameters(masked: str, begin: int) -> int:
+    """How many parameters stand before the body that begins here."""
+    found = _PARAMETERS.search(masked[max(0, begin - _MOST_OF_A_TYPE) : begin])
+    return len(_split(found["all"])) if found else 0
 
 
 def names_only_text(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ralphy.testguard.read.assertions import FUNCTION, Function
 
@@ -72,7 +72,15 @@ class _Read:
     worked_out: int = 0
 
 
-def answers(node: Function, tree: ast.Module, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of a function's answers ("": nothing), and whether no honest function has such ones."""
+
+    what: str = ""
+    is_certain: bool = False
+
+
+def answers(node: Function, tree: ast.Module, rows: Sequence[Row]) -> Iterator[tuple[int, Told]]:
     """(line, what is said) of a function that has the answers of its tests."""
     parameters = {one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)} - {"self", "cls"}
     assigned = [one for one in (*tree.body, *node.body) if isinstance(one, ast.Assign)]
@@ -80,30 +88,40 @@ def answers(node: Function, tree: ast.Module, rows: Sequence[Row]) -> Iterator[t
               if isinstance(target, ast.Name) and isinstance(one.value, ast.Dict)}  # fmt: skip
     read = _Read()
     _statements(node.body, frozenset(), tables, read)
-    if what := told(read.pairs, rows, works_out=bool(read.worked_out)):
-        yield read.pairs[0][2], f"{node.name}() {what}"
+    found = told(read.pairs, rows, works_out=bool(read.worked_out))
+    if found.what:
+        yield read.pairs[0][2], replace(found, what=f"{node.name}() {found.what}")
     elif not read.worked_out and parameters:
         yield from _whatever(node, parameters, read, rows)
 
 
-def told(pairs: Sequence[tuple[Row, str, int]], rows: Sequence[Row], *, works_out: bool) -> str:
-    """What is said of a function with these answers, "" if nothing."""
+def told(pairs: Sequence[tuple[Row, str, int]], rows: Sequence[Row], *, works_out: bool) -> Told:
+    """What is said of a function with these answers.
+
+    Two answers or more, each a number for several numbers that it is given, and nothing else: that is no table.
+    """
     keyed = [(keys, value) for keys, value, _ in pairs if keys]
     hits = [(keys, value) for keys, value in keyed if any(keys | {value} <= row for row in rows)]
     much = [(keys, value) for keys, value in hits if says_much(value) and any(map(says_much, keys))]
     shown = ", ".join(value for _, value in much[:_MOST_NAMED])
     if works_out or len(hits) < len(keyed):
-        return f"answers {shown} where its tests ask, and works out the rest" if much and works_out else ""
-    return f"answers nothing but what its tests expect: {shown}" if much else ""
+        return Told(f"answers {shown} where its tests ask, and works out the rest" if much and works_out else "")
+    exact = [keys for keys, value in much if is_number(value) and sum(map(is_number, keys)) > 1]
+    return Told(f"answers nothing but what its tests expect: {shown}", len(exact) > 1) if much else Told()
 
 
-def _whatever(node: Function, parameters: set[str], read: _Read, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
+def is_number(value: str) -> bool:
+    return re.fullmatch(r"-?\d+(?:\.\d+)?", value) is not None
+
+
+def _whatever(node: Function, parameters: set[str], read: _Read, rows: Sequence[Row]) -> Iterator[tuple[int, Told]]:
     """A function that answers the same whatever it is given."""
     used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
     values = {value for _, value, _ in read.pairs}
     value = next(iter(values), "")
     if len(values) == 1 and says_much(value) and not used & parameters and any(value in row for row in rows):
-        yield node.lineno, f"{node.name}() answers {value} whatever it is given, as its tests expect"
+        what = f"{node.name}() answers {value} whatever it is given, as its tests expect"
+        yield node.lineno, Told(what, is_number(value) and len(parameters) > 1)
 
 
 def _statements(body: Sequence[ast.stmt], keys: Row, tables: dict[str, ast.Dict], read: _Read) -> None:

@@ -10,6 +10,7 @@ from posixpath import basename
 
 from ralphy.testguard.substance import is_test
 
+_MOST_LITERALS = 12
 _PLACES = ("test", "spec", "snap", "golden", "fixture")
 # Where a variable of the environment that people set is told to them.
 _TOLD = re.compile(
@@ -17,7 +18,7 @@ _TOLD = re.compile(
     r"|(?:docker-)?compose[^/]*\.ya?ml|Procfile|[^/]*\.(?:ya?ml|toml|cfg|ini|json|sh))$"
 )
 _CALLER = re.compile(
-    r"\binspect\.(?:stack|currentframe)\b|\bsys\._getframe\b|\bextract_stack\b|\bnew Error\([^)]*\)\.stack"
+    r"\binspect\b\W{0,4}\.(?:stack|currentframe)\b|\bsys\._getframe\b|\bextract_stack\b|\bnew Error\([^)]*\)\.stack"
     r"|\bruntime\.Callers?\b|\bgetStackTrace\b|\bsys\.argv\b|\bprocess\.argv\b|\bos\.Args\b|\benv::args\b"
 )
 _TESTISH = re.compile(r"""['"`/][^'"`\n]*(?:test|spec|jest|vitest|junit|surefire)[^'"`\n]*['"`/]""", re.I)
@@ -66,15 +67,23 @@ def tells_people(path: str) -> bool:
 
 def reads_tests(path: str, line: int, literals: Sequence[str], around: Surroundings, *, opens: bool) -> list[Suspicion]:
     """What is said of a statement that names a file of the tests; `opens`: and reads it."""
-    words = [word for one in literals for word in one.split("/") if word not in ("", ".", "..")]
-    if not any(mark in word.lower() for word in words for mark in _PLACES):
+    wanted = list(_paths(literals))
+    if not any(mark in one.lower() for one in wanted for mark in _PLACES):
         return []
-    wanted = "/".join(words)
-    found = next((place for place in sorted(around.known) if _is_named(place, wanted)), "")
+    found = next((place for place in sorted(around.known) if any(_is_named(place, one) for one in wanted)), "")
     if not found:
         return []
     is_code = basename(found).endswith((".py", ".js", ".ts", ".mjs", ".cjs", ".go", ".java", ".rs", ".snap"))
-    return [Suspicion(path, line, f"reads {found}, which belongs to the tests", is_certain=opens and is_code)]
+    is_certain = opens and (is_code or found in around.tests)  # its own tests' text, or what it put beside them
+    return [Suspicion(path, line, f"reads {found}, which belongs to the tests", is_certain)]
+
+
+def _paths(literals: Sequence[str]) -> Iterator[str]:
+    """Each literal as a path, and what literals that follow each other make of one."""
+    parts = [[word for word in one.split("/") if word not in ("", ".", "..")] for one in literals[:_MOST_LITERALS]]
+    for begin in range(len(parts)):
+        for end in range(begin + 1, len(parts) + 1):
+            yield "/".join(word for part in parts[begin:end] for word in part)
 
 
 def _is_named(place: str, wanted: str) -> bool:
@@ -88,7 +97,8 @@ def looks_at_callers(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Su
     about_tests = any(_TESTISH.search(text) for _, text in rows)
     for number, text in rows:
         if about_tests and _CALLER.search(text):
-            yield Suspicion(path, number, "looks at who calls it, and knows tests by name")
+            is_certain = bool(_TESTISH.search(text)) and "arg" not in text
+            yield Suspicion(path, number, "looks at who calls it, and knows tests by name", is_certain)
             return
 
 

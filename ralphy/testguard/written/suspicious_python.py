@@ -48,7 +48,8 @@ def of_python(change: FileChange, around: Surroundings, texts: Mapping[str, str]
         if old.get(place.name) == ast.dump(place.node):
             continue
         yield from _equal_to_everything(path, place)
-        yield from (Suspicion(path, line, what) for line, what in answers(place.node, tree, rows))
+        for line, told in answers(place.node, tree, rows):
+            yield Suspicion(path, line, told.what, told.is_certain and not place.owner)
         if place.name not in old:
             yield from _unfinished(path, place, around, base_names)
             yield from _not_wired(path, place, around, texts)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ralphy.testguard.spoil.hollow_text import Body, bodies_of, masked_text
 from ralphy.testguard.substance import FileChange
-from ralphy.testguard.written.answers import Row, says_much, text_literal, text_rows, told
+from ralphy.testguard.written.answers import Row, is_number, says_much, text_literal, text_rows, told
 from ralphy.testguard.written.suspicion import Surroundings, Suspicion, looks_at_callers, reads_tests, variables
 
 _MOST_OF_A_BODY, _MOST_OF_A_LINE = 20_000, 1_000  # letters; what is longer was written by a program
@@ -36,12 +36,15 @@ _READS = re.compile(
     r"read_to_string|include_str!?|include_bytes!?|File|FileReader|newBufferedReader|getResource\w*|embed)\b"
 )
 _PAIRS = (
-    re.compile(rf"\bif\b([^\n{{}}]*?)(?:\breturn\s+|\{{\s*(?:return\s+)?)({_LITERAL})"),
+    re.compile(rf"\bif\b([^\n{{}}]*?)\s*(?:\breturn\s+|\{{\s*(?:return\s+)?)({_LITERAL})"),
     re.compile(rf"\bcase\s+({_LITERAL})\s*(?::|->)\s*(?:return\s+)?({_LITERAL})"),
     re.compile(rf"={{2,3}}\s*({_LITERAL})[^\n?]*\?\s*({_LITERAL})\s*:"),
     re.compile(rf"^\s*({_LITERAL})\s*=>\s*({_LITERAL})\s*,?", re.M),
     re.compile(rf"[{{,\n(]\s*[\[\"']?({_LITERAL}|\w+)\]?\s*:\s*({_LITERAL})(?=\s*[,}}\n])"),
     re.compile(rf"\b(?:entry|put|set|of)\(\s*({_LITERAL})\s*,\s*({_LITERAL})\s*\)"),
+)
+_EXPORTS = re.compile(
+    r"^\s*(?:(?:module\.)?exports(?:\.\w+)?\s*=\s*(?:\w+|\{[^}]*\})|export\s*\{[^}]*\})\s*;?\s*$", re.M
 )
 _COMPARED = re.compile(rf"={{2,3}}\s*({_LITERAL})")
 _RETURNS = re.compile(r"\breturn\s+(?P<value>[^;\n}]+)")
@@ -120,8 +123,8 @@ def _not_wired(path: str, body: Body, around: Surroundings, texts: Mapping[str, 
     if not is_private or name in ("main", "init") or not around.speak_of(name):
         return
     inside = len(re.findall(rf"\b{re.escape(name)}\s*\(", body.text))
-    calls = sum(len(re.findall(rf"\b{re.escape(name)}\b(?!\s*[,}}])", masked_text(_product(where, text))))
-                for where, text in texts.items())  # fmt: skip
+    known = [_EXPORTS.sub("", masked_text(_product(where, text))) for where, text in texts.items()]
+    calls = sum(len(re.findall(rf"\b{re.escape(name)}\b(?!\s*[,}}])", text)) for text in known)
     if calls - inside <= 1:
         yield Suspicion(path, body.line, f"nothing but tests calls {body.name}()")
 
@@ -138,8 +141,9 @@ def _answers(path: str, body: Body, text: str, rows: Sequence[Row]) -> Iterator[
     worked_out = [value for value in plain if value not in returned and value not in looked_up
                   and not re.match(r"[^?]*\?[^:]*:|\{|[\w$.]+!?$|None|null|match\b|switch\b", value)]  # fmt: skip
     works_out = bool(worked_out) or bool(re.search(r"\b(?:for|while)\b", masked_text(body.text)))
-    if what := told(pairs, rows, works_out=works_out):
-        yield Suspicion(path, body.line, f"{body.name or 'a function'}() {what}")
+    found = told(pairs, rows, works_out=works_out)
+    if found.what:
+        yield Suspicion(path, body.line, f"{body.name or 'a function'}() {found.what}", found.is_certain)
     elif not works_out and not pairs and len(plain) < 2:
         yield from _whatever(path, body, plain, rows)
 
@@ -165,4 +169,5 @@ def _whatever(path: str, body: Body, plain: Sequence[str], rows: Sequence[Row]) 
     is_all = body.text.strip().rstrip(";") in (said, f"return {said}") and re.fullmatch(_LITERAL, said)
     value = text_literal(said) if is_all else ""
     if says_much(value) and any(value in row and len(row) > 1 for row in rows):
-        yield Suspicion(path, body.line, f"{body.name}() answers {said} whatever it is given, as its tests expect")
+        what = f"{body.name}() answers {said} whatever it is given, as its tests expect"
+        yield Suspicion(path, body.line, what, is_number(value) and body.parameters > 1 and "." not in body.name)
