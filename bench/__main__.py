@@ -15,7 +15,7 @@ from importlib import import_module
 from bench.ground import CannotRun, Effort, Ground, ground
 from bench.report import Figure, as_value, table
 
-NAMES = ("startup", "store", "prompt", "stream", "gap", "reaction", "idle", "lane", "crew")
+NAMES = ("startup", "store", "prompt", "stream", "gap", "reaction", "idle", "lane", "crew", "proof")
 
 Measure = Callable[[Ground, Effort], Iterator[Figure]]
 
