@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from ralphy.system import IS_PORTABLE, VARIABLE
+from tests import killed_runs
 
 # `make fast` shows each property a quarter of its examples; `make test`, and so CI, all of them.
 hypothesis.settings.register_profile("fast", max_examples=25)
@@ -59,6 +60,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What an earlier run left that was killed is cleared away, by the one process that begins all others."""
+    if not hasattr(session.config, "workerinput"):
+        killed_runs.clear(killed_runs.usual_root())
 
 
 class RunGit(Protocol):

@@ -1,0 +1,55 @@
+"""What a run of the tests leaves behind when it is killed with all its session: the next run clears it away.
+
+A test's file system stays mounted, and pytest cannot remove the folder below it; a `ralphy watch` that a test had
+started in a session of its own goes on. pytest notes in `.lock` whose a folder of temporary files is: what belongs to
+a run that goes on is left alone.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+MOUNTS = Path("/proc/self/mounts")
+
+
+def usual_root() -> Path:
+    """Where pytest keeps the temporary files of this user's runs."""
+    return Path(tempfile.gettempdir(), f"pytest-of-{getpass.getuser()}").resolve()
+
+
+def clear(root: Path) -> None:
+    """End the processes that work below the folders of dead runs, then unmount what is mounted there."""
+    dead = [folder for folder in root.glob("*-*") if folder.is_dir() and not folder.is_symlink() and not _lives(folder)]
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and _is_below(process.cwd(), dead):
+                process.kill()
+    for place in [at for at in _mounted() if _is_below(at, dead)]:
+        subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
+
+
+def _lives(folder: Path) -> bool:
+    """Is the run still there whose folder it is?"""
+    try:
+        return psutil.pid_exists(int((folder / ".lock").read_text()))
+    except (OSError, ValueError):
+        return False
+
+
+def _is_below(place: str, folders: list[Path]) -> bool:
+    return any(Path(place).is_relative_to(folder) for folder in folders)
+
+
+def _mounted() -> Iterator[str]:
+    """Where something is mounted, the deepest first: later mounts can lie in earlier ones."""
+    lines = MOUNTS.read_text().splitlines() if MOUNTS.exists() else []
+    for line in reversed(lines):
+        yield line.split(" ")[1].encode().decode("unicode_escape")
