@@ -183,8 +183,9 @@ def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
 
 
 def test_a_feature_folder_that_git_ignores_is_a_conflict_that_names_the_rule(
-    foreign: Path, git: RunGit, ralphy: Ralphy
+    foreign: Path, git: RunGit, ralphy: Ralphy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", sys.executable)  # one that is there
     write(foreign, ".gitignore", "__pycache__/\ndocs/\n")
     git("commit", "--quiet", "--all", "--message", "chore: ignore")
     write(foreign, "docs/features/login/prd.json", '{"userStories": [{"id": "US-001", "title": "One"}]}')

@@ -136,7 +136,7 @@ def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, pr
         called = project.loop()
 
     assert called.code == 5
-    assert "claude-is-not-here" in called.said and "installed" in called.said
+    assert "claude-is-not-here is not on PATH" in called.said and "agent.command" in called.said
     assert_untouched(project)
 
 

@@ -352,3 +352,14 @@ def test_a_check_that_is_killed_each_time_rejects_in_the_end(tmp_path: Path) -> 
     assert (tmp_path / "ran").read_text().split() == ["ran"] * 4
     assert ended.pauses == [5, 15, 45]
     assert_clean(project)
+
+
+def test_an_agent_that_is_not_there_is_said_before_any_check_runs(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), agent={"preset": "claude", "command": ["claude-of-nobody"]})
+
+    code, said = project.call("loop")
+
+    assert code == ExitCode.ENVIRONMENT
+    assert "claude-of-nobody is not on PATH" in said
+    assert "put it on PATH, or set agent.command" in said
+    assert project.journal("baseline") == []

@@ -16,6 +16,7 @@ from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work, hook_digest
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.verify.flakes import ask_again, in_quarantine
+from ralphy.engine.verify.startable import require_agent
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.bring import coming
@@ -59,7 +60,8 @@ def is_known_green(w: Workspace, code: str) -> bool:
 
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
-    """Run all checks on the tree as it stands, and remember what they said."""
+    """Run all checks on the tree as it stands, and remember what they said: before agents that are there to work."""
+    require_agent(w)
     results = _asked(w, snapshot.tree.head)
     _require_ends(results)
     if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results):

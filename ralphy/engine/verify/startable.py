@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.agents.preset import INSTALL
+from ralphy.agents.presets import preset_of
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.workspace.checkout import Checkout
-from ralphy.engine.workspace.environment import check_environment
+from ralphy.engine.workspace.environment import agent_command, agent_environment, check_environment
 from ralphy.engine.workspace.workspace import Workspace, open_workspace
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import names_in, read_text
 from ralphy.git.commands import Repository
 from ralphy.processes.program_paths import lies_in
@@ -51,6 +54,16 @@ def without_feature(
             yield w, folder
 
 
+def require_agent(w: Workspace) -> None:
+    """Raises EnvironmentProblem where the agent's program is not there: whoever waits for checks hears it first."""
+    name = w.config.agent.command[0]
+    if program_at(agent_command(w)[0], w.repository.root, agent_environment(w, "look", {})):
+        return
+    chosen = preset_of(w.config.agent.preset)
+    fix = chosen.install if name == chosen.command[0] else INSTALL
+    raise EnvironmentProblem(f"{name} {_not_there(name)}", hint=f"{fix}; ralphy doctor")
+
+
 def missing(w: Workspace) -> Iterator[Missing]:
     """The commands that would not start: of `setup`, as long as it is still to be run, and of the checks."""
     env, is_ready = check_environment(w, "doctor"), not w.config.setup
@@ -66,7 +79,7 @@ def _why_not(w: Workspace, check: Check, env: Mapping[str, str]) -> str:
     """Why the command of a check cannot be started; "" if it can, as far as that is known without running it."""
     words, root = argv(check), w.repository.root
     if program_at(words[0], root, env) is None:
-        where = "is not there, or not executable" if "/" in words[0] else "is not on PATH"
+        where = _not_there(words[0])
         return f"{check.name} needs {words[0]}, which {where}"
     module = _module_of(words)
     if module and _lacks(words, module, root, env):
@@ -112,3 +125,7 @@ def _is_missing_in_venv(venv: Path, module: str) -> bool:
 
 def _is_in_folder(folder: Path, module: str) -> bool:
     return any(name == module or name.startswith(f"{module}.") for name in names_in(folder))
+
+
+def _not_there(program: str) -> str:
+    return "is not there, or not executable" if "/" in program else "is not on PATH"
