@@ -123,9 +123,10 @@ def status(call: Invocation, feature: str | None, every: bool) -> int:
 
     Ends with 0 also where there is no feature yet; with 2 for a FEATURE that does not exist.
     """
-    if every or (feature is None and not call.features(call.repository())):
+    value = None if every else quick.now(call.where, feature)
+    if every or (value is None and feature is None and not call.features(call.repository())):
         return _status_all(call)
-    value = standing(call, feature)
+    value = value or standing(call, feature)
     call.output.data(quick.status_lines(value), value)
     return ExitCode.DONE
 

@@ -28,7 +28,7 @@ from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
 from ralphy.pipeline.acceptance import DOCUMENT, OFF, Acceptance, read_acceptance
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
-from ralphy.pipeline.model import Artifact, Baseline, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.model import Artifact, Baseline, Marker, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
@@ -59,7 +59,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         history=w.history,
         has_prd_file=bool(docs.tip) or w.store.exists,
         artifacts=artifacts,
-        markers={m: found for m in MARKERS if (is_told or m == "STOP") and (found := read_marker(w.feature.file(m)))},
+        markers=_markers(w, is_told=is_told),
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
@@ -77,6 +77,12 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     )
     lacking = () if "SPEC.md" in artifacts or "PRD.md" not in artifacts else _prd_faults(w, docs.tip)
     return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None, prd_faults=lacking)
+
+
+def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
+    """Those that lie in the folder; to a run that is not told of the person's edits, STOP alone."""
+    names = MARKERS if is_told else ("STOP",)
+    return {name: found for name in names if (found := read_marker(w.feature.file(name)))}
 
 
 def _prd_faults(w: Workspace, tip: str) -> tuple[str, ...]:
