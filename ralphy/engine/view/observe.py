@@ -48,8 +48,7 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     note_kept(w, prd)
     artifacts = documents.artifacts(w, docs.tip)
     is_told = not w.is_anyone_outside()
-    edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()
-    tree = replace(lane_tree.tree_of(w, prd), edited=edited)
+    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited if is_told else ())))
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
     found = Snapshot(
         feature=w.feature.name,
@@ -74,9 +73,9 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
         folder=w.feature.path,
+        prd_faults=_prd_faults(w, docs.tip, artifacts),
     )
-    lacking = () if "SPEC.md" in artifacts or "PRD.md" not in artifacts else _prd_faults(w, docs.tip)
-    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None, prd_faults=lacking)
+    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None)
 
 
 def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
@@ -85,8 +84,9 @@ def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
     return {name: found for name in names if (found := read_marker(w.feature.file(name)))}
 
 
-def _prd_faults(w: Workspace, tip: str) -> tuple[str, ...]:
-    if w.config.verify.prd != "reject":
+def _prd_faults(w: Workspace, tip: str, artifacts: Mapping[str, Artifact]) -> tuple[str, ...]:
+    """What PRD.md lacks for a specification, where that refuses it and there is no specification yet."""
+    if w.config.verify.prd != "reject" or "SPEC.md" in artifacts or "PRD.md" not in artifacts:
         return ()
     at = documents.shown_at(w, "PRD.md")
     return tuple(f"{at}:{fault}" for fault in faults(documents.text(w, "PRD.md", tip)))
