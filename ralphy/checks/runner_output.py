@@ -16,7 +16,9 @@ from ralphy.checks.listing import FAILED, OUTCOMES, PASSED, SKIPPED, XFAILED, Li
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TIME = r"(?: \(?[\d.]+ ?m?s\)?)?"
-_UNITTEST = r"^(\w+ \([\w.]+\))(?:\n(?!\w+ \([\w.]+\)).*?|.*?)"  # the first line of a docstring may follow
+_UNITTEST = r"^([\w.]+ \([\w.]+\))(?:\n(?![\w.]+ \([\w.]+\)).*?|.*?)"  # the first line of a docstring may follow
+# unittest counts each part of a test that failed (`subTest`), below the test's own line
+_SUBTEST = re.compile(r"^  (\w+ \([\w.]+\)) .*\.\.\. (?:FAIL|ERROR)$", re.M)
 # of node, what closes a suite looks like a test of its name
 _SUITE = re.compile(
     rf"^ *▶ (.+?){_TIME}$|^ *(?:not )?ok \d+ - (.+)\n( +)---\n(?:\3(?!\.\.\.)[^\n]*\n)*?\3type: 'suite'$", re.M
@@ -165,12 +167,14 @@ def _plain(output: str) -> str:
 
 
 def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
-    counts = _counts(runner, lines)
+    parts = Counter(map(named, _SUBTEST.findall(output))) if runner.name == "unittest" else Counter[str]()
+    counts = _counts(runner, lines, sum(parts.values()) - len(parts))
     tests: dict[str, str] = {}
     for outcome in OUTCOMES:
         pattern = runner.names.get(outcome)
         for name in pattern.findall(output) if pattern else ():
             tests[named(name.strip())] = outcome
+    tests |= dict.fromkeys(parts, FAILED)
     suites = {a or b for a, b, _ in _SUITE.findall(output)} if runner.name == "node --test" else set()
     for named_ones in ({name: tests[name] for name in tests if name not in suites}, tests):
         if named_ones and Counter(named_ones.values()) == counts:
@@ -187,8 +191,9 @@ def named(name: str) -> str:
     return f"{'/'.join(module)}.py::{owner}::{found[1]}" if module else name
 
 
-def _counts(runner: Runner, lines: list[str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _counts(runner: Runner, lines: list[str], twice: int = 0) -> Counter[str]:
+    """The numbers of a summary; `twice` of the failures are further parts of tests that failed."""
+    counts: Counter[str] = Counter({FAILED: -twice})
     # unittest's summary are two lines; of others a single one counts, the last.
     taken = lines if runner.is_summed else lines[-2:] if runner.name == "unittest" else lines[-1:]
     for outcome, pattern in runner.counts.items():

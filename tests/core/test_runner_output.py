@@ -69,6 +69,18 @@ NAMED = {
             "tests/test_calc.py::TestCalc::test_mul": "passed",
         },
     ),
+    "unittest -v, with parts that fail and a module that cannot be imported": (
+        "test_add (tests.test_calc.TestCalc.test_add) ... ok\ntest_sub (tests.test_calc.TestCalc.test_sub) ... \n"
+        "  test_sub (tests.test_calc.TestCalc.test_sub) (a=2) ... FAIL\n"
+        "  test_sub (tests.test_calc.TestCalc.test_sub) (a=3) ... FAIL\n"
+        "tests.test_new (unittest.loader._FailedTest.tests.test_new) ... ERROR\n"
+        "\n----\nRan 3 tests in 0.000s\n\nFAILED (failures=2, errors=1)\n",
+        {
+            "tests/test_calc.py::TestCalc::test_add": "passed",
+            "tests/test_calc.py::TestCalc::test_sub": "failed",
+            "tests.test_new (unittest.loader._FailedTest.tests.test_new)": "failed",
+        },
+    ),
 }
 NUMBERED = {
     "jest of many files": ("PASS ./a.test.js\nTests:       4 passed, 4 total\n", {"passed": 4}),

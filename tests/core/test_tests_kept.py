@@ -124,6 +124,11 @@ def test_a_test_is_named_by_id_name_glob_file_or_folder(named: str) -> None:
     assert not may_go("u/a.py::test_c", [named])
 
 
+def test_a_method_is_named_with_its_class_alone() -> None:
+    assert may_go("t/a.py::TestB::test_c", ["TestB.test_c"])
+    assert not may_go("t/a.py::TestB::test_c", ["B.test_c"])
+
+
 def test_a_story_names_a_test_by_its_file_though_the_runner_tells_none() -> None:
     wanted = ["tests/cart.test.js::counts", "price/price_test.go::TestLine/zero"]
     assert may_go("counts", wanted) and may_go("cart > counts", wanted) and may_go("TestLine/zero", wanted)

@@ -105,6 +105,7 @@ def may_go(test: str, removes: Iterable[str]) -> bool:
     dotted = base.replace(".py::", ".").replace("::", ".").replace("/", ".") if path.endswith(".py") else base
     return any(
         wanted in (test, base, path, dotted) or dotted.startswith(f"{wanted}.")
+        or ("." in wanted and dotted.endswith(f".{wanted}"))
         or base.startswith((f"{wanted}::", f"{wanted.rstrip('/')}/"))
         or fnmatchcase(test, wanted) or fnmatchcase(base, wanted) or last_part(base) == wanted
         or (not Key.of(test).path and Key.of(wanted).path and Key.of(wanted).name in (test, last_part(base)))
