@@ -69,7 +69,7 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 test: $(STAMP) ## run all tests
 	$(Q)$(BIN)/python -m pytest -n 3 $(ARGS)
 
-fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: half a minute on two cores
+fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
 
 lint: $(STAMP) ## look for faults of style (ruff)
