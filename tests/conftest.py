@@ -21,7 +21,7 @@ from tests import killed_runs
 hypothesis.settings.register_profile("fast", max_examples=25)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
-FOREIGN = ("RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
 
 GIT_CONFIG = """\
 [user]

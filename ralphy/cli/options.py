@@ -51,6 +51,7 @@ class Invocation:
     _features: list[Found] | None = None
     _settings_branch: str | None = None
     senders: dict[Notify, Sender] = field(default_factory=dict)
+    deadline: float | None = None
 
     @property
     def directory(self) -> Path:
@@ -142,6 +143,14 @@ class Invocation:
             with closing(Checkout.of(repository)) as checkout:
                 self._features = features_of(checkout, self._config(repository))
         return self._features
+
+    def set_author(self, author: str) -> None:
+        """Have Git in this process commit as `Name <address>`; "" leaves it as it is configured."""
+        name, _, address = author.removesuffix(">").partition(" <")
+        found = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
+                 for what, value in (("NAME", name), ("EMAIL", address)) if author}  # fmt: skip
+        os.environ.update(found)
+        self._environment.update(found)
 
     def look_again(self) -> None:
         """Forget which features there are: time has passed."""
@@ -235,7 +244,8 @@ def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add -C, --json, -q, -v, --no-progress and --color; the command gets an Invocation first."""
 
-    @click.option("-C", "directory", type=click.Path(), default=".", metavar="DIR", help="Run as if in DIR.")
+    @click.option("-C", "directory", type=click.Path(), default=".", metavar="DIR", envvar="RALPHY_WORKSPACE",
+                  help="Run as if in DIR; default: $RALPHY_WORKSPACE, or here.")  # fmt: skip
     @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
     @click.option("-q", "--quiet", is_flag=True, help="Print only the result and errors.")
     @click.option("-v", "--verbose", is_flag=True, help="Show every act and command, and tracebacks.")

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ralphy.cli.ci import annotation, is_ci, is_github
 from ralphy.cli.footer import Footer, put
 from ralphy.cli.terminal import clean, painted, spelled, wants_colour
 from ralphy.errors import ExitCode, RalphyError
@@ -105,7 +106,7 @@ class Output:
     @property
     def is_live(self) -> bool:
         """Is stderr a terminal on which lines may stay below the log?"""
-        wanted = self.progress and not self.quiet and not self.as_json
+        wanted = self.progress and not self.quiet and not self.as_json and not is_ci(os.environ)
         return wanted and os.environ.get("TERM") != "dumb" and sys.stderr.isatty()
 
     def stand(self, rows: Sequence[Row]) -> None:
@@ -138,6 +139,8 @@ class Output:
             hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
             said = _wrapped(f"{clean(str(error))}{hint}", sys.stderr, len("ralphy: "))
             self._tell(f"{self._printed('ralphy:', sys.stderr, tone=BAD)} {said}\n")
+        if is_github(os.environ):
+            self._tell(f"{annotation('error', clean(error.what), clean(error.where), 'ralphy')}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:

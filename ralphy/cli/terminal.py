@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 
+from ralphy.cli.ci import is_ci
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:
         return False
     if any(env.get(name, "0").lower() not in ("", "0", "false") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
         return True
-    return env.get("TERM") != "dumb" and env.get("CLICOLOR", "1") != "0" and stream.isatty()
+    return not is_ci(env) and env.get("TERM") != "dumb" and env.get("CLICOLOR", "1") != "0" and stream.isatty()
 
 
 def painted(text: str, tone: str) -> str:

@@ -245,6 +245,24 @@ class Notify:
 
 
 @dataclass(frozen=True, slots=True)
+class Ci:
+    """What is otherwise in CI: with `--ci`, or where CI=true and this section is set. Times are seconds.
+
+    `answers` are `US-003: words`, `spec step: words` or, for every question, `*: words`. `author` is Name <address>.
+    """
+
+    max_tasks: int = 50
+    max_healing_time: float = 1800.0
+    max_total_time: float = 14400.0
+    answers: tuple[str, ...] = ()
+    auto_approve: bool = False
+    author: str = ""
+    branch_prefix: str = ""
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be set. `checks` is None when the stack's own checks are to be used."""
 
@@ -269,3 +287,4 @@ class Config:
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)
     notify: Notify = field(default_factory=Notify)
+    ci: Ci = field(default_factory=Ci)

@@ -43,6 +43,14 @@ _REPOSITORY_IGNORE = """\
 """
 
 
+# What `init --ci` writes: template, path, and what it is for.
+_CI = (
+    ("prove.yml", ".github/workflows/prove.yml", "proves the stories of pull requests again"),
+    ("ralphy.yml", ".github/workflows/ralphy.yml", "works on features when you start it"),
+    ("action.yml", ".github/actions/ralphy/action.yml", "the action that the workflow uses"),
+)
+
+
 class ChangeKind(Enum):
     CREATE = "create"
     APPEND = "append"
@@ -85,8 +93,9 @@ def plan(
     for name in SCHEMAS:
         changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", _schema_text(name), "for editors"))
     if with_ci:
-        text = (template_root() / "ci" / "prove.yml").read_text(encoding="utf-8")
-        changes.append(_new(root, ".github/workflows/prove.yml", text, "proves the stories of pull requests again"))
+        for name, path, why in _CI:
+            text = (template_root() / "ci" / name).read_text(encoding="utf-8")
+            changes.append(_new(root, path, text, why))
     return [*changes, _makefile(root)]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralphy.cli.ci import is_ci, use_profile
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import reporting
+from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
@@ -24,6 +28,7 @@ from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 
 if TYPE_CHECKING:
+    from ralphy.config.values import Config
     from ralphy.documents.feature_folder import Feature
     from ralphy.engine.workspace.workspace import Workspace
 
@@ -115,7 +120,8 @@ def attend(
     """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
     narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
     narrator.attend(workspace)
-    workspace.listener = notifying(call, workspace, reporting(workspace, workspace.listener))
+    workspace.listener = telling_github(workspace, reporting(workspace, workspace.listener))
+    workspace.listener = notifying(call, workspace, workspace.listener)
     workspace.listener = heeding(came, workspace.listener)
     _tell_remarks(call, workspace)
     need_walls(workspace)
@@ -147,6 +153,7 @@ def limit_options(command: Any) -> Any:
         click.option("--jobs", type=WholeNumber(1), metavar="N", help="Agents that work at the same time, 1 to 64."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),
         click.option("--auto-approve", is_flag=True, help="Approve both gates automatically."),
+        click.option("--ci", is_flag=True, help="Use the settings ci: lower limits, prepared answers; never ask."),
         click.option("--accept-red", is_flag=True, help="Accept failing tests as known failures."),
     )
     for option in reversed(options):
@@ -264,6 +271,8 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     """Run a feature, or all, to a rest; `limits` are the options of `run_options`. Gives the exit code."""
     call.flags.update(_flags(limits))
+    profile = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
+    asks = asks and profile is None and not is_ci(os.environ)
     session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")))
     if feature is None:
         is_open = open_features(call)
@@ -274,8 +283,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
 
             return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
-        until = clock_time(workspace.config.limits.until, workspace.clock())
-        workspace.session = replace(session, until=until)
+        workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))
         if limits.get("dry_run"):
             from ralphy.cli.run.planned import show_plan
 
@@ -302,12 +310,16 @@ def _nothing_open(call: Invocation) -> str:
     return f"nothing to do: {said}" if said else ""
 
 
+def until_of(call: Invocation, config: Config, now: float) -> float | None:
+    """When no agent is started any more: at the setting's time, or at the end of what CI gives."""
+    found = (clock_time(config.limits.until, now), call.deadline)
+    return min((at for at in found if at is not None), default=None)
+
+
 def clock_time(text: str | None, now: float) -> float | None:
     """The next moment at which the wall clock shows HH:MM, in epoch seconds."""
     if not text:
         return None
-    import time
-
     hours, _, minutes = text.partition(":")
     today = time.localtime(now)
     at = time.mktime((today.tm_year, today.tm_mon, today.tm_mday, int(hours), int(minutes), 0, 0, 0, -1))
@@ -338,7 +350,9 @@ def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool) -> 
     def work() -> int:
         with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"), live:
             call.lay_out(workspace)
-            rest = run_feature(workspace, patience, narrator.dialogue if asks else None)
+            dialogue = narrator.dialogue if asks else None
+            prepared = workspace.config.ci.answers if call.deadline is not None else ()
+            rest = with_answers(workspace, prepared, lambda: run_feature(workspace, patience, dialogue))
         return narrator.finished(rest)
 
     return until_signal(call, came, work, narrator.interrupted)
@@ -352,6 +366,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     from ralphy.engine.workspace.checkout import Checkout
 
     call.flags.update(_flags(limits))
+    use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
     call.require_settings(repository)
@@ -361,7 +376,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     def opened(feature: Feature) -> Workspace:
         workspace = call.open(checkout, feature)
         attend(call, workspace, came, live, named=True)
-        until = clock_time(workspace.config.limits.until, workspace.clock())
+        until = until_of(call, workspace.config, workspace.clock())
         workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
         return workspace
 

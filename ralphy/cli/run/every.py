@@ -6,7 +6,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ralphy.cli.run.drivers import Came, attend, clock_time, open_features, until_signal
+from ralphy.cli.run.drivers import Came, attend, open_features, until_of, until_signal
+from ralphy.cli.run.in_ci import with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator
 from ralphy.cli.run.notifying import tell
@@ -34,7 +35,7 @@ def drive_every(call: Invocation, session: Session, limits: dict[str, Any]) -> i
         call.require_settings(checkout.repository)
         call.require_trusted(checkout.repository)
         now = time.time()
-        until = clock_time(call.settings(checkout.repository).config.limits.until, now)
+        until = until_of(call, call.settings(checkout.repository).config, now)
         return _run_every(call, checkout, replace(session, until=until, began=now), waits=not limits["no_wait"])
     finally:
         checkout.close()
@@ -82,7 +83,8 @@ class _Night:
             workspace, narrator = self._opened(feature)
             workspace.session, before = session, narrator.acts
             self._call.lay_out(workspace)
-            rest = run_feature(workspace, self._patience)
+            prepared = workspace.config.ci.answers if self._call.deadline is not None else ()
+            rest = with_answers(workspace, prepared, lambda: run_feature(workspace, self._patience))
         except RalphyError as error:
             tell(self._call, held_up(feature, error))
             return Turn(Halt(str(error), error.exit_code), session, has_acted=False)

@@ -26,7 +26,9 @@ _NEXT = (("ralphy doctor", "what's missing, and how to fix it"),
 
 @click.command("init")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; write nothing.")
-@click.option("--ci", is_flag=True, help="Also write a GitHub workflow that proves the stories of pull requests.")
+@click.option(
+    "--ci", is_flag=True, help="Also write GitHub workflows: one works on features, one proves pull requests."
+)
 @with_options
 def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     """Set up this repository: settings with the detected checks, Make targets, ignore rules.

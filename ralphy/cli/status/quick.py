@@ -65,6 +65,8 @@ def _lines(value: dict[str, Any]) -> list[str]:
 
 def _status_words(words: list[str]) -> tuple[str, str | None] | None:
     """(folder, feature or None) of a plain `status [FEATURE] [--json]`; None for anything else."""
+    if os.environ.get("RALPHY_WORKSPACE"):
+        return None
     rest = [word for word in words if word != "--json"]
     if rest[:1] != ["status"] or len(rest) > 2 or len(words) - len(rest) > 1 or any(w.startswith("-") for w in rest):
         return None

@@ -1,0 +1,72 @@
+"""In CI: whether this is one, what GitHub is told in its own words, and the profile that the settings `ci` make."""
+
+from __future__ import annotations
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ralphy.cli.options import Invocation
+    from ralphy.config.values import Ci, Config
+
+_WHERE = re.compile(r"([^:\s][^:]*):(\d+)(?::\d+)?")
+_IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
+
+
+def is_ci(env: Mapping[str, str]) -> bool:
+    """Does the environment say that nobody sits at this terminal?"""
+    return env.get("CI", "").lower() in ("true", "1", "yes")
+
+
+def is_github(env: Mapping[str, str]) -> bool:
+    return env.get("GITHUB_ACTIONS") == "true"
+
+
+def annotation(level: str, text: str, where: str = "", title: str = "") -> str:
+    """A line that GitHub shows beside the file; `where` is a path, or path:line."""
+    found = _WHERE.fullmatch(where)
+    named = {"file": found[1] if found else where, "line": found[2] if found else "", "title": title}
+    said = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in named.items() if value)
+    return f"::{level}{' ' if said else ''}{said}::{_escaped(text, _IN_TEXT)}"
+
+
+def _escaped(text: str, signs: Mapping[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in text)
+
+
+def use_profile(call: Invocation, *, asked_for: bool, now: float) -> Ci | None:
+    """Put the profile in force if it is `asked_for`, or if this is CI and the settings have a section `ci`.
+
+    What the command line says stays. Gives the profile, or None where it is not used.
+    """
+    from ralphy.config.load import load
+
+    settings = load(call.repository().root, None, env=os.environ, flags=call.flags)
+    is_set = any(name.startswith("ci.") and source != "default" for name, source in settings.sources.items())
+    if not asked_for and not (is_set and is_ci(os.environ)):
+        return None
+    profile = settings.config.ci
+    call.flags = {**flags_of(settings.config), **call.flags}
+    call.deadline = now + profile.max_total_time
+    call.set_author(profile.author)
+    return profile
+
+
+def flags_of(config: Config) -> dict[str, object]:
+    """The settings that the profile stands for. Limits only become lower, labels and reviewers only more."""
+    ci, limits = config.ci, config.limits
+    found: dict[str, object] = {
+        "limits.max_iterations": min(limits.max_iterations, ci.max_tasks),
+        "timeouts.agent": min(config.timeouts.agent, ci.max_healing_time),
+        "pr.labels": list(dict.fromkeys([*config.pr.labels, *ci.labels])),
+        "pr.reviewers": list(dict.fromkeys([*config.pr.reviewers, *ci.reviewers])),
+    }
+    if ci.branch_prefix:
+        found["git.branch_prefix"] = ci.branch_prefix
+    if ci.auto_approve:
+        found |= {"gates.spec": "auto", "gates.qa": "auto"}
+    return found
