@@ -250,6 +250,15 @@ def test_what_follows_a_new_name_or_is_named_by_the_story_is_no_changed_expectat
     assert "old tests/test_calc.py fail" in repository.judge(other, kind="refactor").failure
 
 
+def test_code_that_moves_to_another_folder_is_found_there_by_the_old_settings(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PYTEST, BASE, changed_tests="reject")
+    settings = {"pyproject.toml": PYPROJECT.replace('["."]', '["src"]')}
+
+    assert repository.judge({"calc.py": None, "src/calc.py": CALC, **settings}, kind="refactor").failure == ""
+    broken = {"calc.py": CALC.replace("a + b", "a - b"), "src/calc.py": CALC, **settings}
+    assert "with the old pyproject.toml" in repository.judge(broken).failure
+
+
 def test_where_no_test_is_named_a_story_names_what_it_edits(tmp_path: Path) -> None:
     tests = (
         "import sys\n\nsys.path.insert(0, '.')\nfrom calc import add, sub\n\n\n"

@@ -14,7 +14,7 @@ from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.runner_settings import runner_part, with_runner_part
+from ralphy.testguard.kept.runner_settings import runner_part, with_new_places, with_runner_part
 from ralphy.testguard.kept.runner_tampering import (
     PYTEST_CONFIGS,
     Surroundings,
@@ -121,7 +121,7 @@ def changes_around(w: Workspace, candidate: Candidate, removes: Sequence[str], *
             continue
         asks.append(path)
         if runner_part(plain, old) != runner_part(plain, new):
-            settings[path] = _with_old_settings(w, path, was, now)
+            settings[path] = _with_old_settings(w, path, was, now, moved=_has_moved(w, candidate))
         elif was and was != now and is_run(plain, around):
             settings[path] = was
     return Around(tuple(found), tuple(asks), settings)
@@ -132,9 +132,20 @@ def _is_read(path: str) -> bool:
     return path.endswith(".py") or language_of(path) is not None
 
 
-def _with_old_settings(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Entry | None:
-    """A file with what it said to the runner before; a manifest with what it says now of all else."""
+def _has_moved(w: Workspace, candidate: Candidate) -> bool:
+    """Did the story move code, and take none away: is each file of code that is gone as it was in another place?"""
+    rows = list(w.objects.changes(candidate.green, candidate.tree))
+    gone = [was.oid for path, was, now in rows if was and not now and path.endswith(".py") and not is_test(path)]
+    return bool(gone) and set(gone) <= {now.oid for _, was, now in rows if now and not was}
+
+
+def _with_old_settings(
+    w: Workspace, path: str, was: Entry | None, now: Entry | None, *, moved: bool
+) -> Entry | None:  # fmt: skip
+    """A file with what it said to the runner before, but where the code is if that was moved; a manifest with what it
+    says now of all else."""
     text = with_runner_part(shown(path), _text(w, was), _text(w, now))
+    text = with_new_places(text, _text(w, now)) if moved and text else text
     mode = (was or now or Entry("100644", "")).mode
     return None if text is None else Entry(mode, w.objects.write("blob", text.encode("utf-8", "replace")))
 

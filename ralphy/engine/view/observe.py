@@ -48,7 +48,9 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     note_kept(w, prd)
     artifacts = documents.artifacts(w, docs.tip)
     is_told = not w.is_anyone_outside()
-    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited if is_told else ())))
+    tree = replace(
+        lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited if is_told else ()))
+    )
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
     found = Snapshot(
         feature=w.feature.name,

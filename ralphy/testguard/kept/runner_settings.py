@@ -30,6 +30,7 @@ _INSTALLED = re.compile(
     r"|^\s*(?:implementation|api|testImplementation|runtimeOnly|compileOnly|testRuntimeOnly)\b[^\n]*$",
     re.S | re.M,
 )
+_PLACES = re.compile(r"^[ \t]*pythonpath[ \t]*=[^\n]*$", re.M)
 
 
 def runner_part(path: str, text: str | None) -> str | None:
@@ -92,3 +93,9 @@ def _json(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def with_new_places(old: str, new: str | None) -> str:
+    """Settings of pytest as they were, with where the code is as they say it now (`pythonpath`, on one line)."""
+    found = _PLACES.search(new or "")
+    return _PLACES.sub(lambda _: found[0], old) if found else old
