@@ -101,6 +101,7 @@ class Limits:
     max_qa_rounds: int = 3
     max_wait_s: float = 691200.0
     pause_at_utilization: float = 0.95
+    retry_delay_s: float = 5.0
     max_splits: int = 1
     keep_attempts: int = 10
     max_memory_mb: int = 8192

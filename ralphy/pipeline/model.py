@@ -322,6 +322,8 @@ class InWork:
 class Session:
     """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
 
+    `only` are the stories that it is for (ids and ranges), () for all.
+
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
     whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
@@ -334,6 +336,7 @@ class Session:
     cost_usd: float = 0.0
     until: float | None = None
     last_step: str = ""
+    only: tuple[str, ...] = ()
     stop_asked: bool = False
     accepts_red: bool = False
     fatal: str = ""

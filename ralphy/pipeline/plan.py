@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ralphy.config.values import Config
 from ralphy.pipeline.acceptance import OFF
+from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.forecast import Expected, expected
 from ralphy.pipeline.gates import word_on
 from ralphy.pipeline.life import is_done
@@ -72,7 +73,9 @@ def waves_of(s: Snapshot, jobs: int) -> list[list[Story]]:
     """The open stories in the order in which they are begun; those of a wave may be worked on side by side."""
     paths = {story.id: s.paths.get(story.id) or likely_paths(story, "") for story in s.prd.stories} if jobs > 1 else {}
     completed = {story.id for story in s.prd.stories if story.is_completed}
-    left = sorted((story for story in s.prd.stories if story.is_open), key=lambda story: (story.priority, story.index))
+    wanted = chosen(s.prd, s.session.only)[0]
+    is_left = (story for story in s.prd.stories if story.is_open and story.id in wanted)
+    left = sorted(is_left, key=lambda story: (story.priority, story.index))
     waves: list[list[Story]] = []
     while wave := _wave(left, completed, jobs, paths):
         waves.append(wave)

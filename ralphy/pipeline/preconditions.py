@@ -94,7 +94,7 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
     if story and len(breaker.subjects) == 1:
         if story.id != last:
             return None
-        if any(other.id != last for other in all_ready(s.prd)):
+        if any(other.id != last for other in all_ready(s.prd, s.session.only)):
             return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
     attempts = "`ralphy attempts` and " if breaker.kept else ""
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
@@ -204,7 +204,7 @@ def share_of_budget(s: Snapshot, config: Config) -> float | None:
     if config.limits.max_cost_usd is None:
         return None
     left = config.limits.max_cost_usd - s.session.cost_usd - s.session.promised_usd
-    ready = sum(story.id not in s.session.stories_in_work for story in all_ready(s.prd))
+    ready = sum(story.id not in s.session.stories_in_work for story in all_ready(s.prd, s.session.only))
     free = max(1, min(config.lanes.jobs - s.session.at_work, ready))
     ahead = forecast(s)
     return min(left, max(left / free, 2 * ahead.cost_of_one if ahead else 0.0))

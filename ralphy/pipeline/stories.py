@@ -11,21 +11,24 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.model import Document, Finding, Lost, Prd, Status, Story
 from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 8
 
 
-def next_ready(prd: Prd) -> Story | None:
+def next_ready(prd: Prd, only: Sequence[str] = ()) -> Story | None:
     """The open story of the lowest priority number, then file order, whose dependencies are completed."""
-    return min(all_ready(prd), key=lambda story: (story.priority, story.index), default=None)
+    return min(all_ready(prd, only), key=lambda story: (story.priority, story.index), default=None)
 
 
-def all_ready(prd: Prd) -> list[Story]:
-    """The open stories whose dependencies are completed."""
+def all_ready(prd: Prd, only: Sequence[str] = ()) -> list[Story]:
+    """The open stories whose dependencies are completed; of those that a person asked for, if any."""
     completed = {story.id for story in prd.stories if story.is_completed}
-    return [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
+    ready = [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
+    wanted = chosen(prd, only)[0] if only else ()
+    return [story for story in ready if story.id in wanted] if only else ready
 
 
 def shown_status(prd: Prd) -> dict[str, str]:
@@ -211,10 +214,12 @@ def _named(finding: Finding) -> str:
 _PATH = re.compile(r"(?<![\w./:@-])((?:[\w.@-]+/)+[\w@-][\w.@-]*\.\w{1,8})\b|`([\w@-][\w.@-]*\.\w{1,8})`")
 
 
-def startable(prd: Prd, in_work: frozenset[str], paths: Mapping[str, frozenset[str]]) -> list[Story]:
+def startable(
+    prd: Prd, in_work: frozenset[str], paths: Mapping[str, frozenset[str]], only: Sequence[str] = ()
+) -> list[Story]:  # fmt: skip
     """The ready stories that nobody works on and that share no file with those in work, the next one first."""
     taken = frozenset[str]().union(*(paths.get(story, frozenset()) for story in in_work))
-    free = (story for story in all_ready(prd) if story.id not in in_work)
+    free = (story for story in all_ready(prd, only) if story.id not in in_work)
     found = [story for story in free if taken.isdisjoint(paths.get(story.id, frozenset()))]
     return sorted(found, key=lambda story: (story.priority, story.index))
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.engine.workspace.waiting import next_try
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, story, works
+from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
 
 NOON = 1_900_000_000.0
 
@@ -153,6 +155,14 @@ def test_a_passing_trouble_uses_no_attempt_and_is_tried_again_later(tmp_path: Pa
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
     assert project.read("progress.txt").count("## [") == 1
     assert_clean(project)
+
+
+def test_the_pause_after_trouble_is_as_long_as_the_settings_say(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"retry_delay_s": 3000})
+    result = AgentResult(Outcome.TRANSIENT)
+    with open_feature(project.repo, project.path, project.env) as w:
+        wait = next_try(w, Outcome.TRANSIENT, result)["retry_at"] - w.clock()
+    assert 2600 < wait < 3400
 
 
 def test_a_limit_is_not_waited_for_when_told_so(tmp_path: Path) -> None:

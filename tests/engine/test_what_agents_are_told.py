@@ -25,3 +25,14 @@ def test_every_form_of_a_criterion_reaches_story_review_and_views(tmp_path: Path
     (told,), (reviewed,) = project.prompts("US-001"), project.prompts("qa")
     for text in (told, reviewed, project.read("TASKS.md"), project.read("stories/US-001.md")):
         assert [words for words in WORDS if words not in text] == []
+
+
+def test_every_template_may_name_the_documents_and_the_stories(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", acceptanceCriteria=["Signs in"]), limits={"max_iterations": 1})
+    project.write("SPEC.md", "# Login\n\nThe whole design.\n")
+    project.write(".ralphy/prompts/story.md.j2", "S {{ spec_content }} T {{ tasks_content }} Q {{ qa_report }}\n" * 3)
+
+    project.loop()
+
+    told = project.prompts("US-001")[0]
+    assert "The whole design." in told and "US-001.1" in told and "Signs in" in told

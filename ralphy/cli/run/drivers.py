@@ -23,6 +23,7 @@ from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode, InvalidInput
+from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
@@ -147,6 +148,7 @@ def limit_options(command: Any) -> Any:
     """What bounds a run."""
     options = (
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum agent runs."),
+        click.option("--max-attempts", type=WholeNumber(1), metavar="N", help="Maximum attempts per story."),
         click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
         click.option("--until", metavar="HH:MM", help="Start no run after this time."),
         click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
@@ -164,8 +166,10 @@ def limit_options(command: Any) -> Any:
 def run_options(command: Any) -> Any:
     """What bounds a run of one feature, and what only such a run can do."""
     dry_run = click.option("--dry-run", "-n", is_flag=True, help="Show the plan (ralphy plan); change nothing.")
+    only = click.option("--story", "only", multiple=True, metavar="ID", help="Only this story; repeatable, a list "
+                        "US-001,US-004 or a range US-003..US-005. Ends when they are completed.")  # fmt: skip
     no_wait = click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14.")
-    return dry_run(limit_options(no_wait(command)))
+    return dry_run(only(limit_options(no_wait(command))))
 
 
 @click.command("loop")
@@ -258,7 +262,8 @@ def _forget(call: Invocation, feature: str | None) -> None:
 
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
-    names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd", "until": "limits.until",
+    names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd",
+             "max_attempts": "limits.max_attempts", "until": "limits.until",
              "calls": "limits.calls_per_hour", "jobs": "lanes.jobs"}  # fmt: skip
     flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits.get(name) is not None}
     if limits.get("overnight"):
@@ -273,7 +278,8 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     call.flags.update(_flags(limits))
     profile = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
     asks = asks and profile is None and not is_ci(os.environ)
-    session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")))
+    session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")),
+                      only=words_of(limits.get("only") or ()))  # fmt: skip
     if feature is None:
         is_open = open_features(call)
         if not is_open and (ended := _nothing_open(call)):
@@ -281,6 +287,8 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
         if len(is_open) > 1 and not asks:
             from ralphy.cli.run.every import drive_every
 
+            if session.only:
+                raise InvalidInput("--story needs a feature: several are open", hint="ralphy loop FEATURE --story ID")
             return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
         workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))

@@ -35,6 +35,7 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
     share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
     values = {
         **_common(w, run, snapshot, outbox),
+        **_documents(w, snapshot, share),
         "feedback": feedback,
     }
     for told in step_of(run.step).told:
@@ -72,6 +73,17 @@ def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str,
         "base": s.tree.base,
         "mistakes": s.history.of(run.step, run.story).last_failure if run.step != STORY.name else "",
         "resume_instruction": _resume(run, s),
+    }
+
+
+def _documents(w: Workspace, s: Snapshot, share: float) -> dict[str, object]:
+    """The feature's documents, which every template may name; a step that is told more of them says so after this."""
+    room = int(TEXTS["tasks_content"][1] * share)
+    return {
+        "prd_content": documents.text(w, "PRD.md"),
+        "spec_content": documents.text(w, SPEC.document),
+        "tasks_content": stories_for_review(s.prd.stories, room, w.feature.in_repository("prd.json")),
+        "qa_report": documents.text(w, QA.document),
     }
 
 

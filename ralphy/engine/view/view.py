@@ -22,7 +22,9 @@ from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import shown_status
 from ralphy.pipeline.verification import is_unverified
+from ralphy.text.first_few import first_few
 
+_MOST_FILES = 10
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
 
@@ -53,8 +55,17 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
         said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
         lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
-        lines += _items(story, answers)
+        lines += [*_about(story), *_items(story, answers)]
     return "\n".join(lines) + "\n"
+
+
+def _about(story: Story) -> Iterator[str]:
+    """What the story says it is about, and the files that it changed, or is to change."""
+    if words := " ".join(str(story.raw.get("description") or "").split()):
+        yield f"  - {words}"
+    files = story.execution.get("files_modified") or story.raw.get("files")
+    if isinstance(files, list) and files:
+        yield f"  - Files: {first_few([f'`{file}`' for file in files], _MOST_FILES)}"
 
 
 def _items(story: Story, answers: Mapping[str, str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ def next_try(w: Workspace, outcome: Outcome, result: AgentResult) -> dict[str, A
         least = _TROUBLE_BACKOFF_S[min(resets, len(_TROUBLE_BACKOFF_S)) - 1] if resets else 0.0
         return {"retry_at": max(result.retry_at + AFTER_RESET_S, now + least), "until_reset": True}
     steps = _LIMIT_BACKOFF_S if outcome is Outcome.LIMITED else _TROUBLE_BACKOFF_S
-    wait = steps[min(before, len(steps) - 1)]
+    wait = max(steps[min(before, len(steps) - 1)], w.config.limits.retry_delay_s)
     return {"retry_at": now + wait * random.uniform(0.9, 1.1)}  # noqa: S311  # spreads retries, guards nothing
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ralphy.config.values import Config
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.history import RESUME, StoryHistory
 from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.preconditions import baseline, too_many_deaths
@@ -12,6 +13,7 @@ from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
 from ralphy.pipeline.stories import next_ready, startable, why_stuck
+from ralphy.text.first_few import first_few
 
 # A draft that splits a story gets one more chance: after that a person is asked.
 SPLIT_RUNS = 2
@@ -86,7 +88,9 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
         return None
     if s.session.in_work:
         return _beside(s, config)
-    story = next_ready(s.prd)
+    if end := _chosen_end(s):
+        return end
+    story = next_ready(s.prd, s.session.only)
     if story is None:
         asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
         rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
@@ -95,10 +99,29 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     return _for_story(s, config, story)
 
 
+def _chosen_end(s: Snapshot) -> d.Rest | None:
+    """The end of an invocation for some stories alone: they are completed, or none of them can begin."""
+    if not s.session.only:
+        return None
+    wanted, unknown = chosen(s.prd, s.session.only)
+    if unknown:
+        return d.Halt(f"{s.feature} has no story {', '.join(unknown)}: `ralphy story list`", ExitCode.NOT_FOUND)
+    left = [story for story in s.prd.stories if story.id in wanted and not story.is_completed]
+    if not left:
+        return d.Done(f"completed: {first_few(sorted(wanted), 5)}")
+    if next_ready(s.prd, s.session.only):
+        return None
+    completed = {story.id for story in s.prd.stories if story.is_completed}
+    waits = [f"{story.id} waits for {', '.join(sorted(set(story.depends_on) - completed))}" for story in left
+             if story.is_open]  # fmt: skip
+    ended = [f"{story.id} is {story.status.value}" for story in left if not story.is_open]
+    return d.Halt(first_few([*ended, *waits], 5, "; "), ExitCode.STORIES_OPEN)
+
+
 def _beside(s: Snapshot, config: Config) -> d.Decision:
     """What can be done while agents work: a story that is ready and likely to touch other files than theirs."""
     if s.session.at_work < config.lanes.jobs:
-        for story in startable(s.prd, s.session.stories_in_work, s.paths):
+        for story in startable(s.prd, s.session.stories_in_work, s.paths, s.session.only):
             choice = _for_story(s, config, story)
             if not (isinstance(choice, d.RunAgent) and choice.step == names.SPLIT):
                 return choice  # a split changes the plan: it begins when nobody works
