@@ -348,7 +348,7 @@ def test_people_read_a_line_for_each_and_a_fix_below(
     assert main(["doctor", "-C", str(git_repo)]) == 0
     lines = capsys.readouterr().out.splitlines()
     remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
-    assert lines[remote + 1].strip() == "fix: git remote add origin URL"
+    assert lines[remote + 1].strip() == "fix: (optional) git remote add origin URL"
     assert lines[-1].startswith("0 problems, ")
 
 
