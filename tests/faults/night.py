@@ -200,7 +200,8 @@ class Night:
             code = self._call(strike)
             self.told.calls += 1
             is_asked = code == ExitCode.WAITING and person.has_emptied_prd(self.project)
-            self.known.prd_is_broken &= code in BY_SIGNAL or code == ExitCode.INVALID or is_asked
+            is_unread = code in BY_SIGNAL or code == ExitCode.ENVIRONMENT  # on a full disk it ends before it looks
+            self.known.prd_is_broken &= is_unread or code == ExitCode.INVALID or is_asked
             self._look()
             if code == ExitCode.DONE and number >= len(self.plan.strikes):
                 return self._end("done")
