@@ -19,6 +19,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ENTRY = re.compile(r"^## \[([^\]\n]{1,64})\] - (\S+)", re.M)
 _SECTION = re.compile(r"^## ", re.M)
 _PATTERNS = re.compile(r"^## Codebase Patterns\b.*$", re.M)
+_PATTERNS_END = re.compile(r"^(?:## |---[ \t]*$)", re.M)
 
 # What a story's prompt has room for.
 PROGRESS_BYTES = 1500
@@ -191,7 +192,7 @@ def _patterns(text: str) -> str:
     found = _PATTERNS.search(text)
     if not found:
         return ""
-    end = re.compile(r"^(?:## |---[ \t]*$)", re.M).search(text, found.end())
+    end = _PATTERNS_END.search(text, found.end())
     body = text[found.end() : end.start() if end else len(text)].strip()
     return f"{found[0]}\n{body}" if body else ""
 

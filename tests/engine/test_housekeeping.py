@@ -15,12 +15,13 @@ import pytest
 
 from ralphy.config.values import Config, Limits
 from ralphy.engine import housekeeping
+from ralphy.engine.lane_use.lane_layout import lanes_of, make_lanes
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode
 from ralphy.git import commands as git
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.pool import Pool
-from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, story, works
+from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, open_feature, story, works
 
 DAY_S = 86400
 LONG_AGO = int(time.time()) - 60 * DAY_S
@@ -160,3 +161,12 @@ def test_gc_answers_in_json(tried: Project) -> None:
 
     assert (value["schema"], value["ok"], value["refs"], value["refs_kept"]) == ("ralphy/gc@1", True, [], 2)
     assert value["packed"] is True
+
+
+def test_lanes_that_are_ready_leave_the_agents_lay_out_nothing_to_remove(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    with open_feature(project.repo, project.path, project.env) as w, closing(lanes_of(w)) as pool:
+        for _ in range(2):
+            make_lanes(w)
+        assert [sorted(path.name for path in (pool.folder / name).glob("git*")) for name in ("1", "clean-1")] == [
+            ["git"], ["git"]]  # fmt: skip

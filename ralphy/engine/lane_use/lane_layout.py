@@ -152,6 +152,7 @@ def make_lanes(w: Workspace) -> None:
             tree = w.objects.tree_of(tip)
             lane.keep = _kept(w, lane, tree, _brought(w, tree))
             lane.lay_out(tree, tip, w.feature_branch)
+            lane.tidy()  # else the lay-out for the agent does it, while a person waits
 
 
 def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
