@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.engine.building import Act, Project, build, story
-from tests.engine.pytested import CALC, TEST_FILE, TESTS, edited, pytested
+from tests.engine.judged import Repository
+from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, pytested
 
 MUL = {"append": {"calc.py": "\n\ndef mul(a, b):\n    return a * b\n"}}
 NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
@@ -102,6 +103,16 @@ def test_tests_beside_a_good_one_are_named_if_they_notice_nothing(tmp_path: Path
         f"tests that prove nothing, as they pass although mul() does nothing: {name}",
         f"tests that prove nothing, as they pass although no function does anything: {true}",
     ]
+
+
+def test_a_test_that_guards_old_code_beside_a_new_import_is_not_called_weak(tmp_path: Path) -> None:
+    guard = "from calc import add, mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
+    guard += "\n\ndef test_add():\n    assert add(1, 1) == 2\n"
+    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
+    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base, **FLAG)
+    told = repository.judge({"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n", NEW: guard})
+
+    assert (told.failure, told.flags) == ("", "")
 
 
 def test_an_edited_test_is_a_proof_as_well(tmp_path: Path) -> None:

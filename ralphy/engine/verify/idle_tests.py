@@ -27,23 +27,27 @@ _WHY = "it passes although no function does anything; before the story it failed
 
 
 def idle_tests(
-    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult], blind: Collection[str]
-) -> tuple[list[Finding], list[str]]:
-    """A finding for each edited test that asserts nothing any more, and those of the `blind` tests that never did."""
+    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult], blind: Collection[str],
+    weak: Collection[str],
+) -> tuple[list[Finding], list[str], list[str]]:  # fmt: skip
+    """A finding for each edited test that asserts nothing any more, those of the `blind` tests that never did, and
+    those of the `weak` ones that do not guard what was there before."""
     edited = set(_edited(w, story, candidate, results))
-    files = laid_over(w, candidate, results) if edited or blind else {}
+    files = laid_over(w, candidate, results) if edited or blind or weak else {}
     if not files:
-        return [], []
+        return [], [], list(weak)
     says, silent = (_hollow(w, candidate, results, files, says=says) for says in (True, False))
-    left: Collection[str] = edited | set(blind)
+    left: Collection[str] = edited | set(blind) | set(weak)
+    guards = set[str]()
     for tree in dict.fromkeys((says, silent)):
         told = outcomes(w, candidate, results, tree, left) if left else {}
+        guards |= {test for test, outcome in told.items() if outcome == FAILED}
         left = [test for test in left if told.get(test) == PASSED]
     lost = edited & set(left)
     before = {path: was for path, was, _ in w.objects.changes(candidate.green, candidate.tree) if path in files}
     old = outcomes(w, candidate, results, w.objects.graft(says, before), lost) if lost else {}
     found = [Finding(Kind.EMPTIED, f"{test} ({_WHY})") for test in sorted(lost) if old.get(test) == FAILED]
-    return found, [test for test in blind if test in left]
+    return found, [test for test in blind if test in left], [test for test in weak if test not in guards]
 
 
 def _hollow(

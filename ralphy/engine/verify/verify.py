@@ -312,10 +312,10 @@ def code_is_for_people(c: Case) -> Verdict | None:
 def tests_ask_something(c: Case) -> Verdict | None:
     """Edited tests still notice when no function does anything; what new ones do not is said."""
     is_proved = c.own is not None and (c.own.is_proof or c.story.kind == "refactor")
-    found, idle = idle_tests(c.w, c.story, c.candidate, c.checks, c.own.blind if c.own and is_proved else ())
+    blind, weak = (c.own.blind, c.own.weak) if c.own and is_proved else ((), ())
+    found, idle, empty = idle_tests(c.w, c.story, c.candidate, c.checks, blind, weak)
     c.kept = with_more(c.w, c.kept, found)
-    weak = c.own.weak if c.own and is_proved else ()
-    why = {c.own.what if c.own else "": weak, "no function does anything": idle}
+    why = {c.own.what if c.own else "": empty, "no function does anything": idle}
     c.old = [*c.old, *(f"tests that prove nothing, as they pass although {so}: {listed_names(tests)}"
                        for so, tests in why.items() if tests)]  # fmt: skip
     return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None

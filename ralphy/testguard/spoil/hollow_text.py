@@ -86,7 +86,7 @@ class _Read:
 
     @classmethod
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
-        text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"), count=1)
+        text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
         masked = masked_text(text)
         found = sorted(_functions(path, masked, says=says), key=lambda one: (one.begin, -one.end))
         outer: list[_Function] = []
@@ -135,7 +135,7 @@ class Body:
     name: str
     line: int
     text: str
-    parameters: int = 0
+    parameters: int
 
 
 def bodies_of(path: str, data: bytes) -> list[Body]:
