@@ -14,6 +14,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trust": ("setup.validity", "Accept settings that came with the repository."),
     "validate": ("setup.validity", "Check prd.json, config.yaml or a draft of stories."),
     "decompose": ("run.decompose", "Turn a PRD into SPEC.md and stories; build nothing."),
+    "import": ("stories.exchange", "Make a feature of another tool's stories."),
+    "export": ("stories.exchange", "Write the stories for another tool."),
     "plan": ("run.drivers", "Show the whole plan: stories, models, checks, gates, expected cost."),
     "start": ("run.drivers", "Run one feature in the foreground; ask at gates."),
     "loop": ("run.drivers", "Run features until a gate, failure or completion; never ask."),

@@ -180,13 +180,18 @@ def new_feature(folder: Path, name: str, description: str) -> Path:
 
 def feature_of_prd(folder: Path, name: str, prd: str) -> Path:
     """The same with the text of its PRD.md."""
+    return feature_with(folder, name, "PRD.md", prd)
+
+
+def feature_with(folder: Path, name: str, file: str, text: str) -> Path:
+    """The same with any file that a feature can begin with."""
     feature = folder / require_name(name)
-    if (feature / "PRD.md").exists():
+    if (feature / file).exists():
         raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
     changes = (
         _new(feature, ".gitattributes", "progress.txt merge=union\n", ""),
         _new(feature, ".gitignore", feature_ignore_text(), ""),
-        _new(feature, "PRD.md", prd, ""),
+        _new(feature, file, text, ""),
     )
     apply(changes)
     return feature

@@ -35,6 +35,7 @@ PACKAGES: dict[str, set[str]] = {
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "notify": {"errors", "secrets", "text", "files", "processes", "config", "pipeline"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
+    "exchange": {"errors", "documents"},
     "state": {"errors", "secrets", "text", "system", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
     "scaffold": {"errors", "resources", "files", "config", "documents"},
@@ -47,8 +48,8 @@ PACKAGES: dict[str, set[str]] = {
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",
-        "lanes", "detect", "agents", "pipeline", "notify", "documents", "state", "prompts", "scaffold", "forge",
-        "engine", "demo",
+        "lanes", "detect", "agents", "pipeline", "notify", "documents", "exchange", "state", "prompts", "scaffold",
+        "forge", "engine", "demo",
     },
     "__main__": {"processes", "cli"},
 }  # fmt: skip

@@ -1,0 +1,110 @@
+"""import and export: stories from other tools, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
+from ralphy.exchange.formats import FORMATS, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FORMATS = click.Choice(list(FORMATS))
+_MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(), metavar="FILE|DIR")
+@click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the project or the file.")
+@click.option("--format", "kind", type=_FORMATS, help="The format; default: what it looks like.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show the stories; write nothing.")
+@with_options
+def import_(call: Invocation, source: str, name: str | None, kind: str | None, dry_run: bool) -> int:
+    """Make a feature of another tool's stories: its prd.json, checked as any other.
+
+    Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, lists of - [ ]
+    items, YAML, and folders with a Markdown file for each task. Stories that are done there stay done.
+    """
+    from ralphy.documents.prd_reader import check_prd
+    from ralphy.scaffold.writer import feature_with, slug
+
+    path = call.directory / source
+    found, plan = read(_files(path), source, kind or "")
+    text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
+    check_prd(text.encode(), source)
+    repository = call.repository()
+    features = repository.root / call.settings(repository).config.project.features_dir
+    feature = name or slug(plan.project or path.resolve().stem)
+    if (features / feature / "prd.json").exists():
+        raise Conflict("the feature has a prd.json already", where=str(features / feature), hint="--name NAME")
+    if not dry_run:
+        feature_with(features, feature, "prd.json", text)
+    lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
+    lines += [f"left out: {said}" for said in plan.left_out]
+    lines.append(f"{len(plan.stories)} stories, read as {FORMATS[found].said}; next: ralphy plan {feature}")
+    return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
+                              stories=plan.stories, left_out=plan.left_out)  # fmt: skip
+
+
+@click.command("export")
+@feature_argument
+@click.option("--format", "kind", type=_FORMATS, default="prd", show_default=True, help="The format.")
+@click.option("--output", "-o", type=click.Path(), metavar="PATH", help="File, or folder for the format tasks.")
+@with_options
+def export(call: Invocation, feature: str | None, kind: str, output: str | None) -> int:
+    """Write the stories for another tool: to stdout, or to --output."""
+    from ralphy.engine.view.status import seen
+    from ralphy.exchange.plan import Plan
+
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        prd, name = seen(w, where).prd, w.feature.name
+    if not prd.stories:
+        raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
+    more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
+    files = FORMATS[kind].write(Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories],
+                                     more=more))  # fmt: skip
+    if output is None and FORMATS[kind].is_folder:
+        raise InvalidInput(f"the format {kind} is a folder", hint="--output DIR")
+    written = _write(call.directory / output, files, is_folder=FORMATS[kind].is_folder) if output else []
+    if output is None and not call.output.as_json:
+        call.output.verbatim(next(iter(files.values())))
+        return 0
+    said = [f"wrote {path}" for path in written]
+    return call.output.answer("export", said, feature=name, format=kind, files=files, written=written)
+
+
+def _files(path: Path) -> dict[str, str]:
+    """The file, or the Markdown files below the folder."""
+    from ralphy.files.safe_open import read_bounded
+
+    if path.is_dir():
+        inside = sorted(path.rglob("*.md"))[:_MOST_FILES]
+        found = {one.relative_to(path).as_posix(): read_bounded(one, _MOST_BYTES) for one in inside}
+    else:
+        found = {path.name: read_bounded(path, _MOST_BYTES)}
+    texts = {name: data.decode("utf-8-sig", "replace") for name, data in found.items() if data is not None}
+    if not texts:
+        raise NotFound(f"there is nothing to read at {path}", hint="ralphy import FILE")
+    return texts
+
+
+def _write(at: Path, files: dict[str, str], *, is_folder: bool) -> list[str]:
+    """Write them; nothing that is there is overwritten. Gives the paths."""
+    from ralphy.files.atomic import replace_file
+
+    places = [(at / name if is_folder else at, text) for name, text in files.items()]
+    if there := next((path for path, _ in places if path.exists()), None):
+        raise Conflict("is there already", where=str(there), hint="name another --output, or remove it")
+    try:
+        for path, text in places:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text.encode())
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(at)) from error
+    return [str(path) for path, _ in places]

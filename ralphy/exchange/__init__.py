@@ -1,0 +1,1 @@
+"""Stories as other tools write them: read into prd.json, and written back."""

@@ -1,0 +1,65 @@
+"""The formats that stories can be read from and written to: a row each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ralphy.errors import InvalidInput
+from ralphy.exchange import markdown, structured
+from ralphy.exchange.plan import Files, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`is_folder` formats have a file for each story."""
+
+    said: str
+    read: Callable[[Files], Plan]
+    write: Callable[[Plan], dict[str, str]]
+    is_folder: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "prd": Format("prd.json of snarktank/ralph, ralph-tui and others", structured.read_prd, structured.write_prd),
+    "taskmaster": Format("tasks.json of task-master", structured.read_taskmaster, structured.write_taskmaster),
+    "speckit": Format("tasks.md of spec-kit", markdown.read_spec_kit, markdown.write_spec_kit),
+    "checklist": Format("a Markdown list of - [ ] items", markdown.read_checklist, markdown.write_checklist),
+    "yaml": Format("a YAML list of tasks", structured.read_yaml, structured.write_yaml),
+    "tasks": Format("a folder with a Markdown file for each task", markdown.read_task_files,
+                    markdown.write_task_files, is_folder=True),
+}  # fmt: skip
+
+
+def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
+    """(format, plan) of files in the named format, or in the one that they look like. Raises InvalidInput."""
+    kind = name or format_of(files, where)
+    plan = FORMATS[kind].read(files)
+    if not plan.stories:
+        raise InvalidInput(f"holds no stories that can be read as {FORMATS[kind].said}", where=where,
+                           hint=f"--format {', '.join(FORMATS)}")  # fmt: skip
+    return kind, plan
+
+
+def format_of(files: Files, where: str) -> str:
+    """The format that files look like. Raises InvalidInput for none."""
+    if len(files) != 1 or any(text.startswith("---\n") for path, text in files.items() if path.endswith(".md")):
+        return "tasks"
+    path, text = structured.only_text(files)
+    suffix = path.rpartition(".")[2].lower()
+    if suffix == "json":
+        return _json_format(text)
+    if suffix in ("yaml", "yml"):
+        return "yaml"
+    if suffix in ("md", "markdown", "txt"):
+        return "speckit" if markdown.is_spec_kit(text) else "checklist"
+    raise InvalidInput("has no format that is known", where=where, hint=f"--format {', '.join(FORMATS)}")
+
+
+def _json_format(text: str) -> str:
+    try:
+        root = json.loads(text)
+    except (ValueError, RecursionError):
+        return "prd"  # whose reader names the mistake
+    return "taskmaster" if structured.is_taskmaster(root) else "prd"
