@@ -10,6 +10,9 @@ from ralphy.pipeline.model import Snapshot
 from ralphy.text.durations import span
 
 _MOST_NAMED = 3
+# A story of a few criteria with its tests, from the first attempt that lands to one that needs a second: a guess.
+_ROUGH_S, _ROUGH_USD = (300.0, 1500.0), (0.3, 3.0)
+_NO_BASIS = "a rough guess: no story has landed in this repository yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ def forecast(s: Snapshot) -> Forecast | None:
 class Expected:
     """What stories will take, from the lower to the upper quartile of those that landed in this repository.
 
-    `known` is how many landed. Seconds are of active time: those of a wave are worked on side by side.
+    `known` is how many landed; with none, the range is that of most stories anywhere. Seconds are of active time: those
+    of a wave are worked on side by side.
     """
 
     stories: int
@@ -57,16 +61,15 @@ class Expected:
         time, cost = low if low == high else f"{low} to {high}", cheap if cheap == dear else f"{cheap} to {dear}"
         stories = "1 story" if self.stories == 1 else f"{self.stories} stories"
         landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
-        return f"{stories}: {time} of work, {cost} (from {landed} in this repository)"
+        basis = f"from {landed} in this repository" if self.known else _NO_BASIS
+        return f"{stories}: {time} of work, {cost} ({basis})"
 
 
-def expected(s: Snapshot, stories: int, waves: int) -> Expected | None:
-    """What so many stories, in so many waves, will take; of one story where none is known yet. None without history."""
+def expected(s: Snapshot, stories: int, waves: int) -> Expected:
+    """What so many stories, in so many waves, will take; of one story where none is known yet."""
     known = s.history.paces
-    if not known:
-        return None
-    seconds = _quartiles([pace.seconds for pace in known])
-    cost = _quartiles([pace.cost_usd for pace in known])
+    seconds = _quartiles([pace.seconds for pace in known]) if known else _ROUGH_S
+    cost = _quartiles([pace.cost_usd for pace in known]) if known else _ROUGH_USD
     number, rounds = max(1, stories), max(1, waves)
     return Expected(
         number, len(known), (seconds[0] * rounds, seconds[1] * rounds), (cost[0] * number, cost[1] * number)

@@ -49,7 +49,7 @@ class PlannedStory:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`stories` are those that are not completed, in their order; `expected` is None without history, or at the end."""
+    """`stories` are those that are not completed, in their order; `expected` is None at the end."""
 
     steps: Sequence[PlannedStep]
     stories: Sequence[PlannedStory]

@@ -384,3 +384,16 @@ def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: py
             listener(next_decision)
     assert decided == [said]
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_before_the_first_agent_start_says_what_is_planned_expected_and_what_ends_it(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002"), limits={"max_cost_usd": 5.0})
+    project.play(stories={"*": [works()]}, qa=[reports()])
+    (project.folder / "STOP").touch()
+    said = call("start", "login")[2].splitlines()
+    assert said[:3] == [
+        "plan       2 of 2 stories, qa, pr; you approve qa (ralphy plan login)",
+        "expected   2 stories: 10 min to 50 min of work, $0.60 to $6.00 (a rough guess: no story has landed in this "
+        "repository yet): the budget of $5.00 may end it before",
+        "stops      after 50 agent runs; at $5.00; a story: after 5 attempts; pauses after 100 agent runs in an hour",
+    ]

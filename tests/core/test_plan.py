@@ -77,9 +77,13 @@ def test_the_steps_are_those_that_the_feature_has_with_their_gates() -> None:
     assert [step.name for step in plan_of(own, config).steps] == ["story", "qa", "pr"]
 
 
-def test_what_is_expected_is_the_range_of_what_landed_or_nothing() -> None:
+def test_what_is_expected_is_the_range_of_what_landed_or_a_rough_guess() -> None:
     stories = [story(f"US-00{n}", priority=n) for n in range(1, 4)]
-    assert plan_of(snapshot(*stories), Config()).expected is None
+    rough = plan_of(snapshot(*stories), Config()).expected
+    assert rough and rough.words == (
+        "3 stories: 15 min to 1 h 15 min of work, $0.90 to $9.00 "
+        "(a rough guess: no story has landed in this repository yet)"
+    )
     lines = [landed(seconds, cost, "other") for seconds, cost in ((60.0, 0.1), (120.0, 0.2), (600.0, 0.9))]
     found = plan_of(snapshot(*stories, lines=lines), Config()).expected
     assert found and found.seconds == (180.0, 1800.0)
@@ -88,7 +92,7 @@ def test_what_is_expected_is_the_range_of_what_landed_or_nothing() -> None:
     assert beside and (beside.seconds, beside.cost_usd) == ((60.0, 600.0), found.cost_usd)
     many = [landed(float(n), 0.0) for n in range(1, 9)]
     four = expected(snapshot(*stories, lines=many), 1, 1)
-    assert four and four.seconds == (3.0, 6.0)  # the extremes of many are left out
+    assert four.seconds == (3.0, 6.0)  # the extremes of many are left out
 
 
 def test_before_there_are_stories_one_is_expected() -> None:

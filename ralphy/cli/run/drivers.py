@@ -192,8 +192,8 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
     """Show the whole plan: stories in order, models, checks, gates, expected cost, and what ends it; change nothing.
 
-    The expected cost and time are the range of what stories took in this repository; without such a history there is
-    none. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on side by side.
+    The expected cost and time are the range of what stories took in this repository; without such a history, a rough
+    guess. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on side by side.
     """
     return drive(call, feature, "", {**limits, "dry_run": True}, asks=False)
 
@@ -297,6 +297,10 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
 
             return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
+        if asks:
+            from ralphy.cli.run.planned import tell_plan
+
+            tell_plan(call, workspace)
         return _run(call, workspace, asks=asks, waits=not limits.get("no_wait"))
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
 
-NO_HISTORY = "unknown: no story has landed in this repository yet"
-
 
 def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str = "") -> int:
     """Say what comes next and after that; nothing is touched and no agent is started."""
@@ -24,6 +22,24 @@ def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str =
     end = _end(w)
     lines = [text, *(f"  {line}" if line else "" for line in _lines(w, snapshot, plan, end))]
     return call.output.answer("plan", "\n".join(lines), **fields, **_values(w, plan), branch=w.feature_branch, end=end)
+
+
+def tell_plan(call: Invocation, w: Workspace) -> None:
+    """What a person is told before the first agent is paid: what is planned, what it may cost, and what ends it."""
+    from ralphy.engine.view.status import seen
+
+    s = seen(w, call.found(w.repository, w.feature.name))
+    plan = plan_of(s, w.config)
+    if plan.expected is None:
+        return
+    left = sum(planned.wave > 0 for planned in plan.stories)
+    steps = [f"{left} of {len(s.prd.stories)} stories" if not step.document and s.prd.stories else step.name
+             for step in plan.steps if not step.is_made]  # fmt: skip
+    asks = [step.name for step in plan.steps if step.gate == "human" and not step.is_approved]
+    waits = f"; you approve {' and '.join(asks)}" if asks else ""
+    call.output.note(f"plan       {', '.join(steps)}{waits} (ralphy plan {w.feature.name})")
+    call.output.note(f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}")
+    call.output.note(f"stops      {'; '.join(what for what, _ in stops(w.config))}")
 
 
 def _end(w: Workspace) -> str:
@@ -59,7 +75,7 @@ def _lines(w: Workspace, s: Snapshot, plan: Plan, end: str) -> Iterator[str]:
 
 def _expected_words(plan: Plan, budget: float | None) -> str:
     if plan.expected is None:
-        return NO_HISTORY
+        return "nothing more"
     is_more = budget is not None and plan.expected.cost_usd[1] > budget
     return f"{plan.expected.words}{f': the budget of ${budget:.2f} may end it before' if is_more else ''}"
 
