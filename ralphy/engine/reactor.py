@@ -270,7 +270,7 @@ class Watching:
 def repair_torn_files(w: Workspace) -> None:
     """Remove leftovers of writing, and restore torn ends; a line is said for each."""
     drop_leftovers(w)
-    temporary.sweep(repository_token(w.repository))
+    temporary.sweep(repository_token(w.repository), w.repository.state_dir)
     torn = w.journal.drop_torn_line()
     if torn:
         w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")

@@ -1,7 +1,7 @@
-"""Folders for a while, outside of the repository: a name says whose they are, so that a start sweeps those of the dead.
+"""Folders for a while, outside of the checkout: a name says whose they are, so that a start sweeps those of the dead.
 
-They lie where the system keeps what may go (TMPDIR). The end of a name is drawn again each time: nobody can have put
-anything there before.
+They lie where the system keeps what may go (TMPDIR), or in a folder that agents do not see. The end of a name is drawn
+again each time: nobody can have put anything there before.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from ralphy.files.tree_walk import remove
 _NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d{1,9})-[^/]+")
 
 
-def make(kind: str, owner: str) -> Path:
+def make(kind: str, owner: str, below: Path | None = None) -> Path:
     """A new folder for this process alone; `owner` stands for the checkout that it works in."""
-    return Path(tempfile.mkdtemp(prefix=f"ralphy-{kind}-{_digest(owner)}-{os.getpid()}-"))  # 0700
+    return Path(tempfile.mkdtemp(prefix=f"ralphy-{kind}-{_digest(owner)}-{os.getpid()}-", dir=below))  # 0700
 
 
-def sweep(owner: str) -> int:
+def sweep(owner: str, *below: Path) -> int:
     """Remove those that processes of this owner left when they died; gives how many."""
-    left = [path for path in Path(tempfile.gettempdir()).glob("ralphy-*") if _is_left(path, _digest(owner))]
+    found = (path for top in (Path(tempfile.gettempdir()), *below) for path in top.glob("ralphy-*"))
+    left = [path for path in found if _is_left(path, _digest(owner))]
     for path in left:
         remove(path)
     return len(left)

@@ -36,6 +36,16 @@ def test_those_of_the_dead_are_removed() -> None:
     assert not folder.exists()
 
 
+def test_those_in_a_folder_of_their_own_are_removed_too(place: Path) -> None:
+    hidden = place / "hidden"
+    hidden.mkdir()
+    made = of_the_dead("one")
+    folder = made.rename(hidden / made.name)
+
+    assert temporary.sweep("one", hidden) == 1
+    assert not folder.exists()
+
+
 def test_those_of_the_living_and_of_other_checkouts_stay() -> None:
     mine, others = temporary.make("proxy", "one"), of_the_dead("another")
 

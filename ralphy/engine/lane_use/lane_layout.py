@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
 from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, set_up
 from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.workspace import repository_token
 from ralphy.errors import EnvironmentProblem
+from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.ignored import dependency_folder
@@ -101,12 +103,15 @@ def lay_over(w: Workspace, lane: Lane, files: Mapping[str, bytes]) -> None:
     """Write files that Git must not know into a lane. OSError if a link, or something else in there, is in the way."""
     if not files:
         return
-    with TemporaryDirectory(dir=w.repository.state_dir, prefix="over-") as name:
+    above = temporary.make("over", repository_token(w.repository), w.repository.state_dir)  # agents do not see it there
+    try:
         for path, data in files.items():
-            replace_file(Path(name, path), data, durable=False)
-        copy = TreeCopy(Path(name), lane.tree, lane.at)
+            replace_file(above / path, data, durable=False)
+        copy = TreeCopy(above, lane.tree, lane.at)
         for path in files:
             copy.bring(path)
+    finally:
+        remove(above)
     if copy.left_out:
         raise OSError("; ".join(f"{path}: {why}" for path, why in copy.left_out))
 
