@@ -167,7 +167,8 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
     lines = [f"{shown}:{remark.line}: {remark.said}" for remark in found]
     if found and found[0].stops:
         raise InvalidInput("\n".join(lines), hint="see `Say what you want` in docs/howto/your-repository.md")
-    return "\n".join([f"ready, {len(found)} remarks" if found else "ready", *(f"  {line}" for line in lines)])
+    number = "1 remark" if len(found) == 1 else f"{len(found)} remarks"
+    return "\n".join([f"ready, {number}" if found else "ready", *(f"  {line}" for line in lines)])
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
