@@ -44,3 +44,11 @@ def test_a_word_that_the_code_still_has_is_not_followed() -> None:
 def test_a_text_that_the_code_says_is_no_name() -> None:
     said = NewNames.of([("calc.py", "def hi():\n    return 'hello'\n", "def hi():\n    return 'goodbye'\n")])
     assert not said.explain("assert hi() == 'hello'\n", "assert hi() == 'goodbye'\n")
+
+
+def test_where_a_text_stands_is_known_far_below_as_well() -> None:
+    renamed = NewNames.of([("calc.py", "def hello():\n    pass\n", "def goodbye():\n    pass\n")])
+    text = "x = 1\n" * 30 + "assert say() == 'hello'\n"
+    assert not renamed.explain(text, text.replace("hello", "goodbye"))
+    called = "x = 1\n" * 30 + "assert hello() == 'x'\n"
+    assert renamed.explain(called, called.replace("hello", "goodbye"))

@@ -24,7 +24,7 @@ from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.hunks import hunks_of
-from ralphy.testguard.written.red_first import RedFirst
+from ralphy.testguard.written.red_first import RedFirst, without_empty
 
 _MOST_NOTED = 20
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation|examples?|samples?)/")
@@ -42,7 +42,8 @@ def own_tests(w: Workspace, story: Story, candidate: Candidate, results: Sequenc
         follows = following(w, candidate)
         own = [case for case in written.own if not follows(case.path)]
         return _with_new_texts(found, WrittenTests(written.there, own))
-    return _without_weak(w, candidate, results, found)
+    written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
+    return _without_weak(w, candidate, results, without_empty(found, written.own))
 
 
 def _with_new_texts(found: RedFirst, written: WrittenTests) -> RedFirst:
@@ -79,7 +80,8 @@ def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
     if not found.is_proof:
         yield from (f"{test} passes although {found.what}" for test in found.weak)
         yield from (f"{test} passes without the story's code" for test in found.blind)
-        yield from () if found.blind or found.weak else ["no test of the story's fails without its code"]
+        yield from (f"{test} asserts nothing" for test in found.empty)
+        yield from () if found.blind or found.weak or found.empty else ["no test of the story's fails without its code"]
     text = json.dumps(story.raw, ensure_ascii=False)
     still_red = sorted(test for test in w.history.known_red - set(found.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
