@@ -34,6 +34,7 @@ from ralphy.cli.dashboard.feed import Watched
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.files.atomic import read_regular
 from ralphy.resources import template_root
 
 LOOPBACK = "127.0.0.1"
@@ -125,9 +126,8 @@ class Dashboard:
         found = _FILES.get(request.path_params.get("name", ""))
         if found is None:
             return PlainTextResponse("not found\n", 404)
-        return Response(
-            (template_root() / "dashboard" / found[0]).read_bytes(), media_type=f"{found[1]}; charset=utf-8"
-        )
+        data = read_regular(template_root() / "dashboard" / found[0])
+        return Response(data, media_type=f"{found[1]}; charset=utf-8")
 
     def _document(self, request: Request) -> Response:
         asked = request.query_params
