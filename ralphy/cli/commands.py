@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "why": ("status.look", "Show the next decision and its reason."),
     "status": ("status.look", "Show the status of a feature."),
     "dashboard": ("dashboard.command", "Watch and steer live, in the terminal or (--web) a browser."),
+    "state": ("status.state", "Show or move the phase, in the words of ralph-dev."),
     "approve": ("stories.gates", "Approve the document at a gate."),
     "reject": ("stories.gates", "Reject the document at a gate, with remarks for its agent."),
     "abort": ("stories.gates", "Stop the current run at once."),

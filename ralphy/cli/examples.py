@@ -47,6 +47,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "status": (("", "the only open feature"), ("--all", "a line for each feature"), ("login --json", "for scripts")),
     "dashboard": (("", "all features, in this terminal"), ("login --web --open", "one feature, in your browser"),
                   ("--web --port 8765 --allow-host ralphy.example.org", "for your own tunnel, from a phone")),
+    "state get": (("login --json", "phase and current task, for scripts"),),
+    "state set": (("login --phase implement", "approve SPEC.md"), ("login --phase breakdown", "write SPEC.md again")),
     "approve": (("login", "the document that waits at the gate"),),
     "reject": (('login -m "the API needs paging"', "with remarks: its agent writes it again"),
                ("login --end", "the feature ends")),

@@ -66,7 +66,7 @@ def test_the_manual_has_a_page_for_every_command_that_readers_of_manuals_can_sho
 
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("ralphy st", ["start", "status", "stats", "story"]), ("ralphy story re", ["reset"]),
+    [("ralphy st", ["start", "status", "state", "stats", "story"]), ("ralphy story re", ["reset"]),
      ("ralphy status lo", ["login"]), ("ralphy story show US", ["US-001"]),
      ("ralphy config get limits.max_a", ["limits.max_attempts"]),
      ("ralphy loop --max-i", ["--max-iterations"]), ("ralphy nonsense x", [])],

@@ -152,19 +152,20 @@ def _ticked(item: Item) -> str:
 @story.command("add")
 @click.argument("title")
 @feature_argument
+@click.option("--id", "story_id", default="", metavar="ID", help="Its id; default: the next free number.")
 @click.option("--description", default="", help="What the story should do, for whom, and why.")
 @click.option("--criteria", multiple=True, metavar="TEXT", help="An acceptance criterion; repeatable.")
 @click.option("--priority", type=WholeNumber(0), metavar="N", help="Lower runs first; default: last.")
 @click.option("--after", multiple=True, metavar="STORY", help="A story that must be completed first; repeatable.")
 @with_options
 def add(
-    call: Invocation, title: str, feature: str | None, description: str, criteria: tuple[str, ...],
+    call: Invocation, title: str, feature: str | None, story_id: str, description: str, criteria: tuple[str, ...],
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Add a story. While Ralphy works, the change is queued."""
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
-    return _change(call, feature, Change(Verb.ADD, given=given), "story add")
+    return _change(call, feature, Change(Verb.ADD, story_id, given=given), "story add")
 
 
 @story.command("start")

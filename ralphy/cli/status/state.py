@@ -1,0 +1,90 @@
+"""state get|set: the phase of a feature in the five words of ralph-dev; it is derived, so only some moves exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.errors import Conflict, ExitCode
+
+if TYPE_CHECKING:
+    from ralphy.pipeline.steps.step import Step
+
+# The words of status -> those of ralph-dev.
+_WORDS = {
+    "IDLE": "clarify",
+    "SPECIFICATION": "breakdown",
+    "AWAITING_SPEC_VALIDATION": "breakdown",
+    "IMPLEMENTATION": "implement",
+    "QA": "deliver",
+    "AWAITING_QA_VALIDATION": "deliver",
+    "PR": "deliver",
+    "COMPLETED": "complete",
+    "FAILED": "heal",
+    "REJECTED": "clarify",
+}
+_PHASES = click.Choice(list(dict.fromkeys(_WORDS.values())))
+
+
+@click.group("state", cls=Group, otherwise="get")
+def state() -> None:
+    """Show the phase of a feature, or move it; both follow from the feature's files."""
+
+
+@state.command("get")
+@feature_argument
+@with_options
+def get(call: Invocation, feature: str | None) -> int:
+    """Show the phase, the story that is next or worked on, and how many are completed."""
+    from ralphy.cli.status.look import standing
+
+    value = standing(call, feature, keeps=False)
+    phase = _WORDS.get(value["phase"], "implement")
+    open_ = [row for row in value["stories"] if row["status"] in ("in_progress", "pending")]
+    open_.sort(key=lambda row: row["status"] != "in_progress")
+    task = open_[0]["id"] if open_ and phase in ("implement", "heal") else None
+    done = f"{value['tasks_completed']} of {value['tasks_total']} completed"
+    said = ", ".join(filter(None, (phase, f"task {task}" if task else "", done)))
+    return call.output.answer("state", f"{value['feature']}: {said}", feature=value["feature"], phase=phase,
+                              currentTask=task, startedAt=value["started_at"], status=value["phase"],
+                              tasks_completed=value["tasks_completed"], tasks_total=value["tasks_total"])  # fmt: skip
+
+
+@state.command("set")
+@feature_argument
+@click.option("--phase", type=_PHASES, required=True, help="The phase to move to.")
+@with_options
+def set_(call: Invocation, feature: str | None, phase: str) -> int:
+    """Move to a phase: breakdown writes SPEC.md again, implement approves it, deliver reviews the code again.
+
+    Any other move is refused (4): what is not done is not skipped.
+    """
+    from ralphy.cli.status.look import standing
+    from ralphy.cli.stories.gates import mark
+    from ralphy.pipeline.steps.qa import QA
+    from ralphy.pipeline.steps.spec import SPEC
+
+    value = standing(call, feature, keeps=False)
+    now, is_done = value["phase"], value["tasks_total"] == value["tasks_completed"] > 0
+    if _WORDS.get(now) == phase:
+        said = f"the phase is {phase} already"
+    elif phase == "breakdown":
+        said = _again(call, feature, SPEC)
+    elif phase == "implement" and now == "AWAITING_SPEC_VALIDATION":
+        mark(call, feature, "APPROVED", "")
+        said = "SPEC.md is approved; ralphy loop works on the stories"
+    elif phase == "deliver" and is_done:
+        said = _again(call, feature, QA)
+    else:
+        raise Conflict(f"{value['feature']} cannot go from {_WORDS.get(now, now)} to {phase}: the phase follows from "
+                       "what is done", hint=f"ralphy why {value['feature']}")  # fmt: skip
+    return call.output.answer("state-set", said, ExitCode.DONE, feature=value["feature"], phase=phase, said=said)
+
+
+def _again(call: Invocation, feature: str | None, step: Step) -> str:
+    from ralphy.engine.person.again import redo_step
+
+    with call.edited(feature, f"redo {step.name}", review=False, starts_over=step.starts_over) as (w, _):
+        return redo_step(w, step)
