@@ -115,6 +115,15 @@ def test_a_test_that_guards_old_code_beside_a_new_import_is_not_called_weak(tmp_
     assert (told.failure, told.flags) == ("", "")
 
 
+def test_where_no_code_can_be_made_hollow_no_test_is_said_to_prove_nothing(tmp_path: Path) -> None:
+    text = "import json\n\n\ndef test_rate():\n    assert json.load(open('rate.json'))['a'] == 1\n"
+    base = {"rate.json": '{"a": 1}\n', "tests/test_rate.py": text, "pyproject.toml": PYPROJECT}
+    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base, **FLAG)
+    change = {"rate.json": '{"a": 1, "b": 2}\n', "tests/test_more.py": text.replace("_rate", "_more")}
+
+    assert repository.judge(change, kind="refactor").flags == ""
+
+
 def test_an_edited_test_is_a_proof_as_well(tmp_path: Path) -> None:
     act = {"write": {"calc.py": CALC.replace("a + b", "int(a) + int(b)"),
                      **edited("add(1, 2) == 3", 'add("1", 2) == 3')}}  # fmt: skip
