@@ -82,6 +82,18 @@ def test_a_test_that_passes_as_soon_as_a_name_exists_proves_nothing(tmp_path: Pa
     assert unproved(project) == [f"unproved: {TOLD} passes although mul() does nothing"]
 
 
+def test_a_test_that_loops_forever_without_the_code_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ralphy.engine.lane_use.trial._LEAST_S", 1.0)
+    code = "\n\ndef take(items):\n    items.pop()\n    return bool(items)\n"
+    asks = "from calc import take\n\n\ndef test_take():\n    items = [1, 2]\n    while take(items):\n        pass\n"
+    project = played(tmp_path, {"append": {"calc.py": code}, "write": {"tests/test_take.py": asks}})
+
+    assert proof(project) == {"number": 1, "tests": ["tests/test_take.py::test_take"]}
+    assert unproved(project) == []
+
+
 def test_an_old_test_whose_file_imports_something_new_is_not_called_weak(tmp_path: Path) -> None:
     own = "\n\ndef test_mul():\n    assert mul(2, 3) == 6\n\n\ndef test_name():\n    mul(1, 1)\n"
     text = TESTS.replace("from calc import", "from calc import mul,") + own

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ralphy.processes.supervision import Supervisor
 
 _MOST_SECONDS = 300.0
+_PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
 _OUTPUT_BYTES = 256 * 1024
 # What was asked by a run that people are told of when it takes too long.
 _ASKED: dict[Purpose, str] = {
@@ -71,6 +72,12 @@ def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | N
     """The words of a check that run these files of tests alone; None if its runner cannot be asked that way."""
     at = clean_lane(w).tree
     return narrowed(argv(check), files, lambda word: (at / word).exists()) if files else None
+
+
+def patience_s(check: Check, result: CheckResult) -> float:
+    """How long to wait for a check where code is missing, in seconds: a loop there may come to no end. `result` is the
+    check's on the whole code."""
+    return min(check.timeout_s, _MOST_SECONDS, _LEAST_S + _PATIENCE * result.seconds)
 
 
 def try_tree(

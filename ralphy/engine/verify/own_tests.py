@@ -15,7 +15,7 @@ from typing import Any
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.lane_use.trial import try_tree, words_for
+from ralphy.engine.lane_use.trial import patience_s, try_tree, words_for
 from ralphy.engine.verify.following import following
 from ralphy.engine.verify.hollow_trees import Hollow
 from ralphy.engine.verify.red_first import WrittenTests, laid_over, red_first, with_tests
@@ -128,7 +128,8 @@ def outcomes(
         if "" in places:
             written = WrittenTests.of(w, candidate, laid_over(w, candidate, results)).there
             places |= {case.path for case in written if any(Key.of(test).means(case) for test in own)}
-        told = try_tree(w, tree, check, words_for(w, check, sorted(places - {""})) or argv(check), "red_first")
+        words = words_for(w, check, sorted(places - {""})) or argv(check)
+        told = try_tree(w, tree, replace(check, timeout_s=patience_s(check, result)), words, "red_first")
         if told and check.name in names:
             found[check.name] = PASSED if told.is_green else FAILED
         listed = told.listing.tests if told and told.listing else {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.lane_use.trial import Beside, tried, words_for
+from ralphy.engine.lane_use.trial import Beside, patience_s, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -20,8 +20,6 @@ from ralphy.testguard.spoil.hunks import Hunk, hunks_of, without_all
 from ralphy.testguard.substance import FileChange
 
 _A_GROUP = 3  # parts of a file from which on it pays to take back all of them first
-_MOST_SECONDS = 300.0
-_PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
 
 Ask = Callable[[str], "bool | None"]
 
@@ -80,8 +78,7 @@ def is_missed(
     checks = list(with_tests(w, results))
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
     for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
-        most_s = min(check.timeout_s, _MOST_SECONDS, _LEAST_S + _PATIENCE * result.seconds)
-        told = tried(w, tree, check, words, "part", most_s, beside)
+        told = tried(w, tree, check, words, "part", patience_s(check, result), beside)
         if told is None:
             return None
         if told.stopped in ("", "deadline") and not told.is_green:
