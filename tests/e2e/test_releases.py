@@ -31,7 +31,8 @@ def downloaded(version: str) -> Path:
     archive = CACHE / f"{PACKAGE}-{version}.tar.gz"
     if not archive.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check",
+                   f"--no-binary={PACKAGE}", "--no-build-isolation"]  # fmt: skip
         done = subprocess.run([*command, f"{PACKAGE}=={version}", "--dest", str(CACHE)], capture_output=True,
                               encoding="utf-8", check=False)  # fmt: skip
         if not archive.exists():
