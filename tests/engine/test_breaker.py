@@ -62,6 +62,15 @@ def test_a_person_resets_it_and_the_story_lands(stuck: Project) -> None:
     assert status(stuck)["circuit_breaker"]["state"] == "CLOSED"
 
 
+def test_a_loop_can_reset_it_first_and_choose_its_safety_level(stuck: Project) -> None:
+    stuck.play(stories={"US-001": [works()]})
+
+    code, said = stuck.call("loop", "--continue", "--reset-circuit", "--safety-level", "minimal")
+
+    assert (code, stuck.landed()) == (ExitCode.WAITING, ["login/US-001"]), said
+    assert stuck.call("loop", "--safety-level", "none")[0] == ExitCode.INVALID
+
+
 def test_after_the_cool_down_one_run_is_let_through(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
     project.play(stories={"US-001": [LAZY]})

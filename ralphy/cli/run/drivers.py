@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
 
 _STEPS = click.Choice(gates())
+_LEVELS = click.Choice(["minimal", "moderate", "strict"])
 _MOST_REMARKS = 5
 
 
@@ -168,8 +169,15 @@ def run_options(command: Any) -> Any:
     dry_run = click.option("--dry-run", "-n", is_flag=True, help="Show the plan (ralphy plan); change nothing.")
     only = click.option("--story", "only", multiple=True, metavar="ID", help="Only this story; repeatable, a list "
                         "US-001,US-004 or a range US-003..US-005. Ends when they are completed.")  # fmt: skip
-    no_wait = click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14.")
-    return dry_run(only(limit_options(no_wait(command))))
+    options = (
+        click.option("--safety-level", type=_LEVELS, help="The setting safety.level, for this run."),
+        click.option("--reset-circuit", is_flag=True, help="Close the circuit breaker first (ralphy reset-circuit)."),
+        click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14."),
+        click.option("--continue", "_continue", is_flag=True, help="Resume (default)."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return dry_run(only(limit_options(command)))
 
 
 @click.command("loop")
@@ -203,10 +211,9 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 @run_options
 @click.option("--name", metavar="NAME", help="Name of the feature that a DESCRIPTION creates.")
 @click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
-@click.option("--continue", "_continue", is_flag=True, help="Resume (default).")
 @with_options
 def start(
-    call: Invocation, feature: str | None, name: str | None, fresh: bool, _continue: bool, **limits: Any
+    call: Invocation, feature: str | None, name: str | None, fresh: bool, **limits: Any
 ) -> int:  # fmt: skip
     """Run one feature in the foreground; on a terminal, ask at gates.
 
@@ -263,7 +270,7 @@ def _forget(call: Invocation, feature: str | None) -> None:
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:
     names = {"max_iterations": "limits.max_iterations", "max_cost": "limits.max_cost_usd",
-             "max_attempts": "limits.max_attempts", "until": "limits.until",
+             "max_attempts": "limits.max_attempts", "safety_level": "safety.level", "until": "limits.until",
              "calls": "limits.calls_per_hour", "jobs": "lanes.jobs"}  # fmt: skip
     flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits.get(name) is not None}
     if limits.get("overnight"):
@@ -287,8 +294,10 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
         if len(is_open) > 1 and not asks:
             from ralphy.cli.run.every import drive_every
 
-            if session.only:
-                raise InvalidInput("--story needs a feature: several are open", hint="ralphy loop FEATURE --story ID")
+            for given, option in ((session.only, "--story ID"), (limits.get("reset_circuit"), "--reset-circuit")):
+                if given:
+                    raise InvalidInput(f"{option} needs a feature: several are open",
+                                       hint=f"ralphy loop FEATURE {option}")  # fmt: skip
             return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
         workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))
@@ -297,6 +306,8 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
 
             return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
+        if limits.get("reset_circuit"):
+            workspace.record("reset_circuit")
         if asks:
             from ralphy.cli.run.planned import tell_plan
 
