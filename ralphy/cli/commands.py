@@ -9,6 +9,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("setup.doctor", "Report what's missing and how to fix it."),
     "detect": ("setup.init", "Show the detected language and checks."),
     "init-prompts": ("setup.init", "Copy the prompts into the repository, to customise them."),
+    "prompt": ("run.prompts", "Show what the agent of a step would be told now."),
     "ralph-sh": ("setup.ralph_sh", "Write ralph.sh and prompt.md: a loop that runs without Ralphy."),
     "config": ("setup.settings", "Show, change or check the settings."),
     "trust": ("setup.validity", "Accept settings that came with the repository."),

@@ -15,6 +15,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
                ("--fix", "do what is safe to do")),
     "detect": (("", "language, checks and evidence"), ("--save", "write the checks into the settings")),
     "init-prompts": (("", "copy the prompts to .ralphy/prompts/"), ("--force", "replace your copies")),
+    "prompt show": (("spec login", "what the specification's agent would be told"),
+                    ("story login --story US-002", "the same for a story")),
     "ralph-sh": (("login", "ralph.sh and prompt.md beside its prd.json"), ("--output tools", "into any folder")),
     "config show": (("", "every setting"), ("--origin", "and where its value comes from"),
                     ("login --origin", "what is in force for the feature login")),

@@ -1,4 +1,4 @@
-"""state get|set and story add --id, as scripts written for ralph-dev call them."""
+"""state get|set, story add --id and prompt show, as scripts written for other tools call them."""
 
 from __future__ import annotations
 
@@ -33,3 +33,14 @@ def test_a_task_is_made_with_an_id_of_its_own(made: Make) -> None:
     assert call.json("state", "get")[1]["currentTask"] == "US-001"
     assert call("tasks", "add", "Again", "--id", "AUTH.login")[0] == ExitCode.CONFLICT
     assert call("tasks", "add", "Bad", "--id", "../x")[0] == ExitCode.INVALID
+
+
+def test_a_prompt_is_shown_and_no_agent_is_started(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002", dependsOn=["US-001"]))
+    project.write(".ralphy/prompts/story.md.j2", "Mine: {{ story.id }} {{ story.title }}\n" * 5)
+    code, out, _ = call("prompt", "show", "story", "login", "--story", "US-002")
+    assert code == 0 and "Mine: US-002 Story US-002" in out and "EXIT_SIGNAL" in out
+    assert "Mine: US-001" in call.json("prompt", "show", "story")[1]["prompt"]
+    assert "QA_REPORT.md" in call("prompt", "show", "qa")[1]
+    assert call("prompt", "show", "story", "--story", "US-9")[0] == ExitCode.NOT_FOUND
+    assert not (project.folder / ".ralphy" / "runs").exists()

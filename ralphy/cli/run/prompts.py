@@ -1,0 +1,47 @@
+"""prompt show: what the agent of a step would be told now."""
+
+from __future__ import annotations
+
+import click
+
+from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.errors import NotFound
+from ralphy.pipeline.steps.table import steps
+
+_STEPS = click.Choice([step.name for step in steps()])
+
+
+@click.group("prompt", cls=Group, otherwise="show")
+def prompt() -> None:
+    """Show what agents are told."""
+
+
+@prompt.command("show")
+@click.argument("step", type=_STEPS, metavar="STEP")
+@feature_argument
+@click.option("--story", "story_id", metavar="ID", help="The story, for the steps story and split; default: the next.")
+@with_options
+def show(call: Invocation, step: str, feature: str | None, story_id: str | None) -> int:
+    """Show the prompt of STEP (spec, acceptance, story, split, qa or pr) as its agent would get it now; start none."""
+    from ralphy.engine.runs.prompt import prompt_for
+    from ralphy.engine.view.status import seen
+    from ralphy.pipeline.decision import RunAgent
+    from ralphy.pipeline.steps.step import Told
+    from ralphy.pipeline.steps.table import step_of
+    from ralphy.pipeline.stories import next_ready
+    from ralphy.pipeline.story_changes import found
+
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        s = seen(w, where)
+        if Told.STORY in step_of(step).told:
+            story = found(s.prd, story_id, s.feature) if story_id else next_ready(s.prd)
+            if story is None:
+                raise NotFound(f"no story of {s.feature} is ready", hint="name one: --story ID")
+            story_id = story.id
+        run = RunAgent("", step, story_id, 1, "fresh", "")
+        text = prompt_for(w, run, s, w.feature.private / "outbox", "")
+    if not call.output.as_json:
+        call.output.verbatim(text)
+        return 0
+    return call.output.answer("prompt", text, feature=s.feature, step=step, story=story_id, prompt=text)
