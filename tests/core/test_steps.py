@@ -61,6 +61,7 @@ OTHER_WORDS = {
     ("ralphy/pipeline/requests.py", "story"): "a field of a queued request",
     ("ralphy/prompts/render.py", "story"): "the label of a fence",
     ("ralphy/testguard/substance.py", "spec"): "a folder of tests",
+    ("ralphy/testguard/written/suspicion.py", "spec"): "a word in the name of a file of tests",
 }
 
 

@@ -49,13 +49,14 @@ def decompose(
         said += f"{config.models.specification} would write SPEC.md and {config.stories.granularity} stories"
         return call.output.answer("decompose", said, feature=feature, dry_run=True, stories=[], said=said,
                                   granularity=config.stories.granularity)  # fmt: skip
-    if is_new:
-        from ralphy.scaffold.writer import feature_of_prd
+    from ralphy.pipeline.steps.spec import SPEC
+    from ralphy.scaffold.writer import feature_of_prd
 
+    if is_new:
         made = feature_of_prd(features, feature, text)
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()
-    code = drive(call, feature, "spec", {"max_cost": max_cost}, asks=False)
+    code = drive(call, feature, SPEC.name, {"max_cost": max_cost}, asks=False)
     return code if code != ExitCode.DONE else _show(call, feature, config.stories.granularity)
 
 

@@ -82,10 +82,11 @@ def export(call: Invocation, feature: str | None, kind: str, output: str | None)
 def _files(path: Path) -> dict[str, str]:
     """The file, or the Markdown files below the folder."""
     from ralphy.files.safe_open import read_bounded
+    from ralphy.files.tree_walk import walk
 
     if path.is_dir():
-        inside = sorted(path.rglob("*.md"))[:_MOST_FILES]
-        found = {one.relative_to(path).as_posix(): read_bounded(one, _MOST_BYTES) for one in inside}
+        inside = sorted(found.path for found in walk(path) if found.name.endswith(".md"))[:_MOST_FILES]
+        found = {name: read_bounded(path / name, _MOST_BYTES) for name in inside}
     else:
         found = {path.name: read_bounded(path, _MOST_BYTES)}
     texts = {name: data.decode("utf-8-sig", "replace") for name, data in found.items() if data is not None}

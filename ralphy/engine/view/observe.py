@@ -36,10 +36,9 @@ from ralphy.pipeline.stories import all_ready, likely_paths
 from ralphy.prompts.budget import pick_spec_section
 
 
-def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
+def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     """The feature as it is now; without the `review`, QA_REPORT.md is not looked into.
     InvalidInput if prd.json, QA_REPORT.md or ACCEPTANCE.md cannot be trusted."""
-    w = workspace
     w.journal.catch_up(w.history)
     unfinished = _unfinished(w)
     w.branch = branch_of(w)
@@ -48,9 +47,8 @@ def observe(workspace: Workspace, *, review: bool = True) -> Snapshot:
     note_kept(w, prd)
     artifacts = documents.artifacts(w, docs.tip)
     is_told = not w.is_anyone_outside()
-    tree = replace(
-        lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, docs.edited if is_told else ()))
-    )
+    edited = docs.edited if is_told else ()
+    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, edited)))
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
     found = Snapshot(
         feature=w.feature.name,
