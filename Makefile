@@ -67,7 +67,7 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 	fi
 
 test: $(STAMP) ## run all tests
-	$(Q)$(BIN)/python -m pytest -n 3 $(ARGS)
+	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
