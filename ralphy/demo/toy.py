@@ -78,8 +78,11 @@ def _refuse_full(folder: Path) -> None:
 
 
 def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The person's environment without settings for git and Ralphy; a rehearsal gets a home of its own, too."""
-    kept = {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)}
+    """The environment without settings for git, Ralphy and CI: the demo plays a person who is there.
+
+    A rehearsal gets a home of its own, too.
+    """
+    kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(_FOREIGN)}
     package = Path(__file__).resolve().parents[2]
     paths = [str(package), *filter(None, [kept.get("PYTHONPATH")])]
     home, runs = str(folder / "home"), str(folder / "rehearsal.json")
