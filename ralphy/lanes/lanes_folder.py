@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ralphy.errors import EnvironmentProblem, InvalidInput
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
-from ralphy.files.tree_walk import children
+from ralphy.files.tree_walk import children, remove
 
 if TYPE_CHECKING:
     from ralphy.config.values import Lanes
@@ -70,6 +70,11 @@ def note_checkout(repository: Repository, folder: Path) -> None:
     root, git_dir = repository.root.resolve(), repository.git_dir.resolve()
     note = {"root": str(root), "git_dir": str(git_dir), "mount": str(_mount_of(root))}
     write_note(folder / _NOTE, note, durable=False)
+
+
+def forget_checkout(folder: Path) -> None:
+    """Take the note away: no lane is left."""
+    remove(folder / _NOTE, folder.parent)
 
 
 def abandoned(lanes: Path) -> Iterator[Abandoned]:

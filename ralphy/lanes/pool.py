@@ -19,7 +19,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
-from ralphy.lanes.lanes_folder import folder_name, left_over, note_checkout
+from ralphy.lanes.lanes_folder import folder_name, forget_checkout, left_over, note_checkout
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
 
@@ -113,6 +113,8 @@ class Pool:
                 before = size_of(homes[name])
                 remove(homes[name], self.folder.parent)
                 freed += before - size_of(homes[name])
+        if not self._homes():
+            forget_checkout(self.folder)
         return freed
 
     def _homes(self) -> dict[str, Path]:
