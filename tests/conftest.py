@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +23,8 @@ hypothesis.settings.register_profile("fast", max_examples=25)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
 FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+
+_HOMES = count()
 
 GIT_CONFIG = """\
 [user]
@@ -81,7 +84,8 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     Agents that misbehave must be able to: what is done about it without a sandbox is what most tests are about.
     Those of the sandbox have the fixture `sandbox`.
     """
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))  # mktemp looks at all earlier ones
+    home.mkdir(parents=True)
     for name in os.environ:
         if name.startswith(FOREIGN) and name != VARIABLE:
             monkeypatch.delenv(name)

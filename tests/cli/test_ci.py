@@ -109,6 +109,7 @@ def test_the_workspace_is_named_by_a_variable_as_by_an_option(
 ) -> None:  # fmt: skip
     from ralphy.__main__ import main
 
+    monkeypatch.setattr("ralphy.__main__._be_done", lambda: None)  # which ends this process's heed of Ctrl-C
     project, _ = made(story("US-001"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RALPHY_WORKSPACE", str(project.repo))

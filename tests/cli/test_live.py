@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -25,7 +24,7 @@ from tests.cli.a_night import NOW, begun, decided, does, ended, the_night
 from tests.cli.conftest import Bell, Heard, Make
 from tests.cli.pictures import pictures
 from tests.cli.screen import Screen
-from tests.engine.building import PATIENCE_S, ROOT, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Started, story, works
 
 
 def shown(night: Night, width: int, most: int = 12) -> list[str]:
@@ -138,8 +137,8 @@ def test_on_a_terminal_the_night_stands_below_the_log_until_it_ends(made: Make) 
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     argv = [sys.executable, "-P", "-m", "ralphy", "loop", "login"]
     env = {**project.env, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
-    with subprocess.Popen(argv, cwd=project.repo, env=env, stdin=slave, stdout=slave, stderr=slave,
-                          start_new_session=True) as process:  # fmt: skip
+    with Started(argv, cwd=project.repo, env=env, stdin=slave, stdout=slave, stderr=slave,
+                 start_new_session=True) as process:  # fmt: skip
         os.close(slave)
         heard = Heard(master)
         heard.until("verified and committed US-001")

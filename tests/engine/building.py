@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from ralphy.cli.run.sentences import in_words
@@ -92,6 +92,17 @@ class Ended:
         return "\n".join([*self.said, self.rest.reason])
 
 
+class Started(subprocess.Popen[str]):
+    """A process that is killed where a test fails beside it, and not waited for."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, error, traceback)
+
+
 @dataclass(slots=True)
 class Project:
     """A repository with one feature; `env` is the shell that Ralphy is called from."""
@@ -154,9 +165,9 @@ class Project:
         when a milestone, or a decision of that name, is reached for the first time."""
         return run_loop(self, Session(**session), clock, waits=waits, at=dict(at))
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> Started:
         """Call `ralphy` as a process of its own; -P keeps the repository's modules out of it."""
-        return subprocess.Popen(
+        return Started(
             [sys.executable, "-P", "-m", "ralphy", *words],
             cwd=self.repo,
             env={**self.env, "PYTHONPATH": str(ROOT)},
