@@ -44,7 +44,7 @@ def subscribed(project: Project) -> Project:
 def assert_untouched(project: Project) -> None:
     """The story is as if nobody had tried, and nothing is left lying about."""
     found = project.story("US-001")
-    assert (found.get("status", "pending"), found.get("passes", False)) == ("pending", False)
+    assert (found["status"], found["passes"]) == ("pending", False)
     assert not found.get("execution", {}).get("attempts")
     assert project.git("status", "--porcelain") == ""
     assert not (project.repo / "greet.py").exists()
@@ -133,11 +133,14 @@ def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, pr
     with Scripted({}) as api:
         project = with_claude(git_repo, private_home, api.url, RALPHY_AGENT_COMMAND="claude-is-not-here")
         project.plan(STORIES[0])
+        plan = project.story("US-001")
         called = project.loop()
 
     assert called.code == 5
     assert "claude-is-not-here is not on PATH" in called.said and "agent.command" in called.said
-    assert_untouched(project)
+    assert project.story("US-001") == plan
+    assert project.git("status", "--porcelain") == "?? docs/"
+    assert not (project.repo / "greet.py").exists()
 
 
 @pytest.mark.fault("N2")
