@@ -45,8 +45,8 @@ def forecast(s: Snapshot) -> Forecast | None:
 class Expected:
     """What stories will take, from the lower to the upper quartile of those that landed in this repository.
 
-    `known` is how many landed; with none, the range is that of most stories anywhere. Seconds are of active time: those
-    of a wave are worked on side by side.
+    `stories` is 0 where it is not known how many there will be. `known` is how many landed; with none, the range is
+    that of most stories anywhere. Seconds are of active time: those of a wave are worked on side by side.
     """
 
     stories: int
@@ -59,20 +59,20 @@ class Expected:
         low, high = (span(one) for one in self.seconds)
         cheap, dear = (f"${one:.2f}" for one in self.cost_usd)
         time, cost = low if low == high else f"{low} to {high}", cheap if cheap == dear else f"{cheap} to {dear}"
-        stories = "1 story" if self.stories == 1 else f"{self.stories} stories"
+        stories = "each story" if not self.stories else "1 story" if self.stories == 1 else f"{self.stories} stories"
         landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
         basis = f"from {landed} in this repository" if self.known else _NO_BASIS
         return f"{stories}: {time} of work, {cost} ({basis})"
 
 
 def expected(s: Snapshot, stories: int, waves: int) -> Expected:
-    """What so many stories, in so many waves, will take; of one story where none is known yet."""
+    """What so many stories, in so many waves, will take; of each story where none is known yet."""
     known = s.history.paces
     seconds = _quartiles([pace.seconds for pace in known]) if known else _ROUGH_S
     cost = _quartiles([pace.cost_usd for pace in known]) if known else _ROUGH_USD
     number, rounds = max(1, stories), max(1, waves)
     return Expected(
-        number, len(known), (seconds[0] * rounds, seconds[1] * rounds), (cost[0] * number, cost[1] * number)
+        stories, len(known), (seconds[0] * rounds, seconds[1] * rounds), (cost[0] * number, cost[1] * number)
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """The closest of the names: one that differs in its case alone, begins so, or is spelt alike; "" for none."""
+    """The closest of the names: one that differs in its case alone, begins so, has its letters in another order, or is
+    spelt alike; "" for none."""
     from difflib import get_close_matches
 
     known = list(names)
     same = [name for name in known if name.lower() == word.lower()]
     begun = [name for name in known if word and name.startswith(word)]
-    return next(iter(same or begun or get_close_matches(word, known, 1)), "")
+    swapped = [name for name in known if sorted(name) == sorted(word)]
+    return next(iter(same or begun or swapped or get_close_matches(word, known, 1)), "")

@@ -95,8 +95,9 @@ def test_what_is_expected_is_the_range_of_what_landed_or_a_rough_guess() -> None
     assert four.seconds == (3.0, 6.0)  # the extremes of many are left out
 
 
-def test_before_there_are_stories_one_is_expected() -> None:
+def test_before_there_are_stories_each_is_expected_to_take_as_long_as_others() -> None:
     seen = snapshot(prd=prd(workflow={}), artifacts=artifacts("PRD.md"), lines=[landed(60.0, 0.5)])
     plan = plan_of(seen, Config())
-    assert plan.expected and plan.expected.words.startswith("1 story: 1 min of work, $0.50 (from 1 story that landed")
+    assert plan.expected
+    assert plan.expected.words.startswith("each story: 1 min of work, $0.50 (from 1 story that landed")
     assert plan.stories == []
