@@ -85,7 +85,7 @@ def _taken_apart(text: str) -> _Text:
 def _title(parts: _Text) -> Iterator[Remark]:
     title = next(((line, words) for line, level, words in parts.headings if level == 1), None)
     if title is None or not title[1]:
-        yield Remark(title[0] if title else 1, 'has no title: begin with "# " and what is wanted', stops=True)
+        yield Remark(title[0] if title else 1, 'no title: begin with "# " and what is wanted', stops=True)
 
 
 def _objective(parts: _Text) -> Iterator[Remark]:
@@ -93,7 +93,7 @@ def _objective(parts: _Text) -> Iterator[Remark]:
     named = [(line, words) for line, _, words in parts.headings if _OBJECTIVE.match(words)]
     if not said:
         at = named[0][0] if named else parts.headings[-1][0] if parts.headings else 1
-        yield Remark(at, 'has no objective: write below "## Objective" what is wanted, and for whom', stops=True)
+        yield Remark(at, 'no objective: write below "## Objective" what is wanted, and for whom', stops=True)
     elif not named:
         yield Remark(min(said)[0], 'no section "## Objective": all of the text is taken for it')
     elif not any(section == words for _, _, section in said for _, words in named):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ralphy.documents.criteria import items_of
 from ralphy.documents.review import CRITERIA
 from ralphy.pipeline import decision as d
+from ralphy.pipeline.life import Life
 from ralphy.pipeline.menu import Dish
 from ralphy.pipeline.model import Prd, QaReport, Snapshot, Story
 from ralphy.pipeline.nights import Moment, Past, Turn, nights_of
@@ -208,6 +209,8 @@ def _next(s: Snapshot, decision: d.Decision) -> str:
         return f"ralphy approve {s.feature}"
     if not isinstance(decision, d.Done):
         return f"ralphy loop {s.feature}"
+    if s.life is Life.MERGED:
+        return ""
     return str(s.prd.pr.get("url") or f"git merge {s.tree.feature_branch}")
 
 

@@ -41,7 +41,7 @@ def in_markdown(report: Report, clock: Clock) -> str:
     blocks += _section(_MATRIX, _table(MATRIX, matrix_rows(report.matrix)))
     blocks += _section("The night", _night_lines(report, clock))
     blocks += _section("Cost", _table(COST, cost_rows(report), 7))
-    blocks.append(f"## Next\n\n    {' '.join(report.next.split())}")
+    blocks.append(f"## Next\n\n    {' '.join(report.next.split())}" if report.next else "")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

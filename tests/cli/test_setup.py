@@ -286,4 +286,4 @@ def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, ralphy: Ra
 def test_a_repository_with_nothing_to_validate_says_so(ralphy: Ralphy) -> None:
     code, _, err = ralphy("validate")
     assert code == 2
-    assert "no prd.json" in err
+    assert "no PRD.md, prd.json or config.yaml here" in err

@@ -37,13 +37,13 @@ def test_a_prd_that_is_ready_has_no_remark() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", ["1: has no title", "1: has no objective"]),
-        ("Sign in.\n", ["1: has no title"]),
-        ("## Objective\n\nSign in.\n", ["1: has no title"]),
-        ("#\n\nSign in.\n", ["1: has no title"]),
-        ("# Sign in\n", ["1: has no objective"]),
-        ("# Sign in\n\n## Objective\n\n<!-- later -->\n", ["3: has no objective"]),
-        ("```\n# Sign in\n```\n", ["1: has no title", "1: has no objective"]),
+        ("", ["1: no title", "1: no objective"]),
+        ("Sign in.\n", ["1: no title"]),
+        ("## Objective\n\nSign in.\n", ["1: no title"]),
+        ("#\n\nSign in.\n", ["1: no title"]),
+        ("# Sign in\n", ["1: no objective"]),
+        ("# Sign in\n\n## Objective\n\n<!-- later -->\n", ["3: no objective"]),
+        ("```\n# Sign in\n```\n", ["1: no title", "1: no objective"]),
     ],
 )
 def test_without_a_title_or_an_objective_no_agent_is_paid(text: str, found: list[str]) -> None:

@@ -47,8 +47,8 @@ def dashboard(
 
 def _require(module: str, extra: str) -> None:
     if find_spec(module) is None:
-        raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed",
-                                 hint=f"pip install 'ralphy-pipeline[{extra}]'")  # fmt: skip
+        hint = f"pip install 'ralphy-pipeline[{extra}]'; in a clone of Ralphy: pip install '.[{extra}]'"
+        raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed", hint=hint)
 
 
 def _print(call: Invocation, name: str) -> int:

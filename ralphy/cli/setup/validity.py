@@ -77,9 +77,9 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
         folder = call.feature(call.repository(), target)
         files = (folder.file("PRD.md"), folder.file("prd.json"), folder.private / "config.yaml")
         found = [path for path in files if path.exists()]
-        hint = f"ralphy start {target}"
+        hint = f"write {folder.in_repository('PRD.md')}, then: ralphy start {target}"
     if not found:
-        raise NotFound("no prd.json and no config.yaml here", hint=hint)
+        raise NotFound("no PRD.md, prd.json or config.yaml here", hint=hint)
     return found
 
 
@@ -166,7 +166,8 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
     found = remarks(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"))
     lines = [f"{shown}:{remark.line}: {remark.said}" for remark in found]
     if found and found[0].stops:
-        raise InvalidInput("\n".join(lines), hint="see `Say what you want` in docs/howto/your-repository.md")
+        hint = f'edit {shown}: "# Title", "## Objective" with what is wanted, and a list of what must hold'
+        raise InvalidInput("\n".join(lines), hint=hint)
     number = "1 remark" if len(found) == 1 else f"{len(found)} remarks"
     return "\n".join([f"ready, {number}" if found else "ready", *(f"  {line}" for line in lines)])
 

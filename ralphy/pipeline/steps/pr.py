@@ -19,7 +19,7 @@ class _Pr(Step):
 
     def then(self, s: Snapshot, _: Config) -> d.Decision | None:
         if not _is_published(s):
-            return busy(s) or d.Publish("PR.md is ready: push the branch and open the pull request")
+            return busy(s) or d.Publish("PR.md is ready to publish")
         is_there = not s.prd.pr.get("remote") or s.tree.head in (s.tree.pushed, s.session.published)
         return None if is_there else d.Publish("the record of the publishing is not pushed yet")
 
