@@ -6,6 +6,7 @@ import os
 import select
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.cli.conftest import Make
@@ -76,6 +77,7 @@ def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypat
     assert select.select([reader], [], [], PATIENCE_S)[0]
     assert os.read(reader, 4096).decode() == f"{project.folder / 'REPORT.html'}\n"
     os.close(reader)
+    psutil.wait_procs([child for child in psutil.Process().children() if child.name() in ("xdg-open", "sh")])
 
     elsewhere = project.repo.parent / "night.html"
     assert call("report", "--html", "-o", str(elsewhere))[0] == 0
