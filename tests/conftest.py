@@ -18,8 +18,9 @@ import pytest
 from ralphy.system import IS_PORTABLE, VARIABLE
 from tests import killed_runs
 
-# `make fast` shows each property a quarter of its examples; `make test`, and so CI, all of them.
+# `make fast` shows each property 25 examples, `make test` 100, `make soak` 1,000.
 hypothesis.settings.register_profile("fast", max_examples=25)
+hypothesis.settings.register_profile("soak", max_examples=1000)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
 FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
