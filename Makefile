@@ -15,6 +15,11 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# What the environment is made of: lock (exactly requirements.lock), latest or oldest (what pyproject.toml allows).
+VERSIONS := lock
+UV := .cache/uv/bin/uv
+RESOLVE := $(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs pyproject.toml
 # The Claude Code that tests drive. Versions lie side by side: make tools CLAUDE_VERSION=2.1.197, then
 # make test RALPHY_TEST_CLAUDE=2.1.197
 CLAUDE_VERSION := 2.1.330
@@ -36,21 +41,32 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup tools test fast lint type check demo bench chaos sweep docs pictures browser site wheel clean self
+.PHONY: help setup lock tools test test-latest test-oldest fast lint type check demo bench chaos sweep docs pictures browser site wheel clean self
 
 help: ## say what there is (this)
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
-	@echo '  make loop     develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject, prove'
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@echo '  make loop        develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject, prove'
 
 setup: $(STAMP) ## make the environment in .venv (everything else does it, too)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	$(Q)test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; none was found. Name one: make setup PYTHON=/path/to/python3' >&2; exit 1; }
 	$(Q)$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); } || { rm -rf $(VENV); \
 		echo 'The environment cannot be made (on Debian and Ubuntu: apt-get install python3-venv).' >&2; exit 1; }
 	@echo 'setting up $(VENV): installing Ralphy, what it needs and its test tools (1 to 3 minutes, once) …' >&2
-	$(Q)$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' 'hatchling>=1.27'
+	$(Q)$(INSTALL_$(VERSIONS))
+	$(Q)$(PIP) --no-deps --no-build-isolation --editable .
 	$(Q)touch $@
+
+INSTALL_lock = $(PIP) --require-hashes -r requirements.lock
+INSTALL_latest = $(PIP) --upgrade --upgrade-strategy eager --editable '.[dev,docs]' 'hatchling>=1.27'
+INSTALL_oldest = $(RESOLVE) --resolution lowest-direct --output-file $(VENV)/oldest.txt && $(PIP) -r $(VENV)/oldest.txt
+
+lock: $(UV) ## renew requirements.lock: the newest versions, with hashes
+	$(Q)$(RESOLVE) --upgrade --generate-hashes --custom-compile-command 'make lock' --output-file requirements.lock
+
+$(UV):
+	$(Q)$(PYTHON) -m venv .cache/uv && .cache/uv/bin/python -m pip install -qq --disable-pip-version-check uv
 
 tools: ## install what some tests want: the real Claude Code CLI below .cache, and (as root) Debian's packages
 	$(Q)missing=; for name in $(PACKAGES); do command -v $${name%%:*} >/dev/null || missing="$$missing $${name##*:}"; done; \
@@ -68,6 +84,14 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 
 test: $(STAMP) ## run all tests
 	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+
+test-latest: ## run all tests on the newest versions that pyproject.toml allows
+	$(Q)rm -f .cache/latest/.made
+	$(Q)$(MAKE) --no-print-directory test VENV=.cache/latest VERSIONS=latest
+
+test-oldest: $(UV) ## run all tests on the oldest ones
+	$(Q)rm -f .cache/oldest/.made
+	$(Q)$(MAKE) --no-print-directory test VENV=.cache/oldest VERSIONS=oldest
 
 fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
@@ -108,8 +132,6 @@ browser: ## install Debian's Chromium (as root), for the tests and pictures of t
 		apt-get install -y -qq --no-install-recommends chromium >/dev/null; fi
 
 site: $(STAMP) ## build the site of the documents into build/site
-	$(Q)$(BIN)/python -c 'import material' 2>/dev/null || { echo 'installing MkDocs in $(VENV) …' >&2; \
-		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]'; }
 	$(Q)NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 wheel: $(STAMP) ## build dist/*.whl

@@ -16,6 +16,7 @@ import pytest
 from ralphy import __version__
 
 ROOT = Path(__file__).parents[2]
+SETUP_NEEDS = {"pyproject.toml", "requirements.lock"}
 
 
 def run(*argv: str | Path, cwd: Path = Path("/")) -> subprocess.CompletedProcess[str]:
@@ -91,20 +92,22 @@ def test_make_alone_lists_its_targets() -> None:
 
 
 def test_make_n_shows_the_commands_and_runs_nothing(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    for name in SETUP_NEEDS:
+        (tmp_path / name).touch()
     said = run("make", "-f", ROOT / "Makefile", "-n", "demo", "AGENT=claude", cwd=tmp_path).stdout
     assert "-m ralphy demo --agent claude" in said
-    assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+    assert {path.name for path in tmp_path.iterdir()} == SETUP_NEEDS
 
 
 def test_a_python_that_is_too_old_is_said_before_anything_is_made(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    for name in SETUP_NEEDS:
+        (tmp_path / name).touch()
     done = subprocess.run(
         ["make", "-f", ROOT / "Makefile", "setup", "PYTHON="], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert "Python 3.11 or later is needed" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+    assert {path.name for path in tmp_path.iterdir()} == SETUP_NEEDS
 
 
 @pytest.fixture
