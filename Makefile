@@ -1,6 +1,7 @@
 # The front door. `make` alone says what there is; nothing needs to be typed before any of it.
 #
 #   make test ARGS="-k receipts -x"     arguments for pytest
+#   make test SEED=7                    the same random examples again
 #   make demo AGENT=claude              with the real claude instead of the stand-in
 #   make chaos N=200 SEED=7             a seed has the same nights again
 #   make lint V=1                       show the commands
@@ -28,6 +29,8 @@ CLAUDE := .cache/claude-$(CLAUDE_VERSION)
 PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
 AGENT ?= rehearsal
 ARGS ?=
+# A test that fails is run again, alone; so many may pass only then.
+FLAKES ?= 3
 N ?= 20
 SEED ?=
 PART ?=
@@ -82,8 +85,8 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 		&& touch $(CLAUDE)/.installed; \
 	fi
 
-test: $(STAMP) ## run all tests
-	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+test: $(STAMP) ## run the tests; FLAKES=0 tolerates no flaky one
+	$(Q)$(BIN)/python -m tests.run --flakes $(FLAKES) -n 3 --dist worksteal $(if $(SEED),--hypothesis-seed=$(SEED)) $(ARGS)
 
 test-latest: ## run all tests on the newest versions that pyproject.toml allows
 	$(Q)rm -f .cache/latest/.made
