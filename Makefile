@@ -23,7 +23,7 @@ UV := .cache/uv/bin/uv
 RESOLVE := $(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs pyproject.toml
 # The Claude Code that tests drive. Versions lie side by side: make tools CLAUDE_VERSION=2.1.197, then
 # make test RALPHY_TEST_CLAUDE=2.1.197
-CLAUDE_VERSION := 2.1.330
+CLAUDE_VERSION := 2.1.332
 CLAUDE := .cache/claude-$(CLAUDE_VERSION)
 # program:package
 PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace

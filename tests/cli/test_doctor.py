@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.agents.claude.versions import NAMES, TESTED
 from ralphy.cli.main import main
 from ralphy.cli.setup import ground, programs
 from ralphy.git.run_lock import Lock
@@ -248,9 +249,9 @@ def test_claude_as_root_outside_of_a_sandbox_is_a_failure(
 @pytest.mark.parametrize(
     ("version", "state", "part"),
     [
-        ("2.1.330", "ok", "tested with 2.1.197, 2.1.330"),
-        ("2.1.100", "warn", "older than the tested versions (2.1.197, 2.1.330)"),
-        ("2.2.0", "warn", "newer than the tested versions (2.1.197, 2.1.330)"),
+        (TESTED[-1], "ok", f"tested with {NAMES}"),
+        ("2.1.100", "warn", f"older than the tested versions ({NAMES})"),
+        ("2.2.0", "warn", f"newer than the tested versions ({NAMES})"),
     ],
 )
 def test_a_version_of_claude_code_that_was_not_tested_is_a_warning(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.agents.claude.versions import TESTED, why_untested
+from ralphy.agents.claude.versions import NAMES, TESTED, why_untested
 
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
@@ -15,9 +15,8 @@ MAKEFILE = Path(__file__).parents[2] / "Makefile"
 @pytest.mark.parametrize(
     ("said", "part"),
     [
-        ("2.1.197 (Claude Code)", ""),
-        ("2.1.330 (Claude Code)", ""),
-        ("2.1.196 (Claude Code)", "2.1.196 is older than the tested versions (2.1.197, 2.1.330)"),
+        *((f"{version} (Claude Code)", "") for version in TESTED),
+        ("2.1.196 (Claude Code)", f"2.1.196 is older than the tested versions ({NAMES})"),
         ("1.9.999 (Claude Code)", "is older than"),
         ("2.1.200 (Claude Code)", "is not one of"),
         ("2.1.1000 (Claude Code)", "is newer than"),

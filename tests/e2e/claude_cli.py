@@ -100,6 +100,7 @@ EXPECTED = {
         has_hook_failures=True,
     ),
 }
+EXPECTED["2.1.332"] = EXPECTED["2.1.330"]
 
 
 def program() -> Path:

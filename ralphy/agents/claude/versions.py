@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Oldest first. CI drives the last one (CLAUDE_VERSION in the Makefile); captured streams of each are test data.
-TESTED = ("2.1.197", "2.1.330")
+TESTED = ("2.1.197", "2.1.330", "2.1.332")
 NAMES = ", ".join(TESTED)
 INSTALL = f"npm install -g @anthropic-ai/claude-code@{TESTED[-1]}"
 
