@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 import sys
 import textwrap
@@ -238,7 +240,7 @@ def test_a_refused_command_line_is_fatal(supervisor: Supervisor, request_: Agent
 def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
     result = Claude(("no-such-claude",), supervisor).run(request_, PROMPT, lambda _: None)
     assert result.outcome is Outcome.FATAL
-    assert "no-such-claude cannot be started: No such file" in result.detail
+    assert f"no-such-claude cannot be started: {os.strerror(errno.ENOENT)}" in result.detail
     assert "PATH" in result.detail
 
 
@@ -392,5 +394,5 @@ def test_a_full_disk_costs_the_log_and_not_the_run() -> None:
     log.add(b"line\n")
     log.add(b"another\n")
     log.close()
-    assert log.trouble == "No space left on device"
+    assert log.trouble == os.strerror(errno.ENOSPC)
     assert log.tail == b"line\nanother\n"

@@ -136,7 +136,8 @@ class TestAPullRequest:
         made = github.create(BRANCH, "main", TEXT, labels=["nope", "ralphy"])
 
         assert api.world.prs[0]["labels"] == ["ralphy"]
-        assert made.warnings == ("left out: could not add label: 'nope' not found",)
+        [warning] = made.warnings
+        assert warning.startswith("left out: ") and "nope" in warning
         assert len(api.world.prs) == 1
 
     def test_an_unknown_reviewer_is_a_warning(self, github: GitHub, api: GitHubApi) -> None:
@@ -282,7 +283,7 @@ class TestAPush:
         hook.write_text("#!/bin/sh\nexit 1\n")
         hook.chmod(0o755)
 
-        with pytest.raises(Conflict, match="was refused: pre-receive hook declined"):
+        with pytest.raises(Conflict, match=f"{BRANCH} was refused: "):
             pushed(git_repo, commit(git, "one"))
 
     def test_a_remote_whose_disk_is_full_is_an_environment_problem(
@@ -291,7 +292,7 @@ class TestAPush:
         # Where no byte of a file can be written, as on a full disk.
         git("config", "remote.origin.receivepack", "ulimit -f 0; git-receive-pack")
 
-        with pytest.raises(EnvironmentProblem, match=f"could not store the push of {BRANCH}: .*unpack") as caught:
+        with pytest.raises(EnvironmentProblem, match=f"could not store the push of {BRANCH}: ") as caught:
             pushed(git_repo, commit(git, "one"))
         assert caught.value.exit_code == ExitCode.ENVIRONMENT
         assert "disk may be full" in caught.value.hint
@@ -310,7 +311,7 @@ class TestAPush:
     def test_a_push_that_is_too_big_for_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         git("config", "receive.maxInputSize", "10", cwd=bare)
 
-        with pytest.raises(Conflict, match="was refused: it exceeds maximum allowed size"):
+        with pytest.raises(Conflict, match=f"{BRANCH} was refused: "):
             pushed(git_repo, commit(git, "one"))
 
     def test_hooks_of_the_checkout_do_not_run(self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path) -> None:

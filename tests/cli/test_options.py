@@ -272,13 +272,15 @@ def test_a_feature_that_is_on_its_branch_alone_is_found_there(made: Make) -> Non
 
 def test_the_usage_of_the_bare_command_is_one_line_without_gaps(made: Make) -> None:
     _, call = made()
-    assert "\nUsage: ralphy [OPTIONS]\n" in f"\n{call('--color', 'red')[2]}"
+    [usage] = [line for line in call("--color", "red")[2].splitlines() if "ralphy [" in line]
+    assert usage.endswith("]") and "  " not in usage
 
 
 @pytest.mark.parametrize(("words", "what"), [(("--max-cost", "much"), "number"), (("--calls", "1.5"), "whole number")])
 def test_a_number_that_is_none_is_called_so(made: Make, words: tuple[str, str], what: str) -> None:
     _, call = made()
-    assert call("loop", *words)[2].rstrip().endswith(f"'{words[1]}' is not a valid {what}.")
+    said = call("loop", *words)[2].splitlines()[-1]
+    assert words[1] in said and f" {what}" in said
 
 
 @pytest.mark.parametrize(("word", "marker"), [("approve", "APPROVED"), ("reject", "REJECTED")])
@@ -326,9 +328,9 @@ def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: M
 
 def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, call = made(*TWO)
-    monkeypatch.setattr("ralphy.engine.view.status.observe", lambda _, review: 1 / 0)
+    monkeypatch.setattr("ralphy.engine.view.status.observe", lambda _, review: {}["a defect"])
     code, _, err = call("why")
-    assert (code, err.splitlines()[0]) == (1, "ralphy: unexpected: ZeroDivisionError: division by zero")
+    assert (code, err.splitlines()[0]) == (1, "ralphy: unexpected: KeyError: 'a defect'")
     assert "Traceback" not in err
     assert "Traceback" in call("why", "--verbose")[2]
     assert call.json("why")[1]["error"]["name"] == "unexpected"

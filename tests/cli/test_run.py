@@ -73,7 +73,7 @@ def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
 @pytest.mark.parametrize("option", ["--dry-run", "-n", "--no-wait"])
 def test_watch_has_no_options_that_mean_nothing_to_it(made: Make, option: str) -> None:
     code, _, err = made(*TWO)[1]("watch", option)
-    assert code == 3 and f"No such option '{option}'" in err
+    assert code == 3 and option in err
 
 
 def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:

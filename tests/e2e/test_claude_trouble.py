@@ -169,7 +169,7 @@ def test_a_connection_dropped_after_a_tool_call_costs_nothing(git_repo: Path, pr
 
     assert called.code == BUDGET
     said = project.kept("stream.ndjson")[0].read_text()
-    assert any(sign in said for sign in ('"error":"server_error"', "cut off mid-stream", '"api_retry"'))
+    assert any(sign in said for sign in ('"error":"server_error"', '"isSynthetic":true', '"api_retry"'))
     assert project.ends() == [("US-001", "succeeded")]
 
 

@@ -74,7 +74,7 @@ def test_one_story_is_healed_and_one_refused_for_having_done_nothing(shown: Show
     assert [story["attempts"] for story in shown.value["stories"]] == [1, 2, 2]
     assert "US-003 attempt 1 rejected: nothing changed" in shown.err
     assert "(heal, " in shown.err
-    assert "FAIL: test_what_is_taken_off_is_rounded_half_up" in (
+    assert "test_what_is_taken_off_is_rounded_half_up" in (
         folder / "toy" / "shop" / "docs" / "features" / "receipts" / "progress.txt"
     ).read_text(encoding="utf-8")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import socket
 import sys
@@ -61,9 +63,21 @@ def in_a_hostile_repository(
 
 def refused(api: Scripted) -> list[str]:
     """What the model was told of its calls that failed, over the whole story."""
-    last = api.of("US-001")[-1]
-    blocks = [block for message in last["messages"] for block in _blocks(message) if block.get("type") == "tool_result"]
-    return [json.dumps(block.get("content")) for block in blocks if block.get("is_error")]
+    return [json.dumps(block.get("content")) for block in _results(api) if block.get("is_error")]
+
+
+def refused_tools(api: Scripted) -> list[str]:
+    """The tools of its calls that failed."""
+    calls = {block["id"]: block["name"] for block in _told(api) if block.get("type") == "tool_use"}
+    return [calls[block["tool_use_id"]] for block in _results(api) if block.get("is_error")]
+
+
+def _results(api: Scripted) -> list[Mapping[str, Any]]:
+    return [block for block in _told(api) if block.get("type") == "tool_result"]
+
+
+def _told(api: Scripted) -> list[Mapping[str, Any]]:
+    return [block for message in api.of("US-001")[-1]["messages"] for block in _blocks(message)]
 
 
 def _blocks(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -92,12 +106,12 @@ def test_an_agent_in_its_walls_can_only_work(git_repo: Path, private_home: Path,
     with Scripted(script) as api:
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "bwrap")
         ended = project.loop("--max-iterations", "1")
-        told = refused(api)
+        told, tools = refused(api), refused_tools(api)
     assert_story_alone(project, tmp_path, main)
     assert any("Ralphy pushes the branch itself" in words for words in told)
     assert any("is not taken over" in words for words in told)
-    assert any("denied by your permission settings" in words for words in told)
-    assert any("Read-only file system" in words for words in told)
+    assert "Write" in tools
+    assert any(os.strerror(errno.EROFS) in words for words in told)
     by_rule = {"Write": 1} if expected().rules_count_for_write else {}
     assert project.journal("end")[0]["denied"] == {"Bash": 2, **by_rule}
     assert "in a bubblewrap sandbox" in ended.said
@@ -216,7 +230,7 @@ def test_in_strict_an_agent_that_tries_to_take_its_guard_away_stays_guarded(
         ended = project.loop("--max-iterations", "1")
         told = refused(api)
     assert len(told) == 1, ended.said
-    assert "PreToolUse:Bash hook" in told[0]
+    assert "PreToolUse" in told[0]
     assert not (git_repo / "unguarded").exists()
     assert project.ends() == [("US-001", "rejected")]
     assert project.journal("end")[0]["denied"] == {"Bash": 1}

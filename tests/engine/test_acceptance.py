@@ -3,6 +3,7 @@ asked."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,9 @@ def test_a_visible_night(tmp_path: Path) -> None:
     assert ended.runs == ["US-001", "US-001", "US-002", "qa"]
     first, second = project.prompts("US-001")
     assert f"{project.path}/ACCEPTANCE.md" in first
-    assert "US-001.1 (The result is right): tests/acceptance/test_mul.py::test_mul: " in second
-    assert "assert 9 == 18" in second
+    assert re.search(
+        r"US-001\.1 \(The result is right\): tests/acceptance/test_mul\.py::test_mul: .*\b9\b.*\b18\b", second
+    )
     assert rows(project, "US-001") == GREEN_AFTER
     assert rows(project, "US-002")[0] == [1, "test_div", "red", "green"]
     assert project.story("US-001")["evidence"]["proved_criteria"] == [1]
@@ -211,7 +213,7 @@ def test_a_sealed_night_in_which_the_implementer_looks_for_the_tests(tmp_path: P
     for commit in ("US-001", "US-002"):
         assert project.code("found.py", project.commit_of(commit)) == "FOUND = []\nSEEN = True\n"
     told = project.prompts("US-001")[1]
-    assert "US-001.1 (The result is right): its test: assert 9 == 18" in told
+    assert re.search(r"US-001\.1 \(The result is right\): its test: .*\b9\b.*\b18\b", told)
     assert "tests/acceptance" not in told
     assert SECRET not in told, told[told.index(SECRET) - 600 :][:900]
     assert rows(project, "US-001") == GREEN_AFTER

@@ -36,6 +36,11 @@ def connect(family, address):
         it.settimeout(3)
         it.connect(address)
         return "connected"
+def resolves(name):
+    try:
+        return bool(socket.getaddrinfo(name, 80))
+    except socket.gaierror:
+        return False
 def attempt(code):
     try:
         return eval(code)
