@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
+import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from ralphy.git.ledger import landed_between
 from tests.engine.building import Act, Project, open_feature, reports, story
 from tests.engine.pytested import CALC, pytested
 
-SECRET = "CANARY_of_the_acceptance_tests"
+SECRET = f"CANARY_{uuid.uuid4().hex}"  # nowhere but in what this run of the tests makes
 FILE = """\
 ## tests/acceptance/test_{0}.py
 
@@ -166,7 +169,7 @@ def test_what_acceptance_tests_alone_refuse_is_a_persons_to_decide(tmp_path: Pat
 
 HUNT = """\
 import os, pathlib, subprocess, sys
-word, found, seen = "CANARY_of_the_" + "acceptance_tests", [], 0
+word, found, seen = sys.argv[1] + sys.argv[2], [], 0  # in halves: a command line is looked at, too
 def look(name, data):
     global seen
     seen += 1
@@ -175,8 +178,13 @@ def look(name, data):
 git = lambda *words: subprocess.run(["git", *words], capture_output=True).stdout
 for name in git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").decode().split():
     look("object " + name, git("cat-file", "-p", name))
-temporary = map(str, pathlib.Path("/tmp").glob("ralphy-*"))
-for place in [*sys.argv[1:], *temporary, "/dev/shm", os.environ["HOME"], "."]:
+def is_of_this_night(path):
+    try:
+        return os.lstat(path).st_ctime >= float(sys.argv[4])
+    except OSError:
+        return False
+temporary = filter(is_of_this_night, map(str, pathlib.Path(sys.argv[3]).glob("ralphy-*")))
+for place in [*sys.argv[5:], *temporary, "/dev/shm", os.environ["HOME"], "."]:
     for folder, _, names in os.walk(place):
         for path in (os.path.join(folder, name) for name in names):
             try:
@@ -196,7 +204,8 @@ pathlib.Path("found.py").write_text(f"FOUND = {sorted(found)}\\nSEEN = {seen > 5
 def test_a_sealed_night_in_which_the_implementer_looks_for_the_tests(tmp_path: Path, sandbox: None) -> None:
     project = specified(tmp_path, "sealed")
     repo = project.repo
-    hunt = [[sys.executable, "-c", HUNT, str(repo), f"{repo}/.git", f"{repo}/{project.path}", str(tmp_path)]]
+    places = (tempfile.gettempdir(), str(int(time.time())), str(repo), f"{repo}/.git", f"{repo}/{project.path}")
+    hunt = [[sys.executable, "-c", HUNT, SECRET[:20], SECRET[20:], *places, str(tmp_path)]]
     tried = {"write": {"tests/acceptance/test_mul.py": f"# {SECRET}\n"}, "commit": "try them"}
     project.play(acceptance={"outbox": {"ACCEPTANCE.md": DOCUMENT}, **tried}, qa=[reports()],
                  stories={"US-001": [writes("mul", "a + b", run=hunt), {**RIGHTS, "run": hunt}],
