@@ -290,7 +290,7 @@ def typed_in(folder: Path, commands: list[str]) -> subprocess.CompletedProcess[s
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
         cwd=folder, env=shell(RALPHY_AGENT_COMMAND="ralphy-rehearsal"), stdin=subprocess.DEVNULL,
-        capture_output=True, encoding="utf-8", check=False, timeout=100,
+        capture_output=True, encoding="utf-8", check=False, timeout=300,
     )  # fmt: skip
 
 

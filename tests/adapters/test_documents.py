@@ -272,7 +272,6 @@ def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
         assert "PRD.md" in caught.value.hint
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("kind", ["pipe", "folder", "symbolic link", "device", "socket"])
 @pytest.mark.fault("F8")
 def test_what_is_no_plain_file_is_refused_without_waiting(

@@ -174,7 +174,6 @@ def test_an_empty_file_is_no_artifact(tmp_path: Path, data: bytes) -> None:
     assert Digests().artifact(tmp_path / "SPEC.md") is None
 
 
-@pytest.mark.timeout(20)
 def test_only_a_plain_file_is_an_artifact(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to("file")
@@ -197,7 +196,6 @@ def test_a_marker_is_a_plain_file_with_a_text(tmp_path: Path) -> None:
     assert marker and (marker.text, marker.invalid) == ("too large�\n", "")
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.fault("S1")
 def test_what_is_no_plain_file_is_no_statement(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("yes")

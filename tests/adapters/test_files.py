@@ -67,7 +67,6 @@ def test_a_hard_link_is_cut(tmp_path: Path) -> None:
     assert target.read_text() == "theirs"
 
 
-@pytest.mark.timeout(20)
 def test_what_lies_in_the_way_of_the_temporary_file_does_no_harm(tmp_path: Path) -> None:
     path, theirs = tmp_path / "file", tmp_path / "theirs"
     temporary = tmp_path / f".file.tmp-{os.getpid()}"

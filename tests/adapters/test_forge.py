@@ -334,7 +334,7 @@ class TestAPush:
         self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
     ) -> None:
         ssh = tmp_path / "ssh"
-        ssh.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 60\n")
+        ssh.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 600\n")
         ssh.chmod(0o755)
         git("config", "remote.origin.pushurl", "git@github.com:acme/widget.git")
         env = {**os.environ, "GIT_SSH_COMMAND": str(ssh)}

@@ -154,7 +154,6 @@ def test_a_journal_that_another_took_the_place_of_is_read(path: Path) -> None:
     assert reader.seen() == [1, 5, 6, 7, 8]
 
 
-@pytest.mark.timeout(20)
 def test_a_pipe_or_a_folder_in_its_place_is_said(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)

@@ -100,7 +100,6 @@ def test_what_is_not_valid_is_refused_each_time_and_left_alone(
     assert store.load() is before
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.fault("F8")
 def test_what_is_no_plain_file_is_refused(store: PrdStore, path: Path, tmp_path: Path) -> None:
     os.mkfifo(path)

@@ -50,7 +50,7 @@ def proxy(server: int) -> Iterator[AllowProxy]:
 def said(proxy: AllowProxy, request: bytes) -> bytes:
     """What the proxy answers, to the end."""
     with socket.socket(socket.AF_UNIX) as near:
-        near.settimeout(10)
+        near.settimeout(60)
         near.connect(str(proxy.socket))
         near.sendall(request)
         near.shutdown(socket.SHUT_WR)
@@ -65,7 +65,7 @@ def test_an_allowed_host_is_reached_by_its_address(proxy: AllowProxy, server: in
 def test_an_allowed_host_is_reached_through_a_tunnel(proxy: AllowProxy, server: int) -> None:
     request = b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % server
     with socket.socket(socket.AF_UNIX) as near:
-        near.settimeout(10)
+        near.settimeout(60)
         near.connect(str(proxy.socket))
         near.sendall(request)
         assert near.recv(1 << 16).startswith(b"HTTP/1.1 200 ")

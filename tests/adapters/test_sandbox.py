@@ -103,7 +103,7 @@ def end(*_):
     sys.exit(7)
 signal.signal(signal.SIGINT, end)
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     assert run(supervisor, box, place, code, b"ready\n") == (7, "ready\na clean end\n")
 
@@ -219,7 +219,7 @@ with Supervisor().prepared(command, bytes, None):
         family = [*psutil.Process(ralphy.pid).children(recursive=True)]
         assert family
         ralphy.kill()
-    _, alive = psutil.wait_procs(family, timeout=5)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert not alive
     assert not (place.tree / "ran").exists()
 

@@ -304,7 +304,6 @@ def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: by
     assert loaded(tmp_path, text).config.setup == "a"
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.fault("I2x")
 def test_a_pipe_in_the_files_place_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / ".ralphy").mkdir()

@@ -155,7 +155,7 @@ def test_an_agent_that_never_answers_is_given_up(
     git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(programs, "_ANSWER_S", 0.3)
-    program(bin_first, "claude", "exec sleep 60")
+    program(bin_first, "claude", "exec sleep 600")
     code, found = ask(git_repo, capsys)
     assert (code, found["agent"]["state"]) == (5, "fail")
     assert "no answer" in found["agent"]["said"]

@@ -158,7 +158,7 @@ def following(project: Project, *words: str) -> Iterator[Heard]:
             yield Heard(process.stdout.fileno())
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
 
 
 def test_following_shows_lines_as_they_are_written_and_survives_a_new_run(made: Make) -> None:
@@ -183,7 +183,7 @@ def test_following_may_begin_before_the_first_run(made: Make) -> None:
     with following(project, "US-001", "--json") as heard, project.start("loop") as process:
         heard.until('"kind": "result"')
         bell.wait()
-        assert process.wait(timeout=30) == 10
+        assert process.wait(timeout=60) == 10
     kinds = [json.loads(line)["kind"] for line in heard.text.splitlines()]
     assert kinds[0] == "run"
     assert "result" in kinds[-2:]  # it may hear of the run's end as well

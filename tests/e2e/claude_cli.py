@@ -176,7 +176,7 @@ def start(flags: Sequence[str], prompt: str, *, cwd: Path, env: Mapping[str, str
     return process
 
 
-def finish(process: subprocess.Popen[str], *, timeout_s: float = 40.0) -> Run:
+def finish(process: subprocess.Popen[str], *, timeout_s: float = 60.0) -> Run:
     """Wait for the end and read the stream; the CLI is killed when it is late."""
     with process:
         try:

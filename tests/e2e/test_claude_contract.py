@@ -173,7 +173,7 @@ def test_every_line_is_read_although_outputs_are_cut_in_the_middle_of_an_emoji(
     calls = [{"blocks": [{"tool": "Bash", "input": {"command": show, "description": "Show"}}]} for show in shows]
     with answering(*calls, "done") as api:
         process = start(frame(tmp_path), "go", cwd=git_repo, env=environment(private_home, api.url))
-        out, _ = process.communicate(timeout=40)
+        out, _ = process.communicate(timeout=60)
 
     transcript = Transcript()
     for line in out.encode().splitlines():
@@ -255,7 +255,7 @@ def test_a_message_of_another_session_reaches_no_run_of_ralphys(
     with answering({"blocks": [call]}, "done") as api, Sender() as other:
         flags = [*frame(tmp_path), "--settings", settings]
         working = start(flags, "hello", cwd=git_repo, env=environment(private_home, api.url))
-        assert first_words(tmp_path / "begun", timeout_s=30)
+        assert first_words(tmp_path / "begun", timeout_s=60)
         flags = [*PLAIN, "--tools", "ListAgents,SendMessage"]
         run(flags, "hello", cwd=tmp_path, env=environment(private_home, other.url))
         (tmp_path / "sent").write_text("y\n")
@@ -267,10 +267,10 @@ def test_a_message_of_another_session_reaches_no_run_of_ralphys(
 
 def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pid")
-    call = {"tool": "Bash", "input": {"command": f"echo $$ > '{tmp_path}/pid'; exec sleep 60"}}
+    call = {"tool": "Bash", "input": {"command": f"echo $$ > '{tmp_path}/pid'; exec sleep 600"}}
     with answering({"blocks": [call]}) as api:
         process = start(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
-        pid = int(first_words(tmp_path / "pid", timeout_s=30))
+        pid = int(first_words(tmp_path / "pid", timeout_s=60))
         process.send_signal(signal.SIGINT)
         ended = finish(process)
 

@@ -233,13 +233,13 @@ def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
     number: signal.Signals, code: int, outcome: str, attempt: str, git_repo: Path, private_home: Path, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pid")
-    asleep = bash(f"echo $$ > '{tmp_path}/pid'; sleep 60; true")
+    asleep = bash(f"echo $$ > '{tmp_path}/pid'; sleep 600; true")
     resumes = [bash("cat greet.py; rm greet.py")]  # the CLI writes over no file that this session has not read
     with Scripted({"US-001": [[write("greet.py", "half")], [asleep], resumes, *GREETING]}) as api:
         project = with_claude(git_repo, private_home, api.url)
         project.plan(STORIES[0])
         with project.start("loop", "login") as ralphy:
-            sleeper = int(first_words(tmp_path / "pid", timeout_s=30))
+            sleeper = int(first_words(tmp_path / "pid", timeout_s=60))
             family = {sleeper, *(child.pid for child in psutil.Process(ralphy.pid).children(recursive=True))}
             ended_at = time.monotonic()
             ralphy.send_signal(number)

@@ -36,7 +36,7 @@ def demo(cwd: Path, *options: str, **environment: str) -> Shown:
     done = subprocess.run(
         [sys.executable, "-m", "ralphy", "demo", *options],
         cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, stdin=subprocess.DEVNULL,
-        capture_output=True, encoding="utf-8", check=False, timeout=100,
+        capture_output=True, encoding="utf-8", check=False, timeout=300,
     )  # fmt: skip
     return Shown(done.returncode, done.stdout, done.stderr)
 

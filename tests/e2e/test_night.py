@@ -158,7 +158,6 @@ NIGHT = {
 }
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.fault("F1", "A3", "A8", "N1")
 def test_in_the_morning_all_records_tell_the_same_true_story(project: Project) -> None:
     night = Night(project)

@@ -27,7 +27,7 @@ from ralphy.pipeline.model import Session
 
 ROOT = Path(__file__).parents[2]
 AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 CHECK = """\
 import pathlib

@@ -54,7 +54,6 @@ def put_odd(root: Path, kind: str) -> str:
     return "docs/odd.md"
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("kind", ["pipe", "large", "circle", "link"])
 def test_what_is_odd_is_not_read_and_is_said(root: Path, kind: str) -> None:
     text, problem = read(root, put_odd(root, kind))

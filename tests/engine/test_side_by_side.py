@@ -58,7 +58,7 @@ def test_the_next_agent_begins_before_the_work_of_the_last_one_is_checked(tmp_pa
     place = project.repo.parent / "place"
     waits = f"""
 import time
-for _ in range(400 if pathlib.Path("src/us_001.py").exists() else 0):
+for _ in range(1200 if pathlib.Path("src/us_001.py").exists() else 0):
     if pathlib.Path("{place}/US-003").exists():
         break
     time.sleep(0.05)

@@ -193,7 +193,7 @@ def test_two_checks_must_both_be_green(tmp_path: Path) -> None:
 
 
 def test_a_check_that_never_ends_is_stopped_and_red(tmp_path: Path) -> None:
-    checks = [{"name": "test", "run": "sh -c 'if [ -e src/us_001.py ]; then sleep 60; fi'", "timeout_s": 0.5}]
+    checks = [{"name": "test", "run": "sh -c 'if [ -e src/us_001.py ]; then sleep 600; fi'", "timeout_s": 0.5}]
     project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
 
     project.loop()

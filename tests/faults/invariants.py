@@ -23,7 +23,7 @@ from ralphy.errors import RalphyError
 from tests.engine.building import Project, open_feature, strayed_documents
 from tests.faults.world import World, changed, git, stands_on_the_branch, world_of
 
-LEFT_ALIVE_S = 5.0
+LEFT_ALIVE_S = 60.0
 REFUSED = ("BROKEN", "CHEAT")
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{40})", re.M)
 _STORY = re.compile(r"^Ralphy-Story: \S+/(\S+)$", re.M)

@@ -168,7 +168,7 @@ def test_where_no_watches_are_left_the_folders_are_polled(tmp_path: Path, monkey
 
     monkeypatch.setattr(watchfiles, "watch", picky)
     with Wakeups([tmp_path]) as waiting:
-        for number in range(200):
+        for number in range(300):
             (tmp_path / "new").write_text(str(number), encoding="utf-8")
             found, _ = waiting.wait(0.2)
             if found:

@@ -69,7 +69,6 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
         return count(tmp_path_factory.mktemp("counted"))
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not has_strace(), reason="strace is not there, or may not trace")
 @pytest.mark.parametrize("share", range(2))
 @pytest.mark.fault("P2", "F1", "F2")
@@ -78,7 +77,6 @@ def test_a_system_call_that_fails_or_kills_costs_nothing(counted: dict[str, int]
     assert why_broken(chosen, tmp_path) == {}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.fault("P3")
 def test_a_git_that_dies_or_fails_costs_nothing(counted: dict[str, int], tmp_path: Path) -> None:
     chosen = [point for point in points(counted) if point.operation == "git"][::8]

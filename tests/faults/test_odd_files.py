@@ -16,7 +16,6 @@ MADE = {
     "socket": ["python3", "-c", SOCKET],
     "device": ["sh", "-c", "rm src/base.py; mknod src/base.py c 1 5"],
 }
-pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.mark.parametrize("what", [

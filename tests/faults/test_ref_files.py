@@ -12,7 +12,6 @@ from tests.engine.building import Act, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import changed, world_of
 
-pytestmark = pytest.mark.timeout(60)
 REF = "refs/heads/ralph/login"
 WRITTEN = {
     "a circle": f"echo 'ref: refs/heads/other' > {REF}; echo 'ref: refs/heads/ralph/login' > refs/heads/other",

@@ -366,7 +366,7 @@ print(result.outcome.value, int(peak.split()[1]) // 1024,
 def test_no_flood_makes_ralphy_grow_or_hang_or_fills_the_disk(flood: str, tmp_path: Path) -> None:
     """Without the watchdog, which would end them all after 1.5 MB."""
     argv = [sys.executable, "-c", READER, str(ROOT), FLOODS[flood]]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.stderr == ""
     outcome, memory_mb, logs_mb = done.stdout.split()
     assert (outcome, int(memory_mb) < 200, int(logs_mb) <= 65) == ("succeeded", True, True), done.stdout

@@ -59,7 +59,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def is_gone(pid: int, within_s: float = 10.0) -> bool:
+def is_gone(pid: int, within_s: float = 60.0) -> bool:
     end = time.monotonic() + within_s
     while is_alive(pid) and time.monotonic() < end:
         time.sleep(0.01)

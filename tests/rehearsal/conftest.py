@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 AGENT = (sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py"))
 FLAGS = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
 SESSION = "9f50a1e3-470d-45f7-92a5-7be0f6ee83bd"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 Line = dict[str, Any]
 

@@ -33,7 +33,7 @@ def said(*argv):
     return done.returncode, (done.stdout + done.stderr).strip()[-300:]
 def connect(family, address):
     with socket.socket(family) as it:
-        it.settimeout(3)
+        it.settimeout(60)
         it.connect(address)
         return "connected"
 def resolves(name):

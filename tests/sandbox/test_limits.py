@@ -90,7 +90,7 @@ def test_a_check_leaves_the_disk_as_much_room_as_an_agent(tmp_path: Path, monkey
 import pathlib, time
 if any(path.name.startswith("us") for path in pathlib.Path("src").glob("*.py")):
     pathlib.Path({str(full)!r}).touch()
-    time.sleep(60)
+    time.sleep(600)
 """
     project = build(tmp_path, story("US-001"))
     (project.repo / "check.py").write_text(fills)

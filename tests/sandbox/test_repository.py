@@ -171,7 +171,7 @@ def test_sockets_of_the_host_in_the_checkout_are_not_there(either: Box, monkeypa
         with subprocess.Popen(argv, pass_fds=(at,), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout and process.stdout.readline() == b"1\n"
             held.append(listening(late))
-            assert process.communicate(b"\n", timeout=30)[0] == b"2\n"  # ENOENT
+            assert process.communicate(b"\n", timeout=60)[0] == b"2\n"  # ENOENT
     for one in held:
         one.close()
 

@@ -10,8 +10,6 @@ import pytest
 
 from tests.engine.building import Project, build, story
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def piped(tmp_path: Path) -> Project:

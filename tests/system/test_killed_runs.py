@@ -39,7 +39,7 @@ def test_processes_and_mounts_of_a_run_that_was_killed_go_and_others_stay(tmp_pa
     try:
         clear(tmp_path)
 
-        assert processes["pytest-7"].wait(10) == -9
+        assert processes["pytest-7"].wait(60) == -9
         assert processes["pytest-8"].poll() is None
         assert [name for name, disk in disks.items() if disk.is_mount()] == (["pytest-8"] if is_root else [])
     finally:

@@ -19,6 +19,8 @@ MARKED = ("tests/adapters/test_supervisor.py", "tests/adapters/test_bounds.py", 
           "tests/cli/test_waiting.py", "tests/engine/test_story_loop.py")  # fmt: skip
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(960)
 @pytest.mark.skipif(IS_PORTABLE, reason="these tests run on the portable way already")
 def test_the_same_tests_pass_on_the_portable_way(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
@@ -27,7 +29,7 @@ def test_the_same_tests_pass_on_the_portable_way(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "portable", "-p", "no:cacheprovider", f"--junitxml={report}",
          *MARKED],
-        cwd=ROOT, env={**env, **root, VARIABLE: "1"}, capture_output=True, text=True, timeout=100, check=False,
+        cwd=ROOT, env={**env, **root, VARIABLE: "1"}, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     cases = ElementTree.parse(report).findall(".//testcase")
