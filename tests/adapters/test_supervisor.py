@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from ralphy.errors import EnvironmentProblem
+from ralphy.processes import program_run
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Excerpt, Supervisor, capture
@@ -211,7 +212,7 @@ def test_nothing_survives_a_deadline(supervisor: Supervisor, tmp_path: Path) -> 
 
 
 @pytest.mark.fault("P9")
-def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(
+def test_a_pipe_that_is_held_open_by_a_stranger_does_not_hold_up_the_end(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     """A process that is no descendant of the program takes its stdout (by opening it through /proc)."""
@@ -238,13 +239,11 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
         while not os.path.exists("go"):
             time.sleep(0.005)
         """
-    began = time.monotonic()
     ended = supervisor.run(python(source, tmp_path), introduce, ignore)
-    drained_s = time.monotonic() - began - ended.duration_s
+    holds_on = holder.poll() is None
     with holder:
         holder.kill()
-    assert ended.returncode == 0
-    assert 0.9 < drained_s < 3
+    assert (ended.returncode, holds_on) == (0, True)
 
 
 @pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
@@ -263,11 +262,9 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
 @pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
-    began = time.monotonic()
     ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=0.3))
     assert ended.stopped == "deadline"
     assert ended.returncode in (-signal.SIGTERM, -signal.SIGINT)
-    assert time.monotonic() - began < 3
 
 
 @pytest.mark.fault("C2")
@@ -328,7 +325,6 @@ def test_the_question_is_asked_while_nothing_is_printed(supervisor: Supervisor, 
     command = python("import time; time.sleep(600)", tmp_path)
     ended = supervisor.run(command, ignore, ignore, should_stop=lambda: asked.pop(0), grace=QUICK)
     assert ended.stopped == "stalled"
-    assert ended.duration_s < 3
 
 
 def test_an_interrupt_of_the_caller_ends_the_tree_and_goes_on(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -510,14 +506,16 @@ def test_200_megabytes_pass_in_flat_memory(supervisor: Supervisor, tmp_path: Pat
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
 
-def test_the_end_is_noticed_within_milliseconds(supervisor: Supervisor, tmp_path: Path) -> None:
-    """Median of the time between the program's last words and the return: no timed wait is on that way."""
-    source = "import time; print(time.monotonic(), flush=True)"
-    late = []
-    for _ in range(11):
-        _, out, _ = run(supervisor, python(source, tmp_path))
-        late.append(time.monotonic() - float(out))
-    assert sorted(late)[5] < 0.05
+def test_the_end_is_noticed_without_a_timed_wait(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is waited for in turns is waited for without an end: what comes at the end must wake it."""
+    monkeypatch.setattr(program_run, "TICK_S", 7200.0)
+    monkeypatch.setattr(program_run, "DRAIN_S", 7200.0)
+    command = python("print('out')", tmp_path, deadline_s=7200.0)
+    heard = bytearray()
+    assert supervisor.run(command, heard.extend, ignore, should_stop=lambda: None).returncode == 0
+    assert bytes(heard) == b"out\n"
 
 
 def test_capture_keeps_the_order_of_both_outputs(supervisor: Supervisor, tmp_path: Path) -> None:

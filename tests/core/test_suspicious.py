@@ -314,6 +314,6 @@ def test_a_variable_that_people_are_told_of_is_left_alone() -> None:
 
 def test_code_that_a_program_wrote_is_read_in_no_time() -> None:
     code = f"function f(a) {{ {'if (a == 1) return 2; ' * 8000}}}\n" + "if (a == 'b') {" * 20000
-    began = time.perf_counter()
+    began = time.process_time()  # of this process alone: what else runs on the machine does not count
     found(JS, code, JS_SIX)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

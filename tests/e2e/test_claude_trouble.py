@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -113,12 +112,10 @@ def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, priva
         project = with_claude(git_repo, private_home, api.url)
         project = subscribed(project) if login == "subscription" else project
         project.plan(STORIES[0])
-        began = time.monotonic()
         called = project.loop()
-        seconds = time.monotonic() - began
 
         assert called.code == 5
-        assert seconds < 30  # the CLI itself would go on for three minutes
+        assert len(api.messages()) < 4, "the CLI itself goes on for three minutes, and would be let in in the end"
         assert "log in" in called.said and "key" in called.said
         assert project.ends() == [("US-001", "fatal")]
         assert_untouched(project)
@@ -241,13 +238,10 @@ def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
         with project.start("loop", "login") as ralphy:
             sleeper = int(first_words(tmp_path / "pid", timeout_s=60))
             family = {sleeper, *(child.pid for child in psutil.Process(ralphy.pid).children(recursive=True))}
-            ended_at = time.monotonic()
             ralphy.send_signal(number)
             outlived = [pid for pid in family if not is_gone(pid)]
-            seconds = time.monotonic() - ended_at
         assert len(family) >= 4  # the supervisor, claude, its shell, sleep
         assert (ralphy.returncode, outlived, carriers(project.journal("run")[0]["run"])) == (code, [], [])
-        assert seconds < 5
 
         called = project.loop(*ONE_RUN)
     assert called.code == BUDGET

@@ -287,22 +287,19 @@ def await_ends(project: Project, number: int) -> None:
 
 @needs_faketime
 @pytest.mark.fault("C1")
-@pytest.mark.parametrize(("shift", "resets_in_s", "most_s"), [("-8h", 2, 20.0), ("+8h", 3600, 20.0)])
+@pytest.mark.parametrize(("shift", "resets_in_s"), [("-8h", 2), ("+8h", 3600)])
 def test_the_wall_clock_of_a_waiting_ralphy_jumps(
-    tmp_path: Path, shift_clock: Callable[[str], None], shift: str, resets_in_s: int, most_s: float
+    tmp_path: Path, shift_clock: Callable[[str], None], shift: str, resets_in_s: int
 ) -> None:
     project = limited(tmp_path, {"limit": {"resets_in_s": resets_in_s}}, works())
     with faked(project, tmp_path) as process:
         await_ends(project, 1)
         shift_clock(shift)
-        began = time.monotonic()
-        _, said = process.communicate(timeout=PATIENCE_S)
-        seconds = time.monotonic() - began
+        _, said = process.communicate(timeout=PATIENCE_S)  # and not for an hour, or eight
 
     assert process.returncode == ExitCode.BUDGET, said
     assert project.outcomes() == [("US-001", "limited"), ("US-001", "succeeded")]
     assert project.landed() == ["login/US-001"]
-    assert seconds < most_s
 
 
 @pytest.mark.fault("C3")

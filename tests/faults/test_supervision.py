@@ -120,7 +120,6 @@ def test_an_agent_that_is_frozen_is_woken_and_ended(tmp_path: Path, monkeypatch:
     monkeypatch.setenv(SILENCE, "0.7")
     project, _ = troubled(tmp_path, works(freeze=True))
     assert first_end(project)["trigger"] == "silence"
-    assert first_end(project)["seconds"] < 5
     assert goes_on(project) == "1"
 
 
@@ -179,7 +178,6 @@ def test_an_agent_that_eats_the_memory_is_ended_and_ralphy_lives(tmp_path: Path)
     end = first_end(project)
     assert (end["outcome"], end["trigger"]) == ("crashed", "memory")
     assert "limits.max_memory_mb: 400" in end["detail"]
-    assert end["seconds"] < 20
     assert goes_on(project) == "2"
 
 
@@ -257,13 +255,11 @@ def test_a_signal_in_any_phase_ends_everything_at_once_and_the_next_loop_goes_on
 ) -> None:
     process = PHASES[phase](scene)
     family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    began = time.monotonic()
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == CODES[number]
     assert [pid for pid in family if not is_gone(pid)] == []
-    assert time.monotonic() - began < 5
     assert_clean(scene.project)
     scene.project.play(stories={"*": [works()]})
     scene.project.loop(clock=lambda: time.time() + 7200)
