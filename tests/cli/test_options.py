@@ -328,7 +328,11 @@ def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: M
 
 def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, call = made(*TWO)
-    monkeypatch.setattr("ralphy.engine.view.status.observe", lambda _, review: {}["a defect"])
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr("ralphy.engine.view.status.observe", broken)
     code, _, err = call("why")
     assert (code, err.splitlines()[0]) == (1, "ralphy: unexpected: KeyError: 'a defect'")
     assert "Traceback" not in err
