@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,11 @@ def test_odd_names_reach_ralphy_as_they_are(name: str, repo: Repository) -> None
     assert not (repo.root / "x").exists()
 
 
+def codes_shown(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The exit codes of commands that make shows, each at the end of a line."""
+    return re.findall(r" (\d+)$", done.stderr, re.M)
+
+
 def test_waiting_for_a_person_is_said_and_is_no_failure(repo: Repository) -> None:
     done = repo.make("loop", "FEATURE=login", CODE="10")
     assert done.returncode == 0
@@ -119,7 +125,7 @@ def test_waiting_fails_when_strictness_is_wanted(strict: dict[str, str], repo: R
     arguments = [] if strict else ["RALPHY_STRICT_EXIT=1"]
     done = repo.make("loop", *arguments, CODE="10", **strict)
     assert done.returncode == 2
-    assert "waiting for a person" in done.stderr and "Error 10" in done.stderr
+    assert "waiting for a person" in done.stderr and codes_shown(done) == ["10"]
 
 
 def test_strictness_can_be_switched_off(repo: Repository) -> None:
@@ -130,7 +136,7 @@ def test_strictness_can_be_switched_off(repo: Repository) -> None:
 def test_every_other_code_fails_and_is_shown(code: str, repo: Repository) -> None:
     done = repo.make("loop", CODE=code)
     assert done.returncode == 2
-    assert f"Error {code}" in done.stderr and "waiting" not in done.stderr
+    assert codes_shown(done) == [code] and "waiting" not in done.stderr
 
 
 @pytest.mark.parametrize("code", ["0", "10"])
@@ -180,7 +186,7 @@ def test_a_rule_that_fails_leaves_its_file_alone(file: str, repo: Repository) ->
     repo.write("docs/features/login/PRD.md")
     path = repo.root / "docs/features/login" / file
     done = repo.make(f"docs/features/login/{file}", WRITES=str(path), CODE="11")
-    assert done.returncode == 2 and "Error 11" in done.stderr
+    assert done.returncode == 2 and codes_shown(done) == ["11"]
     assert path.read_text() == "made"
 
 
@@ -190,7 +196,6 @@ def test_an_interrupted_rule_leaves_its_file_alone(file: str, repo: Repository) 
     path = repo.root / "docs/features/login" / file
     done = repo.make(f"docs/features/login/{file}", WRITES=str(path), INTERRUPTED="1")
     assert done.returncode != 0
-    assert "Deleting" not in done.stderr
     assert path.read_text() == "made"
 
 
