@@ -1,5 +1,7 @@
 """A kill between any two durable steps costs nothing: a whole feature, ended at every milestone, and started again.
 
+`make test` ends one feature at four of them, one after the other; `make soak` has a feature of its own for each.
+
 While it goes on a person switches to its branch, with changes of their own, and stays there: the checkout follows.
 """
 
@@ -79,6 +81,7 @@ def prepare_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("RALPHY_LANES_PROBE", "off")
 
 
+@pytest.mark.soak
 def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
     names = {name for name, _ in milestones}
 
@@ -89,6 +92,7 @@ def test_every_kind_of_step_has_its_milestones(milestones: list[Point]) -> None:
     assert len(milestones) > 50
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.fault("P1")
 def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path: Path, share: int) -> None:
@@ -101,6 +105,17 @@ def test_a_kill_at_any_milestone_costs_nothing(milestones: list[Point], tmp_path
             failed[point] = why
         shutil.rmtree(folder)
     assert failed == {}
+
+
+@pytest.mark.fault("P1")
+def test_kills_before_in_and_after_a_landing_and_after_the_push_cost_nothing(tmp_path: Path) -> None:
+    project = feature(tmp_path)
+    for name, nth in (("judged", 2), ("refs_moved", 1), ("intent_recorded", 1), ("pushed", 1)):
+        assert drive(project, "die", name, str(nth)) == KILLED, f"{name} was not reached"
+
+    assert drive(project, "note", str(tmp_path / "last")) == ExitCode.DONE
+
+    require_whole(project)
 
 
 def tried(milestones: list[Point]) -> list[Point]:

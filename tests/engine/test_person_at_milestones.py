@@ -1,6 +1,7 @@
 """A person works in the checkout between any two durable steps: what they do stays, and every story lands all the same.
 
 A process runs the whole feature. At the first milestones of each name it stands still, and the person does one thing.
+`make test` has a sample of the acts, `make soak` a night for each.
 """
 
 from __future__ import annotations
@@ -43,13 +44,38 @@ ACTS = {
 FOLLOWS = {"refs_moved", "documents_noted", "documents_laid_out", "files_replaced", "index_recorded"}
 
 
+# One night in which they do these by turns
+TURNS = ("commits on the branch", "commits on main", "removes the lanes")
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("stands", ["main", "ralph/login"])
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.fault("M6")
 def test_what_a_person_does_at_any_milestone_stays_and_every_story_lands(tmp_path: Path, act: str, stands: str) -> None:
-    project = a_feature(tmp_path, is_pushed=act not in ("amends", "rebases"))
-    script = tmp_path / "person.sh"
-    script.write_text(f"STANDS={stands}; LANES={tmp_path / 'home' / '.cache' / 'ralphy' / 'lanes'}\n{ACTS[act]}\n")
+    require_undisturbed(tmp_path, stands, act)
+
+
+@pytest.mark.fault("M6")
+def test_a_person_who_does_something_else_at_each_milestone_keeps_it_all(tmp_path: Path) -> None:
+    require_undisturbed(tmp_path, "main", *TURNS)
+
+
+@pytest.mark.parametrize(("act", "stands"), [("rebases", "ralph/login"), ("edits prd.json", "main")])
+@pytest.mark.fault("M6")
+def test_who_rewrites_what_ralphy_wrote_at_each_milestone_keeps_every_story(
+    tmp_path: Path, act: str, stands: str
+) -> None:
+    require_undisturbed(tmp_path, stands, act)
+
+
+def require_undisturbed(tmp_path: Path, stands: str, *acts: str) -> None:
+    """A night whose person does these acts by turns."""
+    project = a_feature(tmp_path, is_pushed=not {"amends", "rebases"}.intersection(acts))
+    script, turns = tmp_path / "person.sh", len(acts)
+    cases = "\n".join(f"{turn}) {ACTS[act]};;" for turn, act in enumerate(acts))
+    lanes = Path(project.env["HOME"], ".cache", "ralphy", "lanes")
+    script.write_text(f"STANDS={stands}; LANES={lanes}\ncase $((N % {turns})) in\n{cases}\nesac\n")
 
     code = drive(project, "meet", str(script), stands, str(tmp_path / "acts.jsonl"))
 
@@ -58,13 +84,16 @@ def test_what_a_person_does_at_any_milestone_stays_and_every_story_lands(tmp_pat
     assert code == ExitCode.DONE
     require_landed(project)
     assert {one["milestone"] for one in done if one["said"]} <= FOLLOWS
-    require_kept(project, act, [one["number"] for one in done if not one["code"]])
+    for turn, act in enumerate(acts):
+        numbers = [one["number"] for one in done if not one["code"] and one["number"] % turns == turn]
+        assert numbers
+        require_kept(project, act, numbers)
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands
 
 
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("again", [False, True], ids=["", "commits again"])
-@pytest.mark.parametrize("point", ["intent_recorded", "refs_moved"])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["", "commits again"])
+@pytest.mark.parametrize("point", [pytest.param("intent_recorded", marks=pytest.mark.soak), "refs_moved"])
 def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothing(
     tmp_path: Path, point: str, again: bool
 ) -> None:
@@ -89,8 +118,11 @@ def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothi
 
 
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("point", ["refs_moved", "edits_adopted"])
-@pytest.mark.parametrize("name", ["progress.txt", "prd.json", "stories/US-001.md"])
+@pytest.mark.parametrize("point", [pytest.param("refs_moved", marks=pytest.mark.soak), "edits_adopted"])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(name, marks=pytest.mark.soak) for name in ("progress.txt", "stories/US-001.md")), "prd.json"],
+)
 def test_a_kill_while_an_edit_is_adopted_adopts_it_once(tmp_path: Path, name: str, point: str) -> None:
     project = a_feature(tmp_path, is_pushed=False)
     project.play(stories={"*": [works()]})
