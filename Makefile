@@ -44,7 +44,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup lock tools test test-latest test-oldest fast lint type check demo bench chaos sweep docs pictures browser site wheel clean self
+.PHONY: help setup lock tools test test-latest test-oldest soak fast lint type check demo bench chaos sweep docs pictures browser site wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -95,6 +95,12 @@ test-latest: ## run all tests on the newest versions that pyproject.toml allows
 test-oldest: $(UV) ## run all tests on the oldest ones
 	$(Q)rm -f .cache/oldest/.made
 	$(Q)$(MAKE) --no-print-directory test VENV=.cache/oldest VERSIONS=oldest
+
+soak: $(STAMP) ## look for the unknown, for nights and releases
+	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal -m soak --hypothesis-profile=soak
+	$(Q)$(MAKE) --no-print-directory chaos N=50
+	$(Q)$(MAKE) --no-print-directory chaos N=20 JOBS=4
+	$(Q)$(MAKE) --no-print-directory sweep
 
 fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
