@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import signal
 import subprocess
@@ -24,6 +25,8 @@ hypothesis.settings.register_profile("soak", max_examples=1000)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
 FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+
+ROOT = Path(__file__).parents[1]
 
 _HOMES = count()
 
@@ -67,9 +70,15 @@ def pytest_configure() -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """What an earlier run left that was killed is cleared away, by the one process that begins all others."""
+    """What an earlier run left that was killed is cleared away, by the one process that begins all others.
+
+    Tests start Ralphy a thousand times. Where PYTHONDONTWRITEBYTECODE is set, as in many a CI, each start would compile
+    it again, which takes longer than most calls.
+    """
     if not hasattr(session.config, "workerinput"):
         killed_runs.clear(killed_runs.usual_root())
+        for folder in ("ralphy", "tests"):
+            compileall.compile_dir(ROOT / folder, quiet=2)
 
 
 class RunGit(Protocol):
@@ -96,6 +105,8 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("NO_COLOR", "1")
+    # Two versions of a file within a second would share their bytecode.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     # A toy project's pytest starts five times as fast without the plugins that happen to be installed here.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", "none")
