@@ -74,3 +74,12 @@ def words_of(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(words_of(part) if isinstance(part, ast.Constant) else "…" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_no_test_asserts_elapsed_time_or_gives_up_within_a_minute() -> None:
+    """A machine under load takes as long as it likes: a bound is there for what hangs."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            assert not re.search(r"assert .*(monotonic|perf_counter)\(\) - ", line), f"{path}:{number}"
+            for seconds in re.findall(r"timeout(?:=|\()(\d+(?:\.\d+)?)\b", line):
+                assert float(seconds) >= 60, f"{path}:{number}"
