@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Bell, Call, Heard, Make
 from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, reports, story, works
+from tests.sampling import sampled
 
 AUTO = {"spec": "auto", "qa": "auto"}
 ONE = story("US-001")
@@ -143,7 +144,9 @@ def stand(project: Project, where: str) -> None:
         project.git("switch", "--quiet", "main")
 
 
-@pytest.mark.parametrize("where", ["main", "the branch", "another branch", "a commit"])
+@pytest.mark.parametrize(
+    "where", sampled(["main", "the branch", "another branch", "a commit"], "another branch", "the branch")
+)
 def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, where: str) -> None:
     project, call = made(ONE)
     assert call("loop")[0] == 10
@@ -170,7 +173,7 @@ def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, whe
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
-@pytest.mark.parametrize("where", ["main", "another branch"])
+@pytest.mark.parametrize("where", sampled(["main", "another branch"], "main"))
 def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(made: Make, where: str) -> None:
     project, call = made(ONE)
     assert call("loop")[0] == 10

@@ -15,6 +15,7 @@ from ralphy.pipeline.requests import Change, Verb
 from tests.cli.conftest import Bell, Call, Heard, Make
 from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, drive, story, works
 from tests.engine.driver import KILLED
+from tests.sampling import sampled
 
 
 class Slow:
@@ -148,7 +149,10 @@ def test_stories_are_reset_and_started_by_requests_too(made: Make) -> None:
     assert_clean(project)
 
 
-@pytest.mark.parametrize("milestone", ["intent_recorded", "refs_moved", "files_replaced", "request_kept"])
+MILESTONES = ("intent_recorded", "refs_moved", "files_replaced", "request_kept")
+
+
+@pytest.mark.parametrize("milestone", sampled(MILESTONES, "refs_moved", "request_kept"))
 def test_a_kill_while_a_request_is_taken_makes_the_change_once(made: Make, milestone: str) -> None:
     project, call = on_branch(made, story("US-001"))
     with held(project):

@@ -140,7 +140,11 @@ def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
     assert value["first"][0].startswith("commit Makefile:")
 
 
-@pytest.mark.parametrize("makefile", ["", "all: ; @echo built\n"], ids=["without a Makefile", "with a Makefile"])
+@pytest.mark.parametrize(
+    "makefile",
+    [pytest.param("", marks=pytest.mark.soak), "all: ; @echo built\n"],
+    ids=["without a Makefile", "with a Makefile"],
+)
 def test_make_loop_works_straight_after_init_and_a_prd(
     makefile: str, foreign: Path, git: RunGit, ralphy: Ralphy
 ) -> None:

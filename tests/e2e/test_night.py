@@ -1,6 +1,6 @@
 """A night with everything that goes wrong in one: in the morning all records tell the same, true story.
 
-Twelve stories of a small project with real tests. A usage limit, a hang, an agent that deletes tests, a `kill -9` of
+Nine stories of a small project with real tests. A usage limit, a hang, an agent that deletes tests, a `kill -9` of
 Ralphy, a full disk, a question, a story that is never done. The person starts `ralphy loop`, finds it killed at
 some time of the night, starts it again, frees some space, and reads what there is.
 """
@@ -23,7 +23,7 @@ from ralphy.errors import ExitCode
 from tests.e2e.project import Project, shell
 
 ROOT = Path(__file__).parents[2]
-IDS = [f"US-{number:03}" for number in range(1, 13)]
+IDS = [f"US-{number:03}" for number in (1, 2, 3, 4, 5, 6, 7, 9, 12)]
 MEGABYTE = 1024 * 1024
 TEST_SHOP = "def test_there_is_a_shop() -> None:\n    assert __import__('shop')\n"
 SETTINGS = """\

@@ -197,6 +197,12 @@ def version_before(tmp_path: Path) -> Path:
     return folder
 
 
+def test_an_upgrade_with_a_feature_in_flight(office: Office, version_before: Path) -> None:
+    monday_an_upgrade_with_a_feature_in_flight(office, version_before)
+    look(office)
+
+
+@pytest.mark.soak
 def test_a_week_of_features(office: Office, version_before: Path, tmp_path: Path) -> None:
     monday_an_upgrade_with_a_feature_in_flight(office, version_before)
     look(office)

@@ -15,6 +15,7 @@ from ralphy.git.commands import discover, refs_of
 from tests.engine.building import Act, Ended, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import World, changed, world_of
+from tests.sampling import sampled
 
 HOOKS = ("pre-commit", "post-commit", "reference-transaction", "post-index-change", "post-checkout", "post-rewrite")
 GIT_DIR = "$(git rev-parse --git-dir)"
@@ -82,11 +83,12 @@ def hostile(canaries: Canaries) -> Act:
     return works(run=[*hooks, *appends(f"{GIT_DIR}/config", canaries.config()), *attributes])
 
 
-def owned(tmp_path: Path, act: Act) -> tuple[Project, World]:
-    """A project of two stories whose first agent does this, with the person's branch, tag, stash, hook and edits; and
-    what all of that is like."""
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [act, works()], "US-002": [works()]})
+def owned(tmp_path: Path, *acts: Act) -> tuple[Project, World]:
+    """A project whose agents do this, a story each, and a story more; with the person's branch, tag, stash, hook and
+    edits; and what all of that is like."""
+    names = [f"US-{number:03}" for number in range(1, len(acts) + 2)]
+    project = build(tmp_path, *map(story, names))
+    project.play(stories={name: [*acts[at : at + 1], works()] for at, name in enumerate(names)})
     base, hook = project.repo / "src" / "base.py", project.repo / ".git" / "hooks" / "pre-push"
     project.git("branch", "other")
     project.git("tag", "v1")
@@ -102,10 +104,12 @@ def owned(tmp_path: Path, act: Act) -> tuple[Project, World]:
 
 
 def assert_untouched(project: Project, before: World) -> None:
-    """Both stories have landed once, and the person's world is what it was."""
+    """All stories have landed once, and the person's world is what it was."""
+    names = list(project.statuses())
     assert list(changed(before, world_of(project))) == []
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert {project.code(f"src/us_00{number}.py") for number in (1, 2)} <= {"WORKS = 1\n", "WORKS = 2\n"}
+    assert project.landed() == [f"login/{name}" for name in names]
+    works_of = {project.code(f"src/{name.lower().replace('-', '_')}.py") for name in names}
+    assert works_of <= {"WORKS = 1\n", "WORKS = 2\n"}
     assert project.code("src/base.py") == "BASE = 1\n"
 
 
@@ -121,7 +125,9 @@ def test_plain_git_runs_what_the_canaries_are_made_of(tmp_path: Path, canaries: 
     assert canaries.heard() >= {"fsmonitor", "hooks-path", "clean", "command"}
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
+@pytest.mark.parametrize(
+    "killed", [pytest.param(False, marks=pytest.mark.soak), True], ids=["", "and Ralphy was killed"]
+)
 @pytest.mark.fault("G13", "S2", "P1")
 @pytest.mark.attempt(13)
 def test_programs_that_an_agent_puts_into_gits_configuration_never_run(
@@ -142,16 +148,16 @@ CONFLICT = (
     "echo A=8 > src/base.py; git commit -qm y src"
 )
 FORGED = """
-git add -A && git commit --quiet -m "feat(login): US-002 done" -m "Ralphy-Story: login/US-002"
+git add -A && git commit --quiet -m "feat(login): {next} done" -m "Ralphy-Story: login/{next}"
 printf '{"commit":"%s","branch":"ralph/login","files":[],"end":{"run":"%s","outcome":"succeeded","landed":true}}' \\
   "$(git rev-parse HEAD)" "$RALPHY_RUN_ID" > $(git rev-parse --git-dir)/ralphy/intent-login.json
 """
 DEEDS = {
-    "moves and deletes refs": "git commit -q --allow-empty -m agent; git branch -f other; git branch -D main;"
-                              " git tag -f v1; git tag fake; git update-ref refs/ralphy/login/US-002/attempt-1 HEAD",
-    "switches and commits": "git switch -qc mine; git add -A; git commit -qm mine; git switch -q --detach",
     "resets": "git add -A; git commit -qm x; git reset -q --hard HEAD~2 || git reset -q --hard HEAD~1;"
-              " echo WORKS = 1 > src/us_001.py",
+              " echo WORKS = 1 > src/{slug}.py",
+    "moves and deletes refs": "git commit -q --allow-empty -m agent; git branch -f other; git branch -D main;"
+                              " git tag -f v1; git tag fake; git update-ref refs/ralphy/login/{next}/attempt-1 HEAD",
+    "switches and commits": "git switch -qc mine; git add -A; git commit -qm mine; git switch -q --detach",
     "replaces": "git replace HEAD HEAD~1; git commit -q --allow-empty -m x; git replace -f HEAD~1 HEAD",
     "clears the stash": "git stash clear; git stash push -qu; git stash pop -q",
     "leaves a merge": f"{CONFLICT}; git merge $x; {{base}}",
@@ -166,12 +172,22 @@ DEEDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DEEDS)
+def deeds(*names: str) -> list[Act]:
+    """What the agents of the first stories do to git, beside their work."""
+    found = []
+    for number, name in enumerate(names, start=1):
+        words = {"{base}": "echo BASE = 1 > src/base.py", "{slug}": f"us_{number:03}", "{next}": f"US-{number + 1:03}"}
+        command = DEEDS[name]
+        for word, meant in words.items():
+            command = command.replace(word, meant)
+        found.append(works(run=sh(command)))
+    return found
+
+
 @pytest.mark.fault("G16", "A4", "G2", "G1")
 @pytest.mark.attempt(13)
-def test_what_an_agent_does_to_git_ends_with_its_lane(tmp_path: Path, what: str) -> None:
-    command = DEEDS[what].replace("{base}", "echo BASE = 1 > src/base.py")
-    project, before = owned(tmp_path, works(run=sh(command)))
+def test_what_an_agent_does_to_git_ends_with_its_lane(tmp_path: Path) -> None:
+    project, before = owned(tmp_path, *deeds(*DEEDS))
 
     project.loop()
 
@@ -179,11 +195,13 @@ def test_what_an_agent_does_to_git_ends_with_its_lane(tmp_path: Path, what: str)
     assert not [ref for ref in project.refs("refs") if "fake" in ref or "mine" in ref]
 
 
-@pytest.mark.parametrize("what", ["moves and deletes refs", "leaves a rebase", "removes git", "forges a landing"])
+KILLED_AFTER = ["moves and deletes refs", "leaves a rebase", "removes git", "forges a landing"]
+
+
+@pytest.mark.parametrize("what", sampled(KILLED_AFTER, "removes git", "forges a landing"))
 @pytest.mark.fault("G16", "A4", "P1")
 def test_nor_does_it_outlive_a_ralphy_that_is_killed(tmp_path: Path, what: str) -> None:
-    command = DEEDS[what].replace("{base}", "echo BASE = 1 > src/base.py")
-    project, before = owned(tmp_path, works(run=sh(command)))
+    project, before = owned(tmp_path, *deeds(what))
     assert drive(project, "die", "agent_ended", "1") == KILLED
     assert list(changed(before, world_of(project))) == []
 
@@ -201,33 +219,30 @@ OUTSIDE = {
 }
 
 
-def outside(tmp_path: Path, what: str, **safety: str) -> tuple[Project, World, Ended]:
-    command, _ = OUTSIDE[what]
-    project, before = owned(tmp_path, works(run=sh(command.format(repo=tmp_path / "repo"))))
-    if safety:
-        project.git("stash", "push", "--quiet")
-        project.configure(safety=safety)
-        before = world_of(project)
+def outside(tmp_path: Path) -> tuple[Project, World, Ended]:
+    """A night whose agents each do one of these."""
+    commands = [command.format(repo=tmp_path / "repo") for command, _ in OUTSIDE.values()]
+    project, before = owned(tmp_path, *(works(run=sh(command)) for command in commands))
     return project, before, project.loop()
 
 
-@pytest.mark.parametrize("what", OUTSIDE)
 @pytest.mark.fault("G16", "G13")
-def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_path: Path, what: str) -> None:
+def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_path: Path) -> None:
     """Without a sandbox the agent is the user: it cannot be told from the person, and nothing is put back."""
-    project, before, ended = outside(tmp_path, what)
+    project, before, ended = outside(tmp_path)
 
-    assert list(changed(before, world_of(project)))
-    assert f"{OUTSIDE[what][1]}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
-    assert OUTSIDE[what][1] in " ".join(project.story("US-001")["evidence"]["warnings"])
-    assert project.landed() == ["login/US-001", "login/US-002"]
+    found = " ".join(changed(before, world_of(project)))
+    for number, (_, path) in enumerate(OUTSIDE.values(), start=1):
+        assert path.removeprefix(".git/").removeprefix("refs/") in found
+        assert f"{path}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
+        assert path in " ".join(project.story(f"US-00{number}")["evidence"]["warnings"])
+    assert len(project.landed()) == len(OUTSIDE) + 1
 
 
 @pytest.mark.usefixtures("sandbox")
-@pytest.mark.parametrize("what", OUTSIDE)
 @pytest.mark.fault("G16", "G13")
-def test_in_a_sandbox_nothing_outside_of_the_lane_can_be_reached(tmp_path: Path, what: str) -> None:
-    project, before, ended = outside(tmp_path, what)
+def test_in_a_sandbox_nothing_outside_of_the_lane_can_be_reached(tmp_path: Path) -> None:
+    project, before, ended = outside(tmp_path)
 
     assert_untouched(project, before)
     assert "changed during the run" not in ended.text

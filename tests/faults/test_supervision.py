@@ -20,6 +20,7 @@ from ralphy.system import IS_PORTABLE
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, ROOT, Ended, Project, assert_clean, build, story, works
 from tests.engine.test_interruptions import Scene
+from tests.sampling import sampled
 
 SILENCE = "RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT"
 CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.TERMINATED}
@@ -142,7 +143,7 @@ def test_a_tool_that_is_silent_for_longer_than_an_agent_may_be_is_not_stopped(
             "the same error occurred 9 times in a row: 1 failed in 0.8s",
         ),
         ({"flood_mb": 8, "hang": True}, "output", "printed without progress"),
-        ({"long_line_mb": 40, "hang": True}, "output", "printed without progress"),
+        pytest.param({"long_line_mb": 40, "hang": True}, "output", "printed without progress", marks=pytest.mark.soak),
     ],
     ids=["the same error", "a flood", "one line"],
 )
@@ -240,15 +241,20 @@ def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_o
 @pytest.mark.fault("P4")
 @pytest.mark.parametrize(
     ("phase", "number"),
-    [
+    sampled(
+        [
+            ("an agent works", signal.SIGHUP),
+            ("a check runs", signal.SIGTERM),
+            ("a check runs", signal.SIGHUP),
+            ("at a gate", signal.SIGINT),
+            ("at a gate", signal.SIGTERM),
+            ("a limit is waited for", signal.SIGINT),
+            ("a limit is waited for", signal.SIGHUP),
+        ],
         ("an agent works", signal.SIGHUP),
         ("a check runs", signal.SIGTERM),
-        ("a check runs", signal.SIGHUP),
-        ("at a gate", signal.SIGINT),
-        ("at a gate", signal.SIGTERM),
         ("a limit is waited for", signal.SIGINT),
-        ("a limit is waited for", signal.SIGHUP),
-    ],
+    ),
 )
 def test_a_signal_in_any_phase_ends_everything_at_once_and_the_next_loop_goes_on(
     phase: str, number: signal.Signals, scene: Scene
@@ -287,7 +293,11 @@ PHASES: dict[str, Callable[[Scene], subprocess.Popen[str]]] = {
 
 @pytest.mark.fault("P16")
 @pytest.mark.parametrize(
-    "words", ["loop login --json | head -1", "loop login --json >&- 2>&-", "loop login 2>&1 | true"]
+    "words",
+    sampled(
+        ["loop login --json | head -1", "loop login --json >&- 2>&-", "loop login 2>&1 | true"],
+        "loop login --json | head -1",
+    ),
 )
 def test_a_loop_that_nobody_listens_to_goes_on(words: str, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
@@ -358,7 +368,7 @@ print(result.outcome.value, int(peak.split()[1]) // 1024,
 
 
 @pytest.mark.fault("A9", "A11")
-@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize("flood", sampled(FLOODS, "500 MB in one line", "broken text"))
 def test_no_flood_makes_ralphy_grow_or_hang_or_fills_the_disk(flood: str, tmp_path: Path) -> None:
     """Without the watchdog, which would end them all after 1.5 MB."""
     argv = [sys.executable, "-c", READER, str(ROOT), FLOODS[flood]]
