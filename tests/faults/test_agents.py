@@ -28,7 +28,7 @@ def test_lines_of_a_newer_claude_are_passed_over_and_the_run_counts(tmp_path: Pa
     assert ended.text.count("telepathy") <= 1
 
 
-@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("commits", [pytest.param(False, marks=pytest.mark.soak), True])
 @pytest.mark.fault("A5")
 def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_path: Path, commits: bool) -> None:
     project = build(tmp_path, story("US-001"), story("US-002", priority=2))
@@ -44,7 +44,7 @@ def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_p
     assert_clean(project)
 
 
-@pytest.mark.parametrize("milestone", ["agent_ended", "judged"])
+@pytest.mark.parametrize("milestone", ["agent_ended", pytest.param("judged", marks=pytest.mark.soak)])
 @pytest.mark.fault("P1", "G16")
 def test_a_branch_that_a_dead_run_has_deleted_comes_back(tmp_path: Path, milestone: str) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 5})
@@ -61,7 +61,7 @@ def test_a_branch_that_a_dead_run_has_deleted_comes_back(tmp_path: Path, milesto
 FORGE = "git commit-tree -p HEAD -m 'feat: by plumbing' $(git add src; git write-tree)"
 
 
-@pytest.mark.parametrize("branch", ["main", "ralph/login"])
+@pytest.mark.parametrize("branch", [pytest.param("main", marks=pytest.mark.soak), "ralph/login"])
 @pytest.mark.fault("G16")
 def test_a_branch_that_an_agent_moves_by_plumbing_is_not_taken_for_a_persons(tmp_path: Path, branch: str) -> None:
     """Plumbing leaves no word in git's log of a ref, and a person's commit would stand as it is."""

@@ -19,7 +19,9 @@ from ralphy.errors import RalphyError
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.model import Prd
 from ralphy.text.strict_json import dump
+from tests.core.building import examples
 from tests.engine.building import Project, build, open_feature, story
+from tests.sampling import sampled
 
 FILES = (
     "prd.json",
@@ -116,7 +118,7 @@ def judged(project: Project, name: str, content: bytes) -> str:
 
 @pytest.mark.fault("I1x", "I2x", "I3x")
 @given(name=st.sampled_from(FILES), content=contents)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_in_any_file_are_a_decision_or_an_error_with_a_message(
     project: Project, name: str, content: bytes
 ) -> None:
@@ -126,7 +128,7 @@ def test_any_bytes_in_any_file_are_a_decision_or_an_error_with_a_message(
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", sampled(FILES, "prd.json", "SPEC.md", ".ralphy/config.yaml"))
 @pytest.mark.fault("I1x", "I2x")
 def test_a_megabyte_of_anything_is_judged_within_two_seconds(project: Project, name: str) -> None:
     slow = {what: seconds for what, content in LARGE.items() if (seconds := cpu(judged, project, name, content)) > 2.0}
@@ -203,7 +205,9 @@ class Store(RuleBasedStateMachine):
 def test_prd_json_is_the_last_valid_word_or_a_refusal() -> None:
     Store.seen.clear()
 
-    run_state_machine_as_test(Store, settings=settings(max_examples=40, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(
+        Store, settings=settings(max_examples=examples(20), stateful_step_count=20, deadline=None)
+    )
 
     assert min(Store.seen[what] for what in ("read", "nothing to read", "refused")) > 0
     assert Store.seen.total() > 40

@@ -18,6 +18,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline.history import History
 from ralphy.state.chain import verify
 from ralphy.state.journal import Journal
+from tests.core.building import examples
 from tests.engine.building import ROOT, Project, build, drive, story, works
 from tests.engine.driver import KILLED
 
@@ -145,7 +146,7 @@ def test_many_writers_at_once_make_one_chain(tmp_path: Path) -> None:
 
 
 @given(data=st.one_of(st.binary(max_size=400), st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_bytes_are_judged_without_an_error(data: bytes) -> None:
     found = verify(data)
 
@@ -156,7 +157,7 @@ def test_any_bytes_are_judged_without_an_error(data: bytes) -> None:
 
 
 @given(at=st.integers(0, 10_000), value=st.integers(0, 255))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_byte_of_a_chain_can_be_changed_unseen(at: int, value: int) -> None:
     import tempfile
 

@@ -27,6 +27,7 @@ from ralphy.engine.runs.running import thresholds_of
 from ralphy.pipeline.history import History
 from ralphy.state.journal import Journal
 from ralphy.text.lines import Lines
+from tests.core.building import examples
 
 TESTS = Path(__file__).parents[1]
 STREAMS = {f"{path.parent.name}/{path.stem}": path.read_bytes().splitlines() for path in TESTS.glob("streams*/*")}
@@ -151,7 +152,7 @@ def may_be_limited(event: dict[str, Any]) -> bool:
 
 
 @pytest.mark.fault("A6", "A11", "P18")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 143, -9, None]), st.sampled_from([None, "result", "deadline"]))
 def test_a_changed_stream_is_judged_by_what_it_says(seed: int, code: int | None, stopped: str | None) -> None:
     chance = random.Random(seed)
@@ -172,7 +173,7 @@ def test_a_changed_stream_is_judged_by_what_it_says(seed: int, code: int | None,
 
 
 @pytest.mark.fault("A11", "N1")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_what_comes_of_a_changed_stream_can_be_booked_and_read_again(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.building import assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.sampling import sampled
 
 SOCKET = "import os, socket; os.remove('src/base.py'); socket.socket(socket.AF_UNIX).bind('src/base.py')"
 MADE = {
@@ -19,7 +20,8 @@ MADE = {
 
 
 @pytest.mark.parametrize("what", [
-    "pipe", "socket", pytest.param("device", marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root")),
+    "pipe", pytest.param("socket", marks=pytest.mark.soak),
+    pytest.param("device", marks=[pytest.mark.soak, pytest.mark.skipif(os.getuid() != 0, reason="needs root")]),
 ])  # fmt: skip
 def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted(tmp_path: Path, what: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
@@ -46,7 +48,7 @@ def test_nor_does_a_restart_wait_for_it(tmp_path: Path) -> None:
     assert_clean(project)
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "src/.gitignore"])
+@pytest.mark.parametrize("name", sampled([".gitignore", ".gitattributes", "src/.gitignore"], ".gitignore"))
 @pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
 def test_git_is_not_kept_waiting_by_what_it_reads(tmp_path: Path, name: str, killed: bool) -> None:
     project = build(tmp_path, story("US-001"))

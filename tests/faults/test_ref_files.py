@@ -11,6 +11,7 @@ from ralphy.git.commands import discover, head_of, resolve
 from tests.engine.building import Act, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import changed, world_of
+from tests.sampling import sampled
 
 REF = "refs/heads/ralph/login"
 WRITTEN = {
@@ -27,19 +28,32 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
-@pytest.mark.parametrize("what", WRITTEN)
-@pytest.mark.fault("G16")
-def test_what_no_file_of_git_can_be_stays_in_the_lane_and_stops_nothing(
-    tmp_path: Path, what: str, killed: bool
-) -> None:
-    project = build(tmp_path, story("US-001"))
+def writes(what: str) -> Act:
     above = "" if what == "a pipe above" else "mkdir -p refs/heads/ralph;"
-    act: Act = works(run=[["sh", "-c", f"cd $(git rev-parse --git-dir) && {{ {above} {WRITTEN[what]}; }}"]])
-    project.play(stories={"US-001": [act, works()]})
+    return works(run=[["sh", "-c", f"cd $(git rev-parse --git-dir) && {{ {above} {WRITTEN[what]}; }}"]])
+
+
+@pytest.mark.fault("G16")
+def test_what_no_file_of_git_can_be_stays_in_the_lane_and_stops_nothing(tmp_path: Path) -> None:
+    names = [f"US-{number:03}" for number in range(len(WRITTEN))]
+    project = build(tmp_path, *map(story, names))
+    project.play(stories={name: [writes(what), works()] for name, what in zip(names, WRITTEN, strict=True)})
     before = world_of(project)
-    if killed:
-        assert drive(project, "die", "agent_ended", "1") == KILLED
+
+    project.loop()
+
+    assert project.landed() == [f"login/{name}" for name in names]
+    assert list(changed(before, world_of(project))) == []
+    assert_clean(project)
+
+
+@pytest.mark.parametrize("what", sampled(WRITTEN, "a pipe for the index"))
+@pytest.mark.fault("G16")
+def test_nor_does_it_when_ralphy_was_killed(tmp_path: Path, what: str) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.play(stories={"US-001": [writes(what), works()]})
+    before = world_of(project)
+    assert drive(project, "die", "agent_ended", "1") == KILLED
 
     project.loop()
 

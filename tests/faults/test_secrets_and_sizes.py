@@ -13,6 +13,7 @@ import pytest
 from ralphy.secrets.patterns import mark_of
 from tests.core.test_secrets import PLANTED, noise
 from tests.engine.building import AGENT, Project, assert_clean, breaks, build, story, works
+from tests.sampling import sampled
 
 KEY = PLANTED["an Anthropic key"]
 SLACK = PLANTED["a Slack token"]
@@ -85,7 +86,7 @@ NAMES = {
 
 
 @pytest.mark.fault("S3")
-@pytest.mark.parametrize("where", NAMES)
+@pytest.mark.parametrize("where", sampled(NAMES, "a file's name"))
 @pytest.mark.attempt(53)
 def test_a_key_in_a_name_rejects_the_attempt_and_stands_nowhere(tmp_path: Path, where: str) -> None:
     path, found = NAMES[where]
@@ -120,7 +121,7 @@ def test_a_key_in_a_name_that_was_there_before_is_not_the_agents(tmp_path: Path)
     assert project.outcomes()[0] == ("US-001", "succeeded")
 
 
-@pytest.mark.parametrize(("setting", "flagged"), [("warn", True), ("off", False)])
+@pytest.mark.parametrize(("setting", "flagged"), sampled([("warn", True), ("off", False)], ("warn", True)))
 def test_a_person_can_have_them_flagged_or_not_looked_for(tmp_path: Path, setting: str, flagged: bool) -> None:
     project = planted(tmp_path, f'KEY = "{KEY}"\n', safety={"secret_scan": setting})
 

@@ -15,6 +15,7 @@ from ralphy.config import load as settings
 from ralphy.git.tree_programs import in_environment, in_the_tree
 from ralphy.processes import program_paths
 from tests.engine.building import ROOT, build, story, works
+from tests.sampling import sampled
 from tests.sandbox.inside import Box
 from tests.sandbox.test_submodules import looked_at, meddles, with_submodule
 
@@ -30,7 +31,7 @@ def walls(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.attempt(73)
-@pytest.mark.parametrize("by", ["agent", "check"])
+@pytest.mark.parametrize("by", sampled(["agent", "check"], "agent"))
 def test_an_included_file_that_was_not_there_runs_nothing(walls: str, tmp_path: Path, by: str) -> None:
     """Git's configuration names it in the checkout; a lane has neither that configuration nor a way to that file."""
     canary = tmp_path / "sung"
@@ -195,7 +196,7 @@ echo 'gates: {{qa: auto}}' > .home/ralphy/config.yaml
 
 
 @pytest.mark.attempt(80)
-@pytest.mark.parametrize("how", ["separate", "link"])
+@pytest.mark.parametrize("how", sampled(["separate", "link"], "separate"))
 def test_a_git_file_of_the_checkout_itself_is_out_of_reach(walls: str, tmp_path: Path, how: str) -> None:
     project = build(tmp_path, story("US-001"))
     (project.repo / ".gitignore").write_text(".cache/\n*.log\n__pycache__/\n")
