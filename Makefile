@@ -25,6 +25,7 @@ RESOLVE := $(UV) pip compile --quiet --universal --python-version 3.11 --extra d
 # make test RALPHY_TEST_CLAUDE=2.1.197
 CLAUDE_VERSION := 2.1.332
 CLAUDE := .cache/claude-$(CLAUDE_VERSION)
+OLDER_CLAUDE := 2.1.197
 # program:package
 PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
 AGENT ?= rehearsal
@@ -34,6 +35,7 @@ FLAKES ?= 3
 N ?= 20
 SEED ?=
 PART ?=
+JOBS ?=
 V ?=
 Q := $(if $(filter-out 0,$(V)),,@)
 
@@ -96,14 +98,17 @@ test-oldest: $(UV) ## run all tests on the oldest ones
 	$(Q)rm -f .cache/oldest/.made
 	$(Q)$(MAKE) --no-print-directory test VENV=.cache/oldest VERSIONS=oldest
 
-soak: $(STAMP) ## look for the unknown, for nights and releases
-	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal -m soak --hypothesis-profile=soak
+fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
+	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
+
+soak: tools $(STAMP) ## run the long tests, chaos, sweep and the older claude, for nights and releases (about an hour)
+	$(Q)$(MAKE) --no-print-directory tools CLAUDE_VERSION=$(OLDER_CLAUDE)
+	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile=soak \
+		--timeout=1800 $(ARGS)
 	$(Q)$(MAKE) --no-print-directory chaos N=50
 	$(Q)$(MAKE) --no-print-directory chaos N=20 JOBS=4
 	$(Q)$(MAKE) --no-print-directory sweep
-
-fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
-	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
+	$(Q)RALPHY_TEST_CLAUDE=$(OLDER_CLAUDE) $(BIN)/python -m pytest -n 3 --dist worksteal -m real_claude
 
 lint: $(STAMP) ## look for faults of style (ruff)
 	$(Q)$(BIN)/python -m ruff check --quiet .

@@ -74,7 +74,7 @@ def test_the_tail_is_the_last_lines(made: Make) -> None:
 
 
 @pytest.mark.fault("S3")
-@pytest.mark.parametrize("words", [(), ("--json",), ("--raw",)])
+@pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.soak), ("--json",), ("--raw",)])
 def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make, words: tuple[str, ...]) -> None:
     project, _ = made(story("US-001"))
     a_run(project, "20260101T000000-00000001-spec", "I use Zq9-ab/cd+ef-12345", r"and Zq9-ab\/cd+ef-12345")
@@ -227,19 +227,15 @@ def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_co
     assert "BROKEN" in call("attempts", "diff", "login/US-001", "2")[1]
 
 
-@pytest.mark.parametrize("words", [("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)])
-def test_an_attempt_is_shown_as_a_patch(made: Make, words: tuple[str, ...]) -> None:
+def test_an_attempt_is_shown_as_a_patch_and_one_that_is_not_there_is_2(made: Make) -> None:
     project, call = broken_once(made)
-    code, out, _ = call("attempts", "diff", *words)
-    assert code == 0
-    assert "+++ b/src/us_001.py\n" in out
-    assert "+BROKEN = 1\n" in out
-    assert call.json("attempts", "diff", *words)[1]["diff"] == out
+    for words in (("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)):
+        code, out, _ = call("attempts", "diff", *words)
+        assert code == 0
+        assert "+++ b/src/us_001.py\n" in out
+        assert "+BROKEN = 1\n" in out
+        assert call.json("attempts", "diff", *words)[1]["diff"] == out
     assert_clean(project)
-
-
-def test_an_attempt_that_is_not_there_is_2(made: Make) -> None:
-    _, call = broken_once(made)
     code, value = call.json("attempts", "diff", "US-001", "7")
     assert (code, value["error"]["hint"]) == (2, "there are: 1")
 
@@ -265,9 +261,12 @@ def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) ->
     assert_clean(project)
 
 
-def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
+def test_an_attempt_is_not_put_over_uncommitted_work_or_in_the_way_of_later_commits(made: Make) -> None:
     project, call = broken_once(made)
     project.switch()
+    code, value = call.json("attempts", "restore", "US-001", "1")
+    assert (code, value["error"]["name"]) == (4, "conflict")
+    assert_clean(project)
     (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
     code, value = call.json("attempts", "restore", "US-001", "1")
     assert code == 4
@@ -277,11 +276,3 @@ def test_an_attempt_is_not_put_over_uncommitted_work(made: Make) -> None:
     code, value = call.json("attempts", "restore", "US-001", "1")
     assert code == 3
     assert value["error"]["message"] == "src/.gitignore: is not a plain file, and Git would wait for it"
-
-
-def test_an_attempt_in_the_way_of_later_commits_is_a_conflict(made: Make) -> None:
-    project, call = broken_once(made)
-    project.switch()
-    code, value = call.json("attempts", "restore", "US-001", "1")
-    assert (code, value["error"]["name"]) == (4, "conflict")
-    assert_clean(project)

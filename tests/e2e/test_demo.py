@@ -41,75 +41,48 @@ def demo(cwd: Path, *options: str, **environment: str) -> Shown:
     return Shown(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
-def shown(folder: Path) -> Shown:
-    """One run for all tests, in surroundings that must have no say in it: a bad git and Ralphy configuration."""
-    home = folder / "person"
-    (home / ".config" / "ralphy").mkdir(parents=True)
-    (home / ".config" / "ralphy" / "config.yaml").write_text("gates: {spec: auto, qa: auto}\n", encoding="utf-8")
-    (home / ".gitconfig").write_text("[commit]\n\tgpgSign = true\n[init]\n\tdefaultBranch = trunk\n", encoding="utf-8")
-    return demo(folder, "--folder", "toy", "--json", HOME=str(home), RALPHY_LIMITS_MAX_ATTEMPTS="1")
-
-
 def git(repository: Path, *args: str) -> str:
     done = subprocess.run(["git", *args], cwd=repository, capture_output=True, text=True, check=True)
     return done.stdout.rstrip("\n")
 
 
-def test_it_ends_well_with_every_story_completed(shown: Shown) -> None:
+def test_it_ends_well_with_one_story_healed_and_the_branch_at_the_remote(tmp_path: Path) -> None:
+    """In surroundings that must have no say in it: a bad git and Ralphy configuration."""
+    home, shop = tmp_path / "person", tmp_path / "toy" / "shop"
+    (home / ".config" / "ralphy").mkdir(parents=True)
+    (home / ".config" / "ralphy" / "config.yaml").write_text("gates: {spec: auto, qa: auto}\n", encoding="utf-8")
+    (home / ".gitconfig").write_text("[commit]\n\tgpgSign = true\n[init]\n\tdefaultBranch = trunk\n", encoding="utf-8")
+
+    shown = demo(tmp_path, "--folder", "toy", "--json", HOME=str(home), RALPHY_LIMITS_MAX_ATTEMPTS="1")
+
     assert shown.code == 0, shown.err
     assert (shown.value["ok"], shown.value["faults"]) == (True, [])
-    assert {story["id"]: story["status"] for story in shown.value["stories"]} == {
-        "US-001": "completed", "US-002": "completed", "US-003": "completed",
-    }  # fmt: skip
-    assert shown.value["seconds"] > 0
-
-
-def test_one_story_is_healed_and_one_refused_for_having_done_nothing(shown: Shown, folder: Path) -> None:
-    assert [story["attempts"] for story in shown.value["stories"]] == [1, 2, 2]
-    assert "US-003 attempt 1 rejected: nothing changed" in shown.err
-    assert "(heal, " in shown.err
-    assert "test_what_is_taken_off_is_rounded_half_up" in (
-        folder / "toy" / "shop" / "docs" / "features" / "receipts" / "progress.txt"
-    ).read_text(encoding="utf-8")
-
-
-def test_what_failed_is_kept_under_a_ref(shown: Shown, folder: Path) -> None:
-    assert shown.value["kept"] == ["refs/ralphy/receipts/US-002/attempt-1"]
-    kept = git(folder / "toy" / "shop", "show", f"{shown.value['kept'][0]}:discount.py")
-    assert "+ 50" not in kept
-
-
-def test_both_gates_are_passed_by_touching_a_file_while_the_run_waits(shown: Shown) -> None:
+    assert [(story["id"], story["status"], story["attempts"]) for story in shown.value["stories"]] == [
+        ("US-001", "completed", 1), ("US-002", "completed", 2), ("US-003", "completed", 2),
+    ]  # fmt: skip
+    assert_healed(shown, shop)
     assert shown.err.count("$ touch docs/features/receipts/APPROVED") == 2
     assert shown.err.count("is approved (APPROVED)") == 2
-
-
-def test_the_branch_is_at_the_remote_and_the_checkout_is_clean(shown: Shown, folder: Path) -> None:
-    shop = folder / "toy" / "shop"
     assert git(shop, "status", "--porcelain") == ""
-    assert git(folder / "toy" / "remote.git", "rev-parse", BRANCH) == git(shop, "rev-parse", BRANCH)
-    assert git(folder / "toy" / "remote.git", "log", "--format=%s", "main") == "feat: a shop with a basket"
-
-
-def test_the_code_on_the_branch_works(shown: Shown, folder: Path) -> None:
-    git(folder / "toy" / "shop", "worktree", "add", "--quiet", "--detach", str(folder / "code"), BRANCH)
+    assert git(tmp_path / "toy" / "remote.git", "rev-parse", BRANCH) == git(shop, "rev-parse", BRANCH)
+    assert git(tmp_path / "toy" / "remote.git", "log", "--format=%s", "main") == "feat: a shop with a basket"
+    assert set(git(shop, "log", "--format=%an %cn", BRANCH).splitlines()) == {"Ralphy Demo Ralphy Demo"}
+    git(shop, "worktree", "add", "--quiet", "--detach", str(tmp_path / "code"), BRANCH)
     said = subprocess.run(
         [sys.executable, "-c", "import basket, receipt; print(receipt.render([basket.Item('bread', 299)], 10))"],
-        cwd=folder / "code", capture_output=True, text=True, check=True,
+        cwd=tmp_path / "code", capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert [line.split()[-1] for line in said.stdout.splitlines()] == ["2.99", "-0.30", "2.69"]
 
 
-def test_every_commit_is_by_the_demos_own_identity(shown: Shown, folder: Path) -> None:
-    assert set(git(folder / "toy" / "shop", "log", "--format=%an %cn", BRANCH).splitlines()) == {
-        "Ralphy Demo Ralphy Demo"
-    }
+def assert_healed(shown: Shown, shop: Path) -> None:
+    """One story was healed, its failed attempt is kept under a ref, and one was refused for having done nothing."""
+    assert "US-003 attempt 1 rejected: nothing changed" in shown.err
+    assert "(heal, " in shown.err
+    progress = shop / "docs" / "features" / "receipts" / "progress.txt"
+    assert "test_what_is_taken_off_is_rounded_half_up" in progress.read_text(encoding="utf-8")
+    assert shown.value["kept"] == ["refs/ralphy/receipts/US-002/attempt-1"]
+    assert "+ 50" not in git(shop, "show", f"{shown.value['kept'][0]}:discount.py")
 
 
 def test_it_is_told_live_and_ends_with_the_log_the_stories_and_where_to_look(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The fault matrix: one row a fault, and which tests of the suite prove what Ralphy promises then.
 
-A test says so itself, by `@pytest.mark.fault("P6")`. It is found by reading the source, not by running it. A row that
-no test proves stands in `NOT_PROVED`, with the reason.
+A test says so itself, by `@pytest.mark.fault("P6")`. It is found by reading the source, not by running it. A test that
+only `make soak` runs proves no row. A row that no test proves stands in `NOT_PROVED`, with the reason.
 """
 
 from __future__ import annotations
@@ -89,8 +89,13 @@ def proofs_in(source: str, file: str) -> Iterator[Proof]:
             if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
                 own = [found for word in test.decorator_list for found in ids_in(word)]
                 ids = tuple(dict.fromkeys([*of_class, *own]))
-                if ids:
+                if ids and not is_for_soak(test):
                     yield Proof(file, test.name, ids)
+
+
+def is_for_soak(test: ast.FunctionDef) -> bool:
+    """Is the whole test left to `make soak`, and not only some of its rows?"""
+    return any(ast.unparse(word) == "pytest.mark.soak" for word in test.decorator_list)
 
 
 @cache
