@@ -17,6 +17,7 @@ from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Make
 from tests.conftest import RunGit
 from tests.engine.building import ROOT, story
+from tests.sampling import sampled
 
 
 def ask(directory: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -97,7 +98,7 @@ RUNNERS = {
 }
 
 
-@pytest.mark.parametrize("run", RUNNERS)
+@pytest.mark.parametrize("run", sampled(RUNNERS, "no-such-runner --all", "python3 -m no_such_module -q", "./check.sh"))
 def test_a_check_that_can_not_be_started_is_said_before_the_loop_refuses_it(made: Make, run: str) -> None:
     project, call = made(story("US-001"), checks=[{"name": "test", "run": run}])
     for name, mode in (("check.sh", 0o755), ("README", 0o644)):

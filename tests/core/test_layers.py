@@ -172,13 +172,6 @@ def imported_modules(nodes: Iterator[ast.AST]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_one_way(module: str) -> None:
-    package = package_of(module)
-    found = {package_of(dotted(name)) for name in imported_modules(ast.walk(parsed(module)))}
-    assert found - {package} <= PACKAGES[package]
-
-
 def test_no_two_packages_import_each_other() -> None:
     above: set[str] = set()
     for package, allowed in PACKAGES.items():
@@ -186,7 +179,7 @@ def test_no_two_packages_import_each_other() -> None:
         above.add(package)
 
 
-def test_every_import_that_a_package_may_make_is_made() -> None:
+def test_packages_import_what_they_may_and_all_of_it() -> None:
     made: dict[str, set[str]] = {package: set() for package in PACKAGES}
     for module in MODULES:
         package = package_of(module)
@@ -221,17 +214,14 @@ def test_modules_import_each_other_in_no_circle() -> None:
     assert waiting == {}
 
 
-@pytest.mark.parametrize("module", PURE_MODULES)
-def test_what_is_pure_touches_nothing(module: str) -> None:
-    tree = parsed(module)
-    assert UNCLEAN.isdisjoint(name.split(".")[0] for name in imports(ast.walk(tree)))
-    calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    assert calls.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
-
-
-@pytest.mark.parametrize("module", PURE_MODULES)
-def test_what_is_pure_imports_only_what_is_pure(module: str) -> None:
-    assert imported_modules(ast.walk(parsed(module))) <= set(PURE_MODULES)
+def test_what_is_pure_touches_nothing_and_imports_only_what_is_pure() -> None:
+    calls_no = {"open", "print", "input", "exec", "eval", "__import__"}
+    for module in PURE_MODULES:
+        nodes = list(ast.walk(parsed(module)))
+        imported = {name.split(".")[0] for name in imports(iter(nodes))}
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert (module, imported & UNCLEAN, called & calls_no) == (module, set(), set())
+        assert (module, imported_modules(iter(nodes)) - set(PURE_MODULES)) == (module, set())
 
 
 def test_every_name_of_what_is_pure_is_a_module() -> None:
@@ -240,60 +230,48 @@ def test_every_name_of_what_is_pure_is_a_module() -> None:
     assert {f"{folder}/__init__.py" for folder, names in PURE.items() if "*" in names} <= set(PURE_MODULES)
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) not in ("cli", "__main__")])
-def test_nothing_below_asks_the_command_line_or_the_rehearsal(module: str) -> None:
-    found = set(imports(ast.walk(parsed(module))))
-    assert not any(name.startswith("ralphy.cli") for name in found)
-    if package_of(module) not in ("rehearsal", "demo"):
-        assert not any(name.startswith("ralphy.rehearsal") for name in found)
+def test_nothing_asks_the_rehearsal_but_itself_and_the_demo() -> None:
+    found = {module for module in MODULES for name in imports(ast.walk(parsed(module)))
+             if name.startswith("ralphy.rehearsal")}  # fmt: skip
+    assert {package_of(module) for module in found} <= {"rehearsal", "demo"}
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) not in ("rehearsal", "demo")])
-def test_heavy_imports_are_made_where_they_are_used(module: str) -> None:
-    found = {name.split(".")[0] for name in imports(at_the_top(parsed(module)))} & HEAVY
-    assert found <= ALLOWED.get(module, {}).keys()
-
-
-def test_every_exception_is_still_one() -> None:
-    for module, allowed in ALLOWED.items():
-        found = {name.split(".")[0] for name in imports(at_the_top(parsed(module)))}
-        assert allowed.keys() <= found, module
+def test_heavy_imports_are_made_where_they_are_used_and_every_exception_is_one() -> None:
+    found = {module: {name.split(".")[0] for name in imports(at_the_top(parsed(module)))} & HEAVY
+             for module in MODULES if package_of(module) not in ("rehearsal", "demo")}  # fmt: skip
+    assert {module: names for module, names in found.items() if names} == {
+        module: set(allowed) for module, allowed in ALLOWED.items()
+    }
 
 
 # Programs of their own, whose output somebody else reads.
 SPEAKS = ("ralphy/sandbox/forward.py", "ralphy/agents/claude/guard.py")
 
 
-@pytest.mark.parametrize(
-    "module", [m for m in MODULES if package_of(m) not in ("cli", "rehearsal", "demo", "__main__")]
-)
-def test_only_the_command_line_prints(module: str) -> None:
-    if module not in SPEAKS:
-        tree = parsed(module)
-        names = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)}
-        assert names.isdisjoint({"print", "sys.stdout", "sys.stderr"})
+def test_only_the_command_line_prints() -> None:
+    silent = [module for module in MODULES if module not in SPEAKS
+              and package_of(module) not in ("cli", "rehearsal", "demo", "__main__")]  # fmt: skip
+    for module in silent:
+        nodes = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.Attribute | ast.Name)]
+        names = {ast.unparse(node) for node in nodes}
+        assert (module, names & {"print", "sys.stdout", "sys.stderr"}) == (module, set())
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_file_is_one_thing(module: str) -> None:
-    lines = (ROOT / module).read_text(encoding="utf-8").count("\n")
-    assert lines <= MOST_LINES, f"{module} has {lines} lines"
+def test_a_file_is_one_thing_and_says_what_it_is_for() -> None:
+    lines = {module: (ROOT / module).read_text(encoding="utf-8").count("\n") for module in MODULES}
+    assert {module: number for module, number in lines.items() if number > MOST_LINES} == {}
+    assert [module for module in MODULES if not ast.get_docstring(parsed(module))] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_function_is_one_verb(module: str) -> None:
+def test_a_function_is_one_verb() -> None:
     long = [
-        f"{node.name} ({size} lines)"
+        f"{module}: {node.name} ({size} lines)"
+        for module in MODULES
         for node in ast.walk(parsed(module))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := (node.end_lineno or 0) - node.lineno + 1) > MOST_OF_A_FUNCTION
     ]
-    assert not long
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_says_what_it_is_for(module: str) -> None:
-    assert ast.get_docstring(parsed(module))
+    assert long == []
 
 
 def test_every_folder_has_its_place() -> None:

@@ -19,6 +19,7 @@ from ralphy.lanes.pool import Pool
 from ralphy.processes.command import FILTER_AT
 from ralphy.sandbox.bubblewrap import View, find
 from tests.conftest import RunGit
+from tests.sampling import sampled
 
 LIMITS = TakeLimits(1 << 20, 50, ("docs/features", ".ralphy"))
 
@@ -80,7 +81,7 @@ class World:
         return self.git("ls-tree", "-r", "--name-only", tree).split()
 
 
-@pytest.fixture(params=["none", "moderate", "strict"])
+@pytest.fixture(params=sampled(["none", "moderate", "strict"], "moderate"))
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
