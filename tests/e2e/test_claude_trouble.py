@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ralphy.processes.process_table import RUN_MARKER
-from tests.conftest import is_gone, why_no_sandbox
+from tests.conftest import RunGit, is_gone, why_no_sandbox
 from tests.doubles.messages_api import Asked
 from tests.e2e.claude_cli import expected, real_claude, with_subscription
 from tests.e2e.greetings import GREET, GREETING, STORIES, TEST_GREET
@@ -25,6 +25,21 @@ pytestmark = real_claude
 
 ONE_RUN = ("--max-iterations", "1")
 BUDGET = 13
+
+
+SETTINGS = {
+    "checks": [{"name": "test", "run": "sh -c '! grep -n BROKEN *.py'"}],
+    "verify": {"unproved": "off"},
+}
+
+
+@pytest.fixture(autouse=True)
+def quick_check(git_repo: Path, git: RunGit) -> None:
+    """A line of shell: these nights are about the CLI, and not about the project's tests."""
+    (git_repo / ".ralphy").mkdir()
+    (git_repo / ".ralphy" / "config.yaml").write_text(json.dumps(SETTINGS), encoding="utf-8")
+    git("add", ".ralphy")
+    git("commit", "--quiet", "--message", "chore: settings")
 
 
 def usage_limit(resets_in_s: int) -> dict[str, Any]:
@@ -59,12 +74,6 @@ def early_warning(resets_in_s: int) -> dict[str, Any]:
 
 HALF, WHOLE = "WORKS = 'half'\n", "WORKS = 'whole'\n"
 RED = "WORKS = 'BROKEN'\n"
-SETTINGS = {
-    "checks": [{"name": "test", "run": "sh -c '! grep -n BROKEN *.py'"}],
-    "verify": {"unproved": "off"},
-    "circuit_breaker": {"inactivity_timeout": 4},
-    "agent": {"env": ["CLAUDE_CODE_MAX_RETRIES"]},
-}
 # story -> the outcomes of its runs, and the attempt that landed
 NIGHT = {
     "late": (["timed_out", "succeeded"], "2"),
@@ -107,14 +116,11 @@ def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chanc
     git_repo: Path, private_home: Path
 ) -> None:
     """In the sandbox, where there is one: the interrupt that asks for the bill reaches the CLI there as well."""
-    (git_repo / ".ralphy").mkdir()
-    (git_repo / ".ralphy" / "config.yaml").write_text(json.dumps(SETTINGS), encoding="utf-8")
     with Scripted(troubled_night()) as api:
         sandbox = "none" if why_no_sandbox() else "bwrap"
         project = subscribed(with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1",
-                                         RALPHY_SAFETY_SANDBOX=sandbox))  # fmt: skip
-        project.git("add", ".ralphy")
-        project.git("commit", "--quiet", "--message", "chore: settings")
+                                         RALPHY_AGENT_ENV="CLAUDE_CODE_MAX_RETRIES", RALPHY_SAFETY_SANDBOX=sandbox,
+                                         RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT="4"))  # fmt: skip
         project.plan(*({"id": name, "title": f"Story {name}", "priority": number} for number, name in enumerate(NIGHT)))
         assert Project(git_repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN).code == BUDGET
         called = project.loop("--max-iterations", "12")

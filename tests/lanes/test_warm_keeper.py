@@ -19,6 +19,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.keeper_call import LaneProblem, _Process
 from ralphy.lanes.lane import Lane
 from tests.lanes.conftest import LIMITS, World
+from tests.sampling import sampled
 
 LAYS_OUT = """
 import os, sys, time
@@ -33,7 +34,7 @@ time.sleep(600)
 """
 
 
-@pytest.fixture(params=["moderate", "strict"])
+@pytest.fixture(params=sampled(["moderate", "strict"], "moderate"))
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
