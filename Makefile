@@ -43,6 +43,9 @@ Q := $(if $(filter-out 0,$(V)),,@)
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 
+# Without bytecode every process compiles all of Ralphy, and pytest all tests in every worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 

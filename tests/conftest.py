@@ -23,8 +23,21 @@ from tests import killed_runs
 hypothesis.settings.register_profile("fast", max_examples=25)
 hypothesis.settings.register_profile("soak", max_examples=1000)
 
-# Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
-FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+# Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test. Without bytecode
+# each process that a test starts would compile all of Ralphy: half a second.
+FOREIGN = (
+    "PYTHONDONTWRITEBYTECODE",
+    "CI",
+    "RALPHY_",
+    "CLAUDE",
+    "ANTHROPIC_",
+    "GH_",
+    "GITHUB_",
+    "GIT_",
+    "XDG_",
+    "MAKE",
+    "MFLAGS",
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,8 +107,12 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     Agents that misbehave must be able to: what is done about it without a sandbox is what most tests are about.
     Those of the sandbox have the fixture `sandbox`.
     """
-    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))  # mktemp looks at all earlier ones
-    home.mkdir(parents=True)
+    yield set_home(tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES)), monkeypatch)  # mktemp looks at all
+
+
+def set_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The environment of a test whose home this is."""
+    home.mkdir(parents=True, exist_ok=True)
     for name in os.environ:
         if name.startswith(FOREIGN) and name != VARIABLE:
             monkeypatch.delenv(name)
@@ -111,7 +128,7 @@ def private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", "none")
     monkeypatch.setenv("RALPHY_LANES_PROBE", "off")  # the checks of most tests are a line of shell
-    yield home
+    return home
 
 
 @pytest.fixture
