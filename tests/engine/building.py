@@ -28,6 +28,7 @@ from ralphy.pipeline.model import Session
 ROOT = Path(__file__).parents[2]
 AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
 PATIENCE_S = 120.0
+ONE_RUN: dict[str, Any] = {"runs": 49}  # of the 50 that a loop may begin, so many are used
 
 CHECK = """\
 import pathlib
@@ -307,10 +308,10 @@ def person(project: Project, script: str) -> list[list[str]]:
 
 
 def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:
-    """A project of one story whose only attempt was this act."""
+    """A project of one story whose only attempt was this act; nothing was run after it."""
     project = build(tmp_path, story("US-001", **fields), limits={"max_attempts": 1})
     project.play(stories={"US-001": [act]})
-    project.loop()
+    project.loop(**ONE_RUN)
     return project
 
 

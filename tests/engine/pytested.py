@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.engine.building import Act, Project, build, story
+from tests.engine.building import ONE_RUN, Act, Project, build, story
 
 CALC = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n"
 TESTS = """\
@@ -59,11 +59,11 @@ def pytested(tmp_path: Path, *stories: Act, run: str = "", **settings: Any) -> P
 
 
 def played(tmp_path: Path, act: Act, *, removes: tuple[str, ...] = (), **settings: Any) -> Project:
-    """The project after its only story's only attempt, which was this act."""
+    """The project after its only story's only attempt, which was this act; nothing was run after it."""
     testing = {"testing": {"removes": list(removes)}} if removes else {}
     project = pytested(tmp_path, story("US-001", **testing), limits={"max_attempts": 1}, **settings)
     project.play(stories={"US-001": [act]})
-    project.loop()
+    project.loop(**ONE_RUN)
     return project
 
 

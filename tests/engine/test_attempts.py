@@ -11,6 +11,7 @@ from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, open_feature, story, works
+from tests.engine.nights import played_once
 
 NOON = 1_900_000_000.0
 
@@ -26,7 +27,7 @@ def leaping(step_s: float, start: float = NOON) -> Callable[[], float]:
     return clock
 
 
-@pytest.fixture
+@played_once
 def healed(tmp_path: Path) -> Project:
     """One story whose first attempt leaves the check red and whose second one heals it."""
     project = build(tmp_path, story("US-001"))
@@ -92,7 +93,7 @@ def test_after_a_heal_that_failed_too_an_attempt_begins_afresh(tmp_path: Path) -
     assert project.git("show", "refs/ralphy/login/US-001/attempt-2:notes.md") == "one\ntwo"
 
 
-@pytest.fixture
+@played_once
 def failed(tmp_path: Path) -> Project:
     """Three stories: the first one never works, the second depends on it, the third goes its own way."""
     stories = [story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003")]

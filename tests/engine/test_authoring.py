@@ -11,6 +11,8 @@ import pytest
 
 from ralphy.errors import Conflict, ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, drive, reports, story, works
+from tests.engine.nights import played_once
+from tests.engine.samples import sampled
 
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
 AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}
@@ -59,24 +61,24 @@ def test_redo_spec_gives_the_agent_another_chance(tmp_path: Path) -> None:
     assert project.loop().runs == ["spec", "US-001", "qa"]
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [
-        hands_in("{ not json"),
-        hands_in({"userStories": []}),
-        hands_in({"userStories": [{"id": "US-001", "title": "a"}, {"id": "us-001", "title": "b"}]}),
-        hands_in({"userStories": [{"id": "US-001", "title": "two\nlines"}]}),
-        {"outbox": {"SPEC.md": SPEC}},
-        {"outbox": {"stories.json": {"userStories": [{"id": "US-001", "title": "a"}]}}},
-        {**GOOD, "exit_signal": False},
-        {**GOOD, "crash": 1},
-    ],
-    ids=["no json", "no stories", "ids equal but for case", "a title of two lines", "no stories handed in", "no spec",
-         "not finished", "crashed"],
-)  # fmt: skip
-def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: dict[str, Any]) -> None:
+DRAFTS = {
+    "no json": hands_in("{ not json"),
+    "no stories": hands_in({"userStories": []}),
+    "ids equal but for case": hands_in(
+        {"userStories": [{"id": "US-001", "title": "a"}, {"id": "us-001", "title": "b"}]}
+    ),
+    "a title of two lines": hands_in({"userStories": [{"id": "US-001", "title": "two\nlines"}]}),
+    "no stories handed in": {"outbox": {"SPEC.md": SPEC}},
+    "no spec": {"outbox": {"stories.json": {"userStories": [{"id": "US-001", "title": "a"}]}}},
+    "not finished": {**GOOD, "exit_signal": False},
+    "crashed": {**GOOD, "crash": 1},
+}
+
+
+@pytest.mark.parametrize("draft", sampled(DRAFTS, "no stories", "no spec", "not finished"))
+def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: str) -> None:
     project = build(tmp_path, limits={"max_iterations": 1})
-    project.play(spec=[draft])
+    project.play(spec=[DRAFTS[draft]])
 
     ended = project.loop()
 
@@ -226,15 +228,20 @@ def test_remarks_on_a_review_go_to_the_qa_agent(tmp_path: Path) -> None:
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
     """A bare repository to push to."""
-    path = tmp_path / "remote.git"
+    return bare(tmp_path)
+
+
+def bare(folder: Path) -> Path:
+    path = folder / "remote.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
     return path
 
 
-def published(tmp_path: Path, remote: Path) -> Project:
+@played_once
+def published(tmp_path: Path) -> Project:
     """A feature that went all the way, with a bare repository as its origin."""
     project = build(tmp_path, story("US-001"), **AUTO)
-    project.git("remote", "add", "origin", str(remote))
+    project.git("remote", "add", "origin", str(bare(tmp_path)))
     project.git("push", "--quiet", "origin", "main")
     assert project.loop().code == ExitCode.DONE
     return project
@@ -246,8 +253,8 @@ def refs_of(remote: Path) -> dict[str, str]:
     return dict(line.split(" ") for line in out.splitlines())
 
 
-def test_the_branch_is_pushed_and_nothing_else(tmp_path: Path, remote: Path) -> None:
-    project = published(tmp_path, remote)
+def test_the_branch_is_pushed_and_nothing_else(published: Project) -> None:
+    project, remote = published, published.repo.parent / "remote.git"
 
     there = refs_of(remote)
     assert set(there) == {"refs/heads/main", "refs/heads/ralph/login"}
@@ -257,8 +264,8 @@ def test_the_branch_is_pushed_and_nothing_else(tmp_path: Path, remote: Path) -> 
     assert_clean(project)
 
 
-def test_publishing_again_changes_nothing(tmp_path: Path, remote: Path) -> None:
-    project = published(tmp_path, remote)
+def test_publishing_again_changes_nothing(published: Project) -> None:
+    project, remote = published, published.repo.parent / "remote.git"
     tip, there = project.tip, refs_of(remote)
 
     assert project.loop().runs == []
@@ -266,8 +273,8 @@ def test_publishing_again_changes_nothing(tmp_path: Path, remote: Path) -> None:
     assert (project.tip, refs_of(remote)) == (tip, there)
 
 
-def test_a_redone_text_is_published_once_more_without_force(tmp_path: Path, remote: Path) -> None:
-    project = published(tmp_path, remote)
+def test_a_redone_text_is_published_once_more_without_force(published: Project) -> None:
+    project, remote = published, published.repo.parent / "remote.git"
     before = refs_of(remote)["refs/heads/ralph/login"]
     project.call("redo", "pr", "login")
 
@@ -306,8 +313,10 @@ def test_without_a_remote_the_branch_and_the_text_are_the_result(tmp_path: Path)
     assert_clean(project)
 
 
-@pytest.mark.parametrize("act", [{"write": {"Makefile": "loop:\n\techo mine\n"}}, {"delete": ["Makefile"]}])
-@pytest.mark.parametrize("dies_at", ["", "agent_ended"])
+@pytest.mark.parametrize(
+    ("act", "dies_at"),
+    [({"write": {"Makefile": "loop:\n\techo mine\n"}}, "agent_ended"), ({"delete": ["Makefile"]}, "")],
+)
 def test_what_init_wrote_is_the_persons_whatever_an_agent_makes_of_it(tmp_path: Path, act: Act, dies_at: str) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     makefile = project.repo / "Makefile"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, person, story, works
 from tests.engine.driver import KILLED
+from tests.engine.samples import sampled
 
 
 def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **settings: object) -> Project:
@@ -18,7 +19,7 @@ def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **setti
     return project
 
 
-@pytest.mark.parametrize("act", [works, breaks])
+@pytest.mark.parametrize("act", [pytest.param(works, marks=pytest.mark.soak), breaks])
 def test_what_a_person_saves_during_a_run_stays_and_stays_theirs(tmp_path: Path, act: Callable[..., Act]) -> None:
     project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; echo 'BASE = 2' > src/base.py", act)
 
@@ -166,8 +167,11 @@ def test_a_story_that_a_person_adds_during_a_run_is_done_in_the_same_night(sandb
     assert_clean(project)
 
 
-@pytest.mark.parametrize("does", ["git switch --quiet -c mine", "git commit --quiet --allow-empty -m mine",
-                                  "git switch --quiet ralph/login"])  # fmt: skip
+@pytest.mark.parametrize(
+    "does",
+    sampled(["git switch --quiet -c mine", "git commit -q --allow-empty -m mine", "git switch --quiet ralph/login"],
+            "git switch --quiet ralph/login"),
+)  # fmt: skip
 def test_a_night_that_died_goes_on_wherever_the_person_is_now(tmp_path: Path, does: str) -> None:
     project = build(tmp_path, story("US-001"))
     assert drive(project, "die", "agent_ended", "1") == KILLED

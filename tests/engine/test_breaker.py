@@ -11,12 +11,13 @@ import pytest
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
 from tests.engine.test_attempts import NOON
 
 LAZY: dict[str, Any] = {"say": "All done."}
 
 
-@pytest.fixture
+@played_once
 def stuck(tmp_path: Path) -> Project:
     """One story whose agent never changes anything, after the runs that open the breaker."""
     project = build(tmp_path, story("US-001"))

@@ -74,19 +74,19 @@ def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: 
     assert project.landed() == ["login/US-001"]
 
 
-@pytest.mark.parametrize("made", ["docs/features/login/new.md", "docs/features/other/APPROVED", ".ralphy/prompts/x"])
-def test_new_control_files_of_an_agent_are_flagged(tmp_path: Path, made: str) -> None:
+def test_new_control_files_of_an_agent_are_flagged(tmp_path: Path) -> None:
+    made = [".ralphy/prompts/x", "docs/features/login/new.md", "docs/features/other/APPROVED"]
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(write={made: "", "src/a.py": "A = 1\n"})]})
+    project.play(stories={"US-001": [works(write={**dict.fromkeys(made, ""), "src/a.py": "A = 1\n"})]})
 
     project.loop()
 
     assert project.landed() == ["login/US-001"]
     (warning,) = [one for one in project.story("US-001")["evidence"]["warnings"] if "not taken" in one]
-    assert warning == f"changed in the lane, and not taken: {made}"
+    assert warning == f"changed in the lane, and not taken: {', '.join(made)}"
 
 
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "../../outside"])
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside"])
 def test_a_link_out_of_the_repository_is_refused(tmp_path: Path, target: str) -> None:
     project = tried(tmp_path, works(run=["ln", "-s", target, "out"]))
 
@@ -163,18 +163,19 @@ TAG = [
 STASH = [["git", "stash", "--quiet", "--all"], ["git", "stash", "apply", "--quiet"]]
 
 
-@pytest.mark.parametrize("meddling", [LEAVE, REWIND, TAG, STASH], ids=["leave", "rewind", "tag and configure", "stash"])
 @pytest.mark.fault("G16")
-def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: Path, meddling: list[str]) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
+def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: Path) -> None:
+    meddling = {"US-002": LEAVE, "US-003": REWIND, "US-004": TAG, "US-005": STASH}
+    names = ["US-001", *meddling]
+    project = build(tmp_path, *map(story, names))
     configuration = (project.repo / ".git" / "config").read_bytes()
-    project.play(stories={"US-001": [works()], "US-002": [works(run=meddling)]})
+    project.play(stories={"US-001": [works()], **{name: [works(run=run)] for name, run in meddling.items()}})
 
     project.loop()
 
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-002")) == "1"
-    assert {"src/us_001.py", "src/us_002.py"} <= set(project.code_files())
+    assert project.landed() == [f"login/{name}" for name in names]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(name)) for name in names} == {"1"}
+    assert {f"src/us_00{n}.py" for n in range(1, 6)} <= set(project.code_files())
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
     assert project.refs("refs/heads") == ["refs/heads/main", "refs/heads/ralph/login"]
     assert project.refs("refs/tags") == project.refs("refs/stash") == []
@@ -196,19 +197,13 @@ def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
 NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", "-x.py", "src/[a]*.py", "src/b\\c.py"]
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.attempt(58)
-def test_a_file_of_any_name_is_committed_as_it_is(tmp_path: Path, name: str) -> None:
-    project = tried(tmp_path, works(write={name: "X = 1\n"}))
+def test_a_file_of_any_name_is_committed_as_it_is(tmp_path: Path) -> None:
+    no_text = ["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]
+    project = tried(tmp_path, works(write=dict.fromkeys(NAMES, "X = 1\n"), run=no_text))
 
-    assert project.code(name) == "X = 1\n"
-    assert_clean(project)
-
-
-def test_a_name_that_is_no_text_is_committed_as_it_is(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(run=["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]))
-
-    assert project.landed() == ["login/US-001"]
+    assert {project.code(name) for name in NAMES} == {"X = 1\n"}
+    assert '"src/\\377.py"' in project.files_of(project.commit_of("US-001"))
     assert_clean(project)
 
 
@@ -378,21 +373,6 @@ def test_a_repository_with_long_object_names_is_like_any_other(tmp_path: Path) -
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert len(project.tip) == 64
     assert_clean(project)
-
-
-@pytest.mark.fault("G9")
-def test_hooks_but_for_pre_commit_are_not_run_by_ralphys_own_commits(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    for name in ("commit-msg", "post-commit", "reference-transaction", "post-index-change"):
-        hook = project.repo / ".git" / "hooks" / name
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\nexit 1\n")
-        hook.chmod(0o755)
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert sorted(tmp_path.glob("ran-*")) == []
 
 
 def test_what_an_attempt_had_git_ignore_goes_with_the_attempt(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ralphy.detect.stack import detect
 from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
+from tests.engine.samples import sampled
 
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
 SMALL = "    assert add(1, 2) == 3"
@@ -99,7 +100,18 @@ CHEATS: dict[str, tuple[Act, str]] = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.parametrize(
+    "cheat",
+    sampled(
+        CHEATS,
+        "one test is deleted",
+        "one is expected to fail",
+        "a test swallows its failure",
+        "addopts deselect",
+        "a conftest rewrites outcomes",
+        "a module takes the runner's place",
+    ),
+)
 @pytest.mark.attempt(57)
 def test_a_green_check_does_not_count_when(tmp_path: Path, cheat: str) -> None:
     act, found = CHEATS[cheat]
@@ -124,7 +136,7 @@ HELPERS = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("helper", HELPERS)
+@pytest.mark.parametrize("helper", sampled(HELPERS, "swallows", "calls another"))
 def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path, helper: str) -> None:
     body, counts = HELPERS[helper]
     project = pytested(tmp_path, limits={"max_attempts": 1})
@@ -171,7 +183,7 @@ PACKAGES = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("change", PACKAGES)
+@pytest.mark.parametrize("change", sampled(PACKAGES, "is deleted"))
 def test_a_test_is_not_taken_for_its_namesake_of_another_package(tmp_path: Path, change: str) -> None:
     write, found = PACKAGES[change]
     checks = [
@@ -280,7 +292,16 @@ HONEST: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("release", HONEST)
+@pytest.mark.parametrize(
+    "release",
+    sampled(
+        HONEST,
+        "the file is moved to another folder",
+        "tests are merged",
+        "a helper takes the assertion",
+        "a conftest adds a fixture and markers",
+    ),
+)
 def test_honest_work_counts_when(tmp_path: Path, release: str) -> None:
     project = played(tmp_path, {**feature(), **HONEST[release]})
 
@@ -346,6 +367,7 @@ def test_fewer_assertions_are_flagged(tmp_path: Path) -> None:
 
     assert project.landed() == ["login/US-001"]
     said = f"tests assert less than before: {TEST_FILE}::test_types"
+    project.loop()
     assert said in project.story("US-001")["evidence"]["warnings"]
     assert f"7 tests, as before; flagged: {said}" in project.prompts("qa")[-1]
 
@@ -427,7 +449,7 @@ NODE_CHANGES = {
 
 @pytest.mark.fault("A3")
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-@pytest.mark.parametrize("change", NODE_CHANGES)
+@pytest.mark.parametrize("change", sampled(NODE_CHANGES, "a test is skipped", "a test is renamed"))
 def test_tests_of_node_are_known_by_what_it_prints(tmp_path: Path, change: str) -> None:
     text, found = NODE_CHANGES[change]
     checks = [{"name": "test", "run": "node --test"}]
@@ -526,7 +548,7 @@ def load_tests(loader, found, pattern):
 """
 
 
-@pytest.mark.parametrize("left_out", ["test_small", "test_big"])
+@pytest.mark.parametrize("left_out", sampled(["test_small", "test_big"], "test_big"))
 def test_what_init_detects_for_unittest_compares_tests_by_name(tmp_path: Path, left_out: str) -> None:
     project = pytested(tmp_path, limits={"max_attempts": 1})
     (project.repo / "pyproject.toml").write_text("[project]\nname = 'calc'\n")

@@ -12,10 +12,11 @@ import pytest
 from ralphy.engine.housekeeping import without_lanes
 from tests.engine.building import Project, breaks, build, drive, open_feature, reports, story, works
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
 from tests.faults.test_lanes import lanes_of
 
 
-@pytest.fixture
+@played_once
 def done(tmp_path: Path) -> Project:
     """A feature whose only story landed at the second attempt."""
     project = build(tmp_path, story("US-001"))

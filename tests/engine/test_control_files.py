@@ -13,13 +13,17 @@ FOLDER = "docs/features/login"
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
 
 
-def meddled(tmp_path: Path, act: Act) -> tuple[Project, Ended]:
-    """A feature with a spec, whose second story's agent works and does this besides."""
-    project = build(tmp_path, story("US-001"), story("US-002"))
+def meddled(tmp_path: Path, *acts: Act) -> tuple[Project, Ended]:
+    """A feature with a spec, whose first story's agent works; those of the others work and do one of these besides."""
+    names = [f"US-{number:03}" for number in range(1, len(acts) + 2)]
+    project = build(tmp_path, *map(story, names))
     project.write("SPEC.md", SPEC)
-    write = {**works()["write"], **act.pop("write", {})}
-    project.play(stories={"US-001": [works()], "US-002": [{**act, "write": write}]})
-    return project, project.loop()
+    written = [{**works()["write"], **act.get("write", {})} for act in ({}, *acts)]
+    played = zip(names, ({}, *acts), written, strict=True)
+    project.play(stories={name: [{**act, "write": write}] for name, act, write in played})
+    ended = project.loop()
+    assert project.landed() == [f"login/{name}" for name in names]
+    return project, ended
 
 
 MEDDLING: dict[str, Act] = {
@@ -37,14 +41,13 @@ MEDDLING: dict[str, Act] = {
 }
 
 
-@pytest.mark.parametrize("name", MEDDLING)
 @pytest.mark.fault("A4")
-def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path, name: str) -> None:
-    project, ended = meddled(tmp_path, dict(MEDDLING[name]))
+def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path) -> None:
+    project, ended = meddled(tmp_path, *MEDDLING.values())
 
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    (flagged,) = project.story("US-002")["evidence"]["warnings"]
-    assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
+    for number, name in enumerate(MEDDLING, start=2):
+        (flagged,) = project.story(f"US-{number:03}")["evidence"]["warnings"]
+        assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
     assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
     assert "hello" not in "".join(path.read_text() for path in project.folder.glob("*.md"))
     assert not (project.folder / "APPROVED").exists() and not (project.folder / "REJECTED").exists()
@@ -70,7 +73,6 @@ def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Pat
     project, _ = meddled(tmp_path, {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"})
 
     assert project.read("SPEC.md") == SPEC
-    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 
@@ -85,13 +87,11 @@ def test_checks_that_the_agent_wrote_are_not_the_ones_that_run(tmp_path: Path) -
     assert project.story("US-001")["status"] == "failed"
 
 
-@pytest.mark.parametrize("kind", ["symlink", "folder", "fifo"])
-def test_a_control_file_that_became_something_else_is_one_again(tmp_path: Path, kind: str) -> None:
+def test_a_control_file_that_became_something_else_is_one_again(tmp_path: Path) -> None:
     path = f"{FOLDER}/prd.json"
-    make = {"symlink": ["ln", "-s", "/etc/hostname", path], "folder": ["mkdir", path], "fifo": ["mkfifo", path]}
-    project, _ = meddled(tmp_path, {"run": [["rm", path], make[kind]]})
+    made = (["ln", "-s", "/etc/hostname", path], ["mkdir", path], ["mkfifo", path])
+    project, _ = meddled(tmp_path, *({"run": [["rm", path], make]} for make in made))
 
-    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 
@@ -101,7 +101,6 @@ def test_an_agent_that_removes_the_whole_feature_folder_removes_nothing(tmp_path
 
     assert project.read("SPEC.md") == SPEC
     assert project.read("stories/US-001.md")
-    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 
@@ -121,16 +120,15 @@ def test_a_folder_that_became_a_link_does_not_lead_out_of_the_repository(tmp_pat
 PLACES = (f"{FOLDER}/.ralphy/runs", f"{FOLDER}/.ralphy/set-aside", ".ralphy/prompts", f"{FOLDER}/.ralphy/prompts")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_nor_does_a_folder_of_ralphys_own(tmp_path: Path, place: str) -> None:
+def test_nor_does_a_folder_of_ralphys_own(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     for number in range(201):  # more than so many runs are not kept
         (outside / f"{number:03}.md").write_text("precious\n")
-    project, _ = meddled(tmp_path, {"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]})
+    acts = ({"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]} for place in PLACES)
+    project, _ = meddled(tmp_path, *acts)
 
     assert [path.name for path in sorted(outside.iterdir())] == [f"{number:03}.md" for number in range(201)]
-    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
+from tests.conftest import set_home
 from tests.engine.building import Project, assert_clean, breaks, build, drive, person, works
 from tests.engine.driver import KILLED
 
@@ -57,7 +58,7 @@ def milestones(tmp_path_factory: pytest.TempPathFactory) -> list[Point]:
     folder = tmp_path_factory.mktemp("undisturbed")
     notes = folder / "milestones"
     with pytest.MonkeyPatch.context() as patch:
-        prepare_home(folder, patch)
+        set_home(folder / "home", patch)
         assert drive(feature(folder), "note", str(notes)) == ExitCode.DONE
     seen: Counter[str] = Counter()
     points = []
@@ -65,20 +66,6 @@ def milestones(tmp_path_factory: pytest.TempPathFactory) -> list[Point]:
         seen[name] += 1
         points.append((name, seen[name]))
     return points
-
-
-def prepare_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """What the fixture `private_home` does, for a fixture that lives longer than a test."""
-    from tests.conftest import GIT_CONFIG
-
-    (folder / "home").mkdir()
-    (folder / "home" / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
-    (folder / "gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
-    patch.setenv("HOME", str(folder / "home"))
-    patch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
-    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    patch.setenv("RALPHY_SAFETY_SANDBOX", "none")
-    patch.setenv("RALPHY_LANES_PROBE", "off")
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.building import Project, assert_clean, build, drive, person, story, works
 from tests.engine.driver import KILLED
+from tests.engine.samples import sampled
 
 SPEC = "# Login\n\n- US-001: sign in\n"
 
@@ -35,15 +36,17 @@ path.write_text(json.dumps(prd, indent=2))
 " """
 
 
-@pytest.mark.parametrize(("name", "script"), [
-    ("SPEC.md", "echo 'nothing to do' > docs/features/login/SPEC.md"),
-    ("prd.json", EASIER),
-    ("progress.txt", "echo 'all is well' >> docs/features/login/progress.txt"),
-    ("QUESTIONS.md", "echo 'yes' > docs/features/login/QUESTIONS.md"),
-    ("notes.md", "rm docs/features/login/notes.md; ln -s /etc/passwd docs/features/login/notes.md"),
-])  # fmt: skip
-def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: Path, name: str, script: str) -> None:
-    project = reached(tmp_path, script)
+EDITS = {
+    "SPEC.md": "echo 'nothing to do' > docs/features/login/SPEC.md",
+    "prd.json": EASIER,
+    "progress.txt": "echo 'all is well' >> docs/features/login/progress.txt",
+    "QUESTIONS.md": "echo 'yes' > docs/features/login/QUESTIONS.md",
+    "notes.md": "rm docs/features/login/notes.md; ln -s /etc/passwd docs/features/login/notes.md",
+}
+
+
+def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: Path) -> None:
+    project = reached(tmp_path, "\n".join(EDITS.values()))
 
     ended = project.loop()
 
@@ -51,8 +54,9 @@ def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: 
     assert "nothing" not in project.code("docs/features/login/prd.json")
     assert project.code("docs/features/login/SPEC.md") == SPEC
     assert "all is well" not in project.code("docs/features/login/progress.txt")
-    assert f"docs/features/login/{name} was changed while an agent ran without a sandbox" in ended.text
-    assert f"{name} (set aside)" in str(project.story("US-001")["evidence"]["warnings"])
+    for name in EDITS:
+        assert f"docs/features/login/{name} was changed while an agent ran without a sandbox" in ended.text
+        assert f"{name} (set aside)" in str(project.story("US-001")["evidence"]["warnings"])
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
@@ -71,7 +75,9 @@ def test_what_a_person_typed_meanwhile_is_kept_with_the_way_to_bring_it_back(tmp
     assert project.code("docs/features/login/SPEC.md") == f"{SPEC}and sign out\n"
 
 
-@pytest.mark.parametrize("does", ["echo 'nothing to do' > {0}", "rm {0}", "git show ralph/login:{0} > {0}"])
+@pytest.mark.parametrize(
+    "does", sampled(["echo 'nothing to do' > {0}", "rm {0}", "git show ralph/login:{0} > {0}"], "rm {0}")
+)
 def test_an_edit_of_before_the_run_counts_as_it_was_then(tmp_path: Path, does: str) -> None:
     project = reached(tmp_path, does.format("docs/features/login/SPEC.md"))
     mine = f"{SPEC}- US-002: sign out\n"

@@ -11,6 +11,8 @@ import pytest
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
+from tests.engine.samples import sampled
 
 LADDER = {"implementation": ["sonnet", "opus"]}
 
@@ -31,57 +33,43 @@ def hard(tmp_path: Path, **settings: Any) -> Project:
     return project
 
 
-def test_attempts_climb_from_heal_to_a_stronger_model_to_a_split(tmp_path: Path) -> None:
+@played_once
+def split(tmp_path: Path) -> Project:
+    """The hard feature at its end; the agent that split US-001 wrote code besides."""
     project = hard(tmp_path)
-
+    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]}, qa=[reports()],
+                 split=[{**pieces("A", "B"), "write": {"src/base.py": "BROKEN = 1\n"}}])  # fmt: skip
     ended = project.loop()
-
     assert ended.runs == ["US-001", "US-001", "US-001", "US-001-1", "US-001-2", "US-001", "US-002", "US-003", "qa"]
-    runs = project.journal("run")
-    assert [(run["step"], run["mode"], run["model"]) for run in runs[:4]] == [
+    reasons = [decision.reason for decision in ended.decisions if decision.reason.startswith("US-001 is next")]
+    assert reasons[1].endswith("attempt 2/2, fixing previous work, model opus")
+    return project
+
+
+def test_attempts_climb_from_heal_to_a_stronger_model_to_a_split(split: Project) -> None:
+    assert [(run["step"], run["mode"], run["model"]) for run in split.journal("run")[:4]] == [
         ("story", "fresh", "sonnet"),
         ("story", "heal", "opus"),
         ("split", "fresh", "opus"),
         ("story", "fresh", "sonnet"),
     ]
-    reasons = [decision.reason for decision in ended.decisions if decision.reason.startswith("US-001 is next")]
-    assert reasons[1].endswith("attempt 2/2, fixing previous work, model opus")
 
 
-def test_a_split_story_lands_behind_its_pieces_and_nothing_is_dirty(tmp_path: Path) -> None:
-    project = hard(tmp_path)
-
-    project.loop()
-
-    assert project.landed() == [f"login/{name}" for name in ("US-001-1", "US-001-2", "US-001", "US-002", "US-003")]
-    assert set(project.statuses().values()) == {"completed"}
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
-    assert "chore(login): US-001 is split: US-001-1, US-001-2 first, then what is left of it" in project.subjects()
-    assert_clean(project)
+def test_a_split_story_lands_behind_its_pieces_and_nothing_is_dirty(split: Project) -> None:
+    assert split.landed() == [f"login/{name}" for name in ("US-001-1", "US-001-2", "US-001", "US-002", "US-003")]
+    assert set(split.statuses().values()) == {"completed"}
+    assert split.trailer("Ralphy-Attempt", split.commit_of("US-001")) == "1"
+    assert "chore(login): US-001 is split: US-001-1, US-001-2 first, then what is left of it" in split.subjects()
+    assert split.code("src/base.py") == "BASE = 1\n", "code that the splitting agent wrote"
+    assert_clean(split)
 
 
-def test_the_splitting_agent_is_told_the_story_and_what_failed(tmp_path: Path) -> None:
-    project = hard(tmp_path)
-
-    project.loop()
-
-    (prompt,) = project.prompts("split-US-001")
+def test_the_splitting_agent_is_told_the_story_and_what_failed(split: Project) -> None:
+    (prompt,) = split.prompts("split-US-001")
     assert "US-001: Story US-001" in prompt
     assert "src/us_001.py::works" in prompt
     assert "US-003 [pending]" in prompt
     assert len(prompt.encode()) < 12_000
-
-
-def test_code_that_the_splitting_agent_wrote_is_put_back(tmp_path: Path) -> None:
-    project = hard(tmp_path)
-    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]},
-                 split=[{**pieces("A"), "write": {"src/base.py": "BROKEN = 1\n"}}])  # fmt: skip
-
-    project.loop()
-
-    assert project.landed()[:2] == ["login/US-001-1", "login/US-001"]
-    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
-    assert_clean(project)
 
 
 def test_a_draft_that_is_not_valid_goes_back_once_then_a_person_is_asked(tmp_path: Path) -> None:
@@ -125,21 +113,21 @@ def test_a_revert_of_the_split_takes_the_pieces_back(tmp_path: Path) -> None:
     assert project.loop(waits=False).runs[0] == "US-001"
 
 
-def test_a_kill_while_the_split_is_landed_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    for at in ("intent_recorded", "refs_moved"):
-        project = hard(tmp_path / at)
-        # The third landing is the split's: two failed attempts come before it.
-        assert drive(project, "die", at, "3") == KILLED, at
+@pytest.mark.parametrize("point", sampled(["intent_recorded", "refs_moved"], "refs_moved"))
+def test_a_kill_while_the_split_is_landed_loses_and_doubles_nothing(tmp_path: Path, point: str) -> None:
+    project = hard(tmp_path)
+    # The third landing is the split's: two failed attempts come before it.
+    assert drive(project, "die", point, "3") == KILLED
 
-        project.loop()
+    project.loop()
 
-        assert list(project.statuses()) == ["US-001", "US-002", "US-003", "US-001-1", "US-001-2"], at
-        assert set(project.statuses().values()) == {"completed"}, at
-        assert len(project.landed()) == len(set(project.landed())) == 5, at
-        assert_clean(project)
+    assert list(project.statuses()) == ["US-001", "US-002", "US-003", "US-001-1", "US-001-2"]
+    assert set(project.statuses().values()) == {"completed"}
+    assert len(project.landed()) == len(set(project.landed())) == 5
+    assert_clean(project)
 
 
-@pytest.fixture
+@played_once
 def asked(tmp_path: Path) -> Project:
     """US-001 has used its two attempts, and is not split; US-002 waits for it, US-003 is done."""
     project = hard(tmp_path, limits={"max_attempts": 2, "max_splits": 0})

@@ -9,11 +9,12 @@ import pytest
 
 from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, story, works
+from tests.engine.nights import played_once
 
 HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}
 
 
-@pytest.fixture
+@played_once
 def waiting(tmp_path: Path) -> Project:
     """A feature whose SPEC.md was written by the spec agent and is ready for review."""
     project = build(tmp_path, **HUMAN)

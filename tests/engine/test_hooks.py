@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, story, works
+from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.samples import sampled
 
 FORMATS = "sed -i 's/WORKS/works/' src/us_001.py 2>/dev/null"
 
@@ -44,7 +45,7 @@ def test_a_hook_that_fails_rejects_the_attempt_and_its_words_reach_the_next(tmp_
 
 
 @pytest.mark.fault("G8")
-@pytest.mark.parametrize("code", [0, 1], ids=["and passes", "and fails, as formatters do"])
+@pytest.mark.parametrize("code", [pytest.param(0, marks=pytest.mark.soak), 1])
 def test_what_a_hook_changes_is_what_is_checked_and_committed(tmp_path: Path, code: int) -> None:
     project = hooked(tmp_path, f"if grep -qs WORKS src/us_001.py; then {FORMATS}; exit {code}; fi")
 
@@ -64,7 +65,7 @@ def test_a_hook_that_changes_files_each_time_rejects_the_attempt(tmp_path: Path)
     assert project.landed() == []
 
 
-@pytest.mark.parametrize("added", ["import os\n", "import os\n# why\n"], ids=["nothing", "only a comment"])
+@pytest.mark.parametrize("added", sampled(["import os\n", "import os\n# why\n"], "import os\n# why\n"))
 def test_a_hook_that_leaves_no_work_of_the_code_rejects_the_attempt(tmp_path: Path, added: str) -> None:
     project = hooked(tmp_path, "sed -i '/^import os$/d' src/base.py")
     project.play(stories={"US-001": [{"append": {"src/base.py": added}}]})
@@ -128,7 +129,7 @@ def test_a_hook_that_fails_before_any_work_is_a_red_baseline(tmp_path: Path) -> 
 
 
 @pytest.mark.fault("G8")
-@pytest.mark.parametrize("before", ["", "exit 0"], ids=["added", "changed"])
+@pytest.mark.parametrize("before", sampled(["", "exit 0"], ""))
 def test_a_red_hook_that_comes_after_the_baseline_costs_no_attempt(tmp_path: Path, before: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
     hook = project.repo / ".git" / "hooks" / "pre-commit"
@@ -201,7 +202,14 @@ def test_hooks_can_be_left_out(tmp_path: Path) -> None:
 @pytest.mark.fault("G9")
 def test_other_hooks_are_not_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    for name in ("commit-msg", "prepare-commit-msg", "post-commit", "reference-transaction", "post-checkout"):
+    for name in (
+        "commit-msg",
+        "prepare-commit-msg",
+        "post-commit",
+        "reference-transaction",
+        "post-checkout",
+        "post-index-change",
+    ):
         write_hook(project.repo / ".git" / "hooks" / name, f"touch {tmp_path}/ran-{name}; exit 1")
     project.env["GIT_CONFIG_COUNT"] = "0"
 
@@ -213,7 +221,6 @@ def test_other_hooks_are_not_run(tmp_path: Path) -> None:
 
 def test_without_a_hook_nothing_is_run_for_it(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [breaks(), works()]})
 
     project.loop()
 

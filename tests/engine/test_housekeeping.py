@@ -22,12 +22,13 @@ from ralphy.git import commands as git
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.pool import Pool
 from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, open_feature, story, works
+from tests.engine.nights import played_once
 
 DAY_S = 86400
 LONG_AGO = int(time.time()) - 60 * DAY_S
 
 
-@pytest.fixture
+@played_once
 def tried(tmp_path: Path) -> Project:
     """A story with two failed attempts and a landed one, settings that keep three attempts of a story."""
     project = build(tmp_path, story("US-001"), limits={"keep_attempts": 3})

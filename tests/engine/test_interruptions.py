@@ -79,7 +79,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
 )
 @pytest.mark.fault("P4")
-def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, number: int, code: int) -> None:
+def test_a_signal_ends_the_loop_uses_no_attempt_and_the_work_is_kept(scene: Scene, number: int, code: int) -> None:
     project = scene.project
 
     assert scene.end(scene.begin(), number)[0] == code
@@ -88,6 +88,11 @@ def test_a_signal_ends_the_loop_and_leaves_everything_as_it_was(scene: Scene, nu
     assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
     assert "src/us_001.py" not in project.code_files()
     assert_clean(project)
+    assert project.outcomes() == [("US-001", "stopped")]
+    (kept,) = project.refs("refs/ralphy/login/US-001")
+    assert project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
+    assert project.loop().runs == ["US-001", "US-002", "qa"]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
 
 
 @pytest.mark.fault("P4")
@@ -132,37 +137,20 @@ def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
     assert_clean(scene.project)
 
 
-@pytest.mark.fault("P4")
-def test_an_interrupted_run_uses_no_attempt(scene: Scene) -> None:
-    scene.end(scene.begin(), signal.SIGINT)
-
-    assert scene.project.outcomes() == [("US-001", "stopped")]
-    assert scene.project.loop().runs == ["US-001", "US-002", "qa"]
-    assert scene.project.trailer("Ralphy-Attempt", scene.project.commit_of("US-001")) == "1"
-
-
-@pytest.mark.fault("P4")
-def test_the_work_of_an_interrupted_run_is_kept(scene: Scene) -> None:
-    scene.end(scene.begin(), signal.SIGTERM)
-
-    (kept,) = scene.project.refs("refs/ralphy/login/US-001")
-    assert scene.project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
-
-
 @pytest.mark.fault("P15")
-def test_six_kills_in_one_story_cost_no_attempt_and_lose_no_work(scene: Scene) -> None:
+def test_four_kills_in_one_story_cost_no_attempt_and_lose_no_work(scene: Scene) -> None:
     project = scene.project
-    scene.play_parts(6)
-    for _ in range(6):
+    scene.play_parts(4)
+    for _ in range(4):
         assert scene.end(scene.begin_again(), signal.SIGKILL)[0] == -signal.SIGKILL
         assert is_gone(scene.hanging)
 
     ended = project.loop()
 
     assert ended.runs == ["US-001", "US-002", "qa"]
-    assert project.outcomes()[:7] == [*[("US-001", "died")] * 6, ("US-001", "succeeded")]
+    assert project.outcomes()[:5] == [*[("US-001", "died")] * 4, ("US-001", "succeeded")]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
-    assert project.git("show", f"{project.branch}:src/us_001.py").splitlines() == ["PART = 1"] * 7
+    assert project.git("show", f"{project.branch}:src/us_001.py").splitlines() == ["PART = 1"] * 5
     assert "Ralphy or the machine died" in project.prompts("story-US-001")[1]
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
@@ -227,7 +215,7 @@ def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(scene: S
     assert scene.project.landed() == ["login/US-001", "login/US-002"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.soak), signal.SIGKILL])
 def test_commits_and_lies_of_a_stopped_agent_stay_in_its_lane(scene: Scene, number: int) -> None:
     project = scene.project
     lies = {"docs/features/login/prd.json": "{{{", "docs/features/login/progress.txt": "x"}

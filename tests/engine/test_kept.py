@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.judged import Files, Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS
+from tests.engine.samples import parted, sampled
 
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 PYTEST = f"{sys.executable} -m pytest"
@@ -47,9 +48,12 @@ HOOKS: dict[str, tuple[Files, str]] = {
 }  # fmt: skip
 
 
-def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
+@parted(HOOKS, "an outcome is set by another name", "a test is replaced", "a report is kept", "fixtures")
+def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(
+    tmp_path: Path, rows: dict[str, tuple[Files, str]]
+) -> None:
     repository = Repository(tmp_path, PYTEST, BASE)
-    for name, (change, found) in HOOKS.items():
+    for name, (change, found) in rows.items():
         judged = repository.judge({**MORE, **change})
         failure = judged.failure
         assert name != "fixtures" or judged.runs == {"candidate": 1}
@@ -75,9 +79,12 @@ RECIPES: dict[str, tuple[Files, str]] = {
 }
 
 
-def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
+@parted(RECIPES, "or true", "another shell", "another makefile", "an option", "another recipe")
+def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(
+    tmp_path: Path, rows: dict[str, tuple[Files, str]]
+) -> None:
     repository = Repository(tmp_path, "make test", {"calc.py": CALC, TEST_FILE: TESTS, "Makefile": RECIPE})
-    for name, (change, found) in RECIPES.items():
+    for name, (change, found) in rows.items():
         judged = repository.judge({**MORE, **change})
         assert any(part in judged.failure for part in found.split("|")) if found else not judged.failure, (name, judged)
         assert found or name == "another recipe" or "Makefile: unit" in judged.flags, (name, judged)
@@ -164,7 +171,7 @@ RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", sampled(RUNNERS, "unittest", "no runner"))
 def test_with_any_runner_a_cheat_is_rejected_or_flagged(tmp_path: Path, runner: str) -> None:
     run, files, changes = RUNNERS[runner]
     if not shutil.which(run.split()[0]):
@@ -205,7 +212,7 @@ IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("runner", IDLE)
+@pytest.mark.parametrize("runner", sampled(IDLE, "pytest"))
 def test_an_edited_test_that_would_pass_without_any_code_is_rejected(tmp_path: Path, runner: str) -> None:
     run, files, changes = IDLE[runner]
     if not shutil.which(run.split()[0]):

@@ -10,11 +10,12 @@ import pytest
 
 from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import PATIENCE_S, Project, build, story, strayed_documents
+from tests.engine.nights import played_once
 
 Lose = Callable[[Project], None]
 
 
-@pytest.fixture
+@played_once
 def done(tmp_path: Path) -> Project:
     """Two completed stories and a failed one, on the feature's branch, with a specification."""
     project = build(tmp_path, story("US-001"), story("US-002"))

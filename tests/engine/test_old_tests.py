@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.building import ONE_RUN, Project, assert_clean, build, story
 from tests.engine.pytested import CALC, TEST_FILE, TESTS
+from tests.engine.samples import sampled
 
 UNITTESTS = """\
 import unittest
@@ -63,7 +64,7 @@ def after_attempt(
     project.git("add", *files)
     project.git("commit", "--quiet", "-m", "feat: a calculator")
     project.play(stories={"US-001": [{"write": write, **({"delete": [delete]} if delete else {})}]})
-    return project, project.loop().text
+    return project, project.loop(**ONE_RUN).text
 
 
 def warnings_of(project: Project) -> list[str]:
@@ -71,8 +72,11 @@ def warnings_of(project: Project) -> list[str]:
     return list(evidence.get("warnings", ()))
 
 
-@pytest.mark.parametrize("words", ["-m unittest discover -v -s tests -t .", "-m unittest discover -s tests -t ."],
-                         ids=["by names", "without names"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    sampled(["-m unittest discover -v -s tests -t .", "-m unittest discover -s tests -t ."],
+            "-m unittest discover -s tests -t ."),
+)  # fmt: skip
 def test_a_test_of_unittest_that_now_expects_the_opposite_is_shown(tmp_path: Path, words: str) -> None:
     now = UNITTESTS.replace("test_small", "test_little").replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
     files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
@@ -173,7 +177,7 @@ def with_dependencies(tmp_path: Path, start: str, files: dict[str, str], act: di
     project.git("add", "--force", *files, ".gitignore")
     project.git("commit", "--quiet", "-m", "feat: a calculator")
     project.play(stories={"US-001": [act]})
-    return project, project.loop().text
+    return project, project.loop(**ONE_RUN).text
 
 
 TURNED = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
@@ -201,7 +205,7 @@ def test_nothing_is_written_through_a_link_that_took_the_place_of_a_folder(tmp_p
     assert old not in project.code_files()
 
 
-@pytest.mark.parametrize("field", ["removes", "changes"])
+@pytest.mark.parametrize("field", sampled(["removes", "changes"], "changes"))
 def test_tests_that_the_story_names_are_not_spoken_of(tmp_path: Path, field: str) -> None:
     now = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
     files = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
@@ -248,7 +252,7 @@ BESIDE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("edit", BESIDE)
+@pytest.mark.parametrize("edit", sampled(BESIDE, "expected data", "a fixture"))
 def test_what_stands_beside_the_tests_is_put_back_as_well(tmp_path: Path, edit: str) -> None:
     write, said = BESIDE[edit]
     doctested = CALC.replace(

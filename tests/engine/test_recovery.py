@@ -11,6 +11,8 @@ import pytest
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
+from tests.engine.samples import sampled
 
 FIRST, SECOND = "US-001", "US-002"
 
@@ -26,53 +28,60 @@ def two(tmp_path: Path) -> Project:
     return build(tmp_path, story(FIRST), story(SECOND))
 
 
-def test_a_story_reverted_after_a_kill_stays_open(two: Project) -> None:
-    killed(two, "agent_ended", 2)
-    two.switch()
-    two.git("revert", "--no-edit", two.commit_of(FIRST))
-    revert = two.git("rev-parse", "HEAD")
+@played_once
+def died(tmp_path: Path) -> Project:
+    """One story landed, and Ralphy died behind the second one's agent."""
+    return killed(build(tmp_path, story(FIRST), story(SECOND)), "agent_ended", 2)
 
-    ended = two.loop()
+
+@played_once
+def landing(tmp_path: Path) -> Project:
+    """Ralphy died in the middle of the second story's landing."""
+    return killed(build(tmp_path, story(FIRST), story(SECOND)), "refs_moved", 2)
+
+
+def test_a_story_reverted_after_a_kill_stays_open(died: Project) -> None:
+    died.switch()
+    died.git("revert", "--no-edit", died.commit_of(FIRST))
+    revert = died.git("rev-parse", "HEAD")
+
+    ended = died.loop()
 
     assert ended.runs == [FIRST, SECOND, "qa"]
-    assert revert in two.git("rev-list", f"main..{two.branch}").splitlines()
-    assert two.landed() == ["login/US-001", "login/US-001", "login/US-002"]
-    assert_clean(two)
+    assert revert in died.git("rev-list", f"main..{died.branch}").splitlines()
+    assert died.landed() == ["login/US-001", "login/US-001", "login/US-002"]
+    assert_clean(died)
 
 
-@pytest.mark.parametrize("point", ["refs_moved", "files_replaced"])
-def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(two: Project, point: str) -> None:
-    killed(two, point, 2)
-    two.switch()
-    two.git("revert", "--no-edit", two.commit_of(SECOND))
+def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(landing: Project) -> None:
+    landing.switch()
+    landing.git("revert", "--no-edit", landing.commit_of(SECOND))
 
-    ended = two.loop()
+    ended = landing.loop()
 
     assert ended.runs == [SECOND, "qa"]
-    assert two.landed().count("login/US-002") == 2
-    assert two.subjects("Revert")
-    assert_clean(two)
+    assert landing.landed().count("login/US-002") == 2
+    assert landing.subjects("Revert")
+    assert_clean(landing)
 
 
-def test_another_story_reverted_after_a_landing_that_was_cut_short(two: Project) -> None:
-    killed(two, "refs_moved", 2)
-    two.switch()
-    two.git("revert", "--no-edit", two.commit_of(FIRST))
+def test_another_story_reverted_after_a_landing_that_was_cut_short(landing: Project) -> None:
+    landing.switch()
+    landing.git("revert", "--no-edit", landing.commit_of(FIRST))
 
-    ended = two.loop()
+    ended = landing.loop()
 
     assert ended.runs == [FIRST, "qa"]
-    assert two.landed() == ["login/US-001", "login/US-002", "login/US-001"]
-    assert_clean(two)
+    assert landing.landed() == ["login/US-001", "login/US-002", "login/US-001"]
+    assert_clean(landing)
 
 
-@pytest.mark.parametrize("points", [["attempt_kept"], ["attempt_kept", "run_recorded", "run_recorded"]])
 @pytest.mark.fault("P1")
-def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project, points: list[str]) -> None:
-    """The last row dies twice more, before the kept work is laid out again."""
+def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project) -> None:
+    """The last two come before the kept work is laid out again."""
     two.play(stories={FIRST: [works(append={"src/half.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "candidate_written")
-    for point in points:
+    for point in ("attempt_kept", "run_recorded", "run_recorded"):
         killed(two, point)
 
     ended = two.loop()
@@ -97,17 +106,16 @@ def test_half_written_files_of_a_dead_ralphy_vanish(two: Project) -> None:
     assert "tmp-" not in two.git("log", "--name-only", "--format=")
 
 
-def test_a_hard_reset_after_a_kill_stands(two: Project) -> None:
-    killed(two, "agent_ended", 2)
-    two.switch()
-    two.git("reset", "--quiet", "--hard", "HEAD~1")
+def test_a_hard_reset_after_a_kill_stands(died: Project) -> None:
+    died.switch()
+    died.git("reset", "--quiet", "--hard", "HEAD~1")
 
-    assert two.loop().runs == [FIRST, SECOND, "qa"]
-    assert two.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(two)
+    assert died.loop().runs == [FIRST, SECOND, "qa"]
+    assert died.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(died)
 
 
-@pytest.mark.parametrize("branch", ["main", "ralph/login"])
+@pytest.mark.parametrize("branch", sampled(["main", "ralph/login"], "ralph/login"))
 def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: Project, branch: str) -> None:
     killed(two, "refs_moved", 1)
     two.switch(branch)
@@ -123,19 +131,7 @@ def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: P
     assert_clean(two)
 
 
-def test_a_tracked_file_that_the_dead_agent_changed_is_in_its_attempt_alone(two: Project) -> None:
-    two.play(stories={FIRST: [works(append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
-    killed(two, "agent_ended")
-
-    assert two.call("reset", "login")[0] == 0
-    two.loop()
-
-    assert two.code("src/base.py") == "BASE = 1\n"
-    assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/base.py") == "BASE = 1\nHALF = 1"
-    assert two.landed() == ["login/US-001", "login/US-002"]
-
-
-def test_index_bits_of_a_dead_agent_hide_nothing(two: Project) -> None:
+def test_a_tracked_file_that_a_dead_agent_changed_and_hid_by_index_bits_is_in_its_attempt_alone(two: Project) -> None:
     hide = ["git", "update-index", "--assume-unchanged", "src/base.py"]
     two.play(stories={FIRST: [works(run=hide, append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "agent_ended")
@@ -145,6 +141,7 @@ def test_index_bits_of_a_dead_agent_hide_nothing(two: Project) -> None:
 
     assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/base.py") == "BASE = 1\nHALF = 1"
     assert two.code("src/base.py") == "BASE = 1\n"
+    assert two.landed() == ["login/US-001", "login/US-002"]
     assert_clean(two)
 
 
@@ -188,15 +185,13 @@ def test_reset_after_a_kill_clears_what_the_dead_run_left(two: Project) -> None:
     assert two.loop().runs == [FIRST, SECOND, "qa"]
 
 
-def test_redo_after_a_kill_does_not_lose_its_word(two: Project) -> None:
-    killed(two, "agent_ended", 2)
+def test_redo_after_a_kill_does_not_lose_its_word(died: Project) -> None:
+    assert died.call("redo", FIRST, "login")[0] == 0
 
-    assert two.call("redo", FIRST, "login")[0] == 0
-
-    assert two.statuses()[FIRST] == "pending"
-    two.play(stories={"*": [works(append={"again.py": "{{slug}} = 1\n"})]})
-    assert two.loop().runs == [FIRST, SECOND, "qa"]
-    assert_clean(two)
+    assert died.statuses()[FIRST] == "pending"
+    died.play(stories={"*": [works(append={"again.py": "{{slug}} = 1\n"})]})
+    assert died.loop().runs == [FIRST, SECOND, "qa"]
+    assert_clean(died)
 
 
 def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.engine.building import Act, Project, build, story
+from tests.engine.building import ONE_RUN, Act, Project, build, story
 from tests.engine.judged import Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, pytested
+from tests.engine.samples import sampled
 
 MUL = {"append": {"calc.py": "\n\ndef mul(a, b):\n    return a * b\n"}}
 NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
@@ -25,7 +26,7 @@ def played(tmp_path: Path, act: Act, *, run: str = "", verify: Act | None = None
     settings = {"verify": verify or FLAG, "limits": {"max_attempts": 1}}
     project = pytested(tmp_path, story("US-001", **fields), run=run, **settings)
     project.play(stories={"US-001": [act]})
-    project.loop()
+    project.loop(**ONE_RUN)
     return project
 
 
@@ -73,7 +74,8 @@ def test_a_story_without_a_test_is_unproved_and_costs_no_further_run(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "asks", ["assert callable(mul)", "mul(2, 3)", "for n in [mul(1, 1)][1:]:\n        assert n == 1"]
+    "asks",
+    sampled(["assert callable(mul)", "mul(2, 3)", "for n in [mul(1, 1)][1:]:\n        assert n == 1"], "mul(2, 3)"),
 )
 def test_a_test_that_passes_as_soon_as_a_name_exists_proves_nothing(tmp_path: Path, asks: str) -> None:
     project = played(tmp_path, {**MUL, "write": {NEW: f"from calc import mul\n\n\ndef test_mul():\n    {asks}\n"}})

@@ -200,7 +200,8 @@ def status_of(project: Project) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
+    ("number", "code"),
+    [(signal.SIGINT, ExitCode.INTERRUPTED), pytest.param(signal.SIGTERM, ExitCode.TERMINATED, marks=pytest.mark.soak)],
 )
 @pytest.mark.fault("P4")
 def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path, number: int, code: int) -> None:

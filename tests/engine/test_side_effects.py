@@ -8,6 +8,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
+from tests.engine.samples import sampled
 
 WRITES = {
     "adds to it": "echo more >> report.txt",
@@ -32,7 +33,7 @@ def writing(tmp_path: Path, script: str, *acts: Act) -> Project:
     return project
 
 
-@pytest.mark.parametrize("how", WRITES)
+@pytest.mark.parametrize("how", sampled(WRITES, "makes a folder of it", "makes it executable"))
 def test_what_the_checks_write_into_a_tracked_file_is_in_no_commit(tmp_path: Path, how: str) -> None:
     project = writing(tmp_path, WRITES[how], works(), works())
 
@@ -45,7 +46,7 @@ def test_what_the_checks_write_into_a_tracked_file_is_in_no_commit(tmp_path: Pat
     assert_clean(project)
 
 
-@pytest.mark.parametrize("how", WRITES)
+@pytest.mark.parametrize("how", sampled(WRITES, "makes a link of it"))
 def test_a_story_may_change_that_file_itself(tmp_path: Path, how: str) -> None:
     project = writing(tmp_path, WRITES[how], works(write={"report.txt": "new\n", "src/a.py": "A = 1\n"}))
 

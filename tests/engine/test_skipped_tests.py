@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.building import Act, Project, build, story
+from tests.engine.building import ONE_RUN, Act, Project, build, story
 from tests.engine.pytested import feature, pytested
+from tests.engine.samples import sampled
 
 WORDS, PLACE = "tests/test_words.py", "tests/test_words.py::test_count"
 IMPORTED = (
@@ -35,7 +36,7 @@ def played(tmp_path: Path, text: str, act: Act, **fields: Any) -> Project:
     project.git("add", "tests")
     project.git("commit", "--quiet", "-m", "test: how words are counted")
     project.play(stories={"US-001": [feature(**act)]})
-    project.loop()
+    project.loop(**ONE_RUN)
     return project
 
 
@@ -60,7 +61,7 @@ CHEATS: dict[str, tuple[str, Act, str]] = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.parametrize("cheat", sampled(CHEATS, "the file is left out", "the expectation gives in to the code"))
 def test_a_story_does_not_count_when(tmp_path: Path, cheat: str) -> None:
     text, act, found = CHEATS[cheat]
 
@@ -83,7 +84,7 @@ HONEST: dict[str, tuple[str, Act]] = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("release", HONEST)
+@pytest.mark.parametrize("release", sampled(HONEST, "the module comes and its tests move"))
 def test_a_story_counts_without_a_flag_when(tmp_path: Path, release: str) -> None:
     text, act = HONEST[release]
 
@@ -142,7 +143,7 @@ RUNNERS = {
 
 
 @pytest.mark.fault("A3")
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", sampled(RUNNERS, "unittest"))
 def test_other_runners_tests_are_woken_in_their_old_wording(tmp_path: Path, runner: str) -> None:
     run, name, text, mark, plain, old, new = RUNNERS[runner]
     if not shutil.which(run.split()[0]):

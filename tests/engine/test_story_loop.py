@@ -10,6 +10,7 @@ import pytest
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story, works
+from tests.engine.nights import played_once
 
 
 @pytest.mark.portable
@@ -52,7 +53,7 @@ def test_a_completed_story_is_not_done_again(tmp_path: Path) -> None:
     assert project.landed() == ["login/B"]
 
 
-@pytest.fixture
+@played_once
 def two(tmp_path: Path) -> Project:
     """Two stories, both done; the second one's agent commits by itself."""
     project = build(tmp_path, story("US-001"), story("US-002"))

@@ -8,6 +8,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
+from tests.engine.nights import played_once
 
 SATISFIED = {"status": {"RECOMMENDATION": "the login page is already satisfied by src/base.py"}, "say": "Nothing."}
 COMMIT = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--quiet", "-am"]
@@ -28,14 +29,18 @@ NOT_WORK: dict[str, Act] = {
 }
 
 
-@pytest.mark.parametrize("what", NOT_WORK)
 @pytest.mark.fault("A1")
 @pytest.mark.attempt(57)
-def test_no_story_passes_by(tmp_path: Path, what: str) -> None:
-    project = tried(tmp_path, NOT_WORK[what])
+def test_no_story_passes_by_what_is_no_work(tmp_path: Path) -> None:
+    names = {f"US-{number:03}": what for number, what in enumerate(NOT_WORK, start=1)}
+    project = build(tmp_path, *map(story, names), limits={"max_attempts": 1}, breaker={"enabled": False})
+    project.play(stories={name: [NOT_WORK[what]] for name, what in names.items()})
 
-    assert project.story("US-001")["status"] == "failed"
-    assert "changed" in project.story("US-001")["execution"]["last_error"]
+    project.loop()
+
+    for name, what in names.items():
+        assert project.story(name)["status"] == "failed", what
+        assert "changed" in project.story(name)["execution"]["last_error"], what
     assert project.landed() == []
     assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
     assert_clean(project)
@@ -54,7 +59,7 @@ def test_a_change_of_mode_is_work(tmp_path: Path) -> None:
     assert_clean(project)
 
 
-@pytest.fixture
+@played_once
 def satisfied(tmp_path: Path) -> Project:
     """A story whose agent changed nothing and says that it is already satisfied."""
     project = build(tmp_path, story("US-001"), story("US-002"))
@@ -159,17 +164,19 @@ ENDS_BADLY: dict[str, Act] = {
 }
 
 
-@pytest.mark.parametrize("how", ENDS_BADLY)
-def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_path: Path, how: str) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(**ENDS_BADLY[how]), {"append": {"src/us_001.py": "MORE = 1\n"}}]})
+def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_path: Path) -> None:
+    names = {f"US-{number:03}": how for number, how in enumerate(ENDS_BADLY, start=1)}
+    project = build(tmp_path, *map(story, names))
+    more = {"append": {"src/{{slug}}.py": "MORE = 1\n"}}
+    project.play(stories={name: [works(**ENDS_BADLY[how]), more] for name, how in names.items()})
 
     project.loop()
 
-    first, second = project.journal("run")[:2]
-    assert (first["mode"], second["mode"]) == ("fresh", "heal")
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
-    assert project.code("src/us_001.py") == "WORKS = 1\nMORE = 1\n"
+    for name, how in names.items():
+        modes = [run["mode"] for run in project.journal("run") if run.get("story") == name]
+        assert modes == ["fresh", "heal"], how
+        assert project.trailer("Ralphy-Attempt", project.commit_of(name)) == "2", how
+        assert project.code(f"src/{name.lower().replace('-', '_')}.py") == "WORKS = 1\nMORE = 1\n", how
 
 
 def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import Lock
 from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
 
 
-@pytest.fixture
+@played_once
 def killed(tmp_path: Path) -> Project:
     """A project whose Ralphy died while its agent worked."""
     project = build(tmp_path, story("US-001"), story("US-002"))
