@@ -23,21 +23,8 @@ from tests import killed_runs
 hypothesis.settings.register_profile("fast", max_examples=25)
 hypothesis.settings.register_profile("soak", max_examples=1000)
 
-# Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test. Without bytecode
-# each process that a test starts would compile all of Ralphy: half a second.
-FOREIGN = (
-    "PYTHONDONTWRITEBYTECODE",
-    "CI",
-    "RALPHY_",
-    "CLAUDE",
-    "ANTHROPIC_",
-    "GH_",
-    "GITHUB_",
-    "GIT_",
-    "XDG_",
-    "MAKE",
-    "MFLAGS",
-)
+# Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
+FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
 
 ROOT = Path(__file__).parents[1]
 

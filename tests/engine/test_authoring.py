@@ -12,7 +12,7 @@ import pytest
 from ralphy.errors import Conflict, ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, drive, reports, story, works
 from tests.engine.nights import played_once
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
 AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}

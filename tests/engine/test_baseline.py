@@ -10,7 +10,7 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem, ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 
 def red(tmp_path: Path, *stories: object, files: tuple[str, ...] = ("old.py",), **settings: object) -> Project:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, person, story, works
 from tests.engine.driver import KILLED
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 
 def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **settings: object) -> Project:

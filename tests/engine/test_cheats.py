@@ -14,7 +14,7 @@ from ralphy.detect.stack import detect
 from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, Act, assert_clean, build, story
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
 SMALL = "    assert add(1, 2) == 3"
@@ -104,7 +104,6 @@ CHEATS: dict[str, tuple[Act, str]] = {
     "cheat",
     sampled(
         CHEATS,
-        "one test is deleted",
         "one is expected to fail",
         "a test swallows its failure",
         "addopts deselect",
@@ -297,7 +296,6 @@ HONEST: dict[str, dict[str, Any]] = {
     sampled(
         HONEST,
         "the file is moved to another folder",
-        "tests are merged",
         "a helper takes the assertion",
         "a conftest adds a fixture and markers",
     ),

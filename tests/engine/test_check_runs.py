@@ -10,6 +10,7 @@ import pytest
 from ralphy.pipeline.events import CheckRan, Landed
 from tests.engine.building import Ended, Project, build, story
 from tests.engine.pytested import TEST_FILE, TESTS, edited, feature, pytested
+from tests.sampling import sampled
 
 
 def landed(ended: Ended) -> dict[str, tuple[int, int]]:
@@ -41,7 +42,9 @@ def test_a_new_file_of_tests_costs_no_further_run(tmp_path: Path) -> None:
     assert landed(ended) == {"US-001": (1, 0)}
 
 
-@pytest.mark.parametrize("command", ["-m pytest", "-c 'import pytest; raise SystemExit(pytest.main())' tests"])
+@pytest.mark.parametrize(
+    "command", sampled(["-m pytest", "-c 'import pytest; raise SystemExit(pytest.main())' tests"], "-m pytest")
+)
 def test_tests_that_are_added_to_a_file_cost_no_further_run(tmp_path: Path, command: str) -> None:
     text = TESTS.replace("import add, sub", "import add, mul, sub")
     method = "        assert sub(3, 2) == 1\n"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.building import Project, assert_clean, build, drive, person, story, works
 from tests.engine.driver import KILLED
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 SPEC = "# Login\n\n- US-001: sign in\n"
 

@@ -12,7 +12,7 @@ from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 LADDER = {"implementation": ["sonnet", "opus"]}
 

@@ -9,7 +9,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 FORMATS = "sed -i 's/WORKS/works/' src/us_001.py 2>/dev/null"
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.judged import Files, Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS
-from tests.engine.samples import parted, sampled
+from tests.sampling import parted, sampled
 
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 PYTEST = f"{sys.executable} -m pytest"
@@ -193,13 +193,15 @@ SMALL = "assert add(1, 2) == 3"
 IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
     "pytest": (PYTEST, BASE, {
         "compared with itself": (edited(SMALL, "three = add(1, 2)\n    assert add(1, 2) == three"), "test_small"),
+        "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
+    }),
+    "pytest, further edits": (PYTEST, BASE, {
         "a copy of the code": (edited(
             "from calc import add, sub", "from calc import sub\n\n\ndef add(a, b):\n    return a + b"), "test_big"),
         "a loop over nothing": (
             edited(SMALL, "for n in [n for n in [add(1, 2)] if n == 0]:\n        assert n == 3"), "test_small"),
         "a fixture that mocks": (
             {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
-        "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
         "a shorter way": (edited("isinstance(add(1, 2), int)", "add(1, 2)"), ""),
         "a new name": (edited("assert add(10, 20) == 30", "from calc import mul\n\n    assert mul(1, 2) == 2"), ""),
     }),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.building import ONE_RUN, Project, assert_clean, build, story
 from tests.engine.pytested import CALC, TEST_FILE, TESTS
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 UNITTESTS = """\
 import unittest

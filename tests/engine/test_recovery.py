@@ -12,7 +12,7 @@ from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 FIRST, SECOND = "US-001", "US-002"
 
@@ -53,16 +53,18 @@ def test_a_story_reverted_after_a_kill_stays_open(died: Project) -> None:
     assert_clean(died)
 
 
-def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(landing: Project) -> None:
-    landing.switch()
-    landing.git("revert", "--no-edit", landing.commit_of(SECOND))
+@pytest.mark.parametrize("point", sampled(["refs_moved", "files_replaced"], "refs_moved"))
+def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(two: Project, point: str) -> None:
+    killed(two, point, 2)
+    two.switch()
+    two.git("revert", "--no-edit", two.commit_of(SECOND))
 
-    ended = landing.loop()
+    ended = two.loop()
 
     assert ended.runs == [SECOND, "qa"]
-    assert landing.landed().count("login/US-002") == 2
-    assert landing.subjects("Revert")
-    assert_clean(landing)
+    assert two.landed().count("login/US-002") == 2
+    assert two.subjects("Revert")
+    assert_clean(two)
 
 
 def test_another_story_reverted_after_a_landing_that_was_cut_short(landing: Project) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 WRITES = {
     "adds to it": "echo more >> report.txt",

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.building import ONE_RUN, Act, Project, build, story
 from tests.engine.pytested import feature, pytested
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 WORDS, PLACE = "tests/test_words.py", "tests/test_words.py::test_count"
 IMPORTED = (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 from tests.engine.nights import played_once
-from tests.engine.samples import sampled
+from tests.sampling import sampled
 
 
 @played_once

@@ -19,6 +19,7 @@ from ralphy.errors import RalphyError
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.model import Prd
 from ralphy.text.strict_json import dump
+from tests.conftest import set_home
 from tests.core.building import examples
 from tests.engine.building import Project, build, open_feature, story
 from tests.sampling import sampled
@@ -92,9 +93,7 @@ contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=12).map(
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("bytes")
-        from tests.engine.test_crash_points import prepare_home
-
-        prepare_home(folder, patch)
+        set_home(folder / "home", patch)
         made = build(folder, story("US-001"), story("US-002"))
         made.write("PRD.md", "# Login\n\n- Sign in\n")
         (made.repo / ".git" / "ralphy" / "checkouts" / "main").mkdir(parents=True)
