@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "start": ("run.drivers", "Run one feature in the foreground; ask at gates."),
     "loop": ("run.drivers", "Run features until a gate, failure or completion; never ask."),
     "watch": ("run.drivers", "Run all features: wait at gates, resume when files appear."),
+    "plugin": ("session.plugin", "Work inside Claude Code: its plugin, and the loop of a session."),
     "why": ("status.look", "Show the next decision and its reason."),
     "status": ("status.look", "Show the status of a feature."),
     "dashboard": ("dashboard.command", "Watch and steer live, in the terminal or (--web) a browser."),

@@ -186,6 +186,18 @@ _ACTS: dict[type[d.Decision], Act] = {
 }
 
 
+def until_run(w: Workspace) -> tuple[Snapshot, Decision]:
+    """Do what needs no agent; gives the next run, or the rest, and the snapshot that it was decided on."""
+    while True:
+        keep_up(w)
+        snapshot = observe(w)
+        decision = decide(snapshot, w.config)
+        if isinstance(decision, (Rest, RunAgent)):
+            return snapshot, decision
+        w.emit(decided(decision, snapshot))
+        _ACTS[type(decision)](w, decision, snapshot)
+
+
 def keep_up(w: Workspace) -> None:
     """Go on from where a person has put the branch, and lay out the documents; nothing before there is a branch."""
     w.branch = branch_of(w)

@@ -13,6 +13,7 @@ from ralphy.text.tone import BAD, WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.git.objects import Entry
     from ralphy.lanes.lane import Lane, Taken
 
 _MEGABYTE = 1024 * 1024
@@ -131,3 +132,28 @@ def candidate_of(w: Workspace, commit: str) -> Candidate:
     files = {path: now for path, _, now in rows if not is_control(w, path)}
     tree = w.objects.graft(green, files)
     return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)))
+
+
+def committed(w: Workspace, base: str, head: str) -> Candidate:
+    """The code that was committed since `base`, as a candidate; the limits of a lane hold for it, too."""
+    from ralphy.lanes.lane import Taken
+
+    green, settings = w.objects.tree_of(base), ""
+    files: dict[str, Entry | None] = {}
+    big, added = list[tuple[str, int]](), list[str]()
+    for path, old, new in w.objects.changes(green, w.objects.tree_of(head)):
+        if path.startswith(".ralphy/"):
+            settings = f"{shown(path)} is changed: settings are a person's, undo it"
+        if not _is_code(w, path):
+            continue
+        files[path] = new
+        added += [] if old or not new else [path]
+        size = len(w.objects.read(new.oid) or b"") if new and new.mode != GITLINK else 0
+        big += [(path, size)] if size > w.config.limits.max_file_mb * _MEGABYTE else []
+    tree = w.objects.graft(green, files)
+    w.objects.persist(tree)
+    many = len(added) if len(added) > w.config.limits.max_new_files else 0
+    tops = sorted({path.partition("/")[0] for path in added})[:3]
+    taken = Taken(tree, big=big, many=many, crowded=tops)
+    refused = settings or _why_refused(w, taken) or _why_unsafe(w, green, tree)
+    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)), refused=refused)

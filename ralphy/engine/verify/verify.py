@@ -109,10 +109,13 @@ class Case:
 Judge = Callable[[Case], Verdict | None]
 
 
-def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate) -> Verdict:
-    """Ask the judges in turn; what none of them speaks against counts."""
+def judge(
+    w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate,
+    judges: Sequence[Judge] | None = None,
+) -> Verdict:  # fmt: skip
+    """Ask the judges in turn (JUDGES by default); what none of them speaks against counts."""
     case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late))
-    for each in JUDGES:
+    for each in judges or JUDGES:
         if verdict := each(case):
             return verdict
     found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings, *_flags(case)]
@@ -120,6 +123,11 @@ def judge(w: Workspace, story: Story, result: AgentResult, claim: Claim, candida
         in_quarantine(w, case.flaky.seen)
     warnings = sorted(found, key=lambda said: said not in case.kept.read_first)
     return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
+
+
+def judge_session(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
+    """The same of what a person's session committed, which hands in no report."""
+    return judge(w, story, AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True), candidate, OF_A_SESSION)
 
 
 def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
@@ -353,6 +361,9 @@ OF_THE_TREE: tuple[Judge, ...] = (
     tests_could_tell,
     tests_ask_something,
 )
+
+_OF_A_REPORT: tuple[Judge, ...] = (run_counts, asks_nothing, is_not_held_back, run_ended_well)
+OF_A_SESSION: tuple[Judge, ...] = tuple(each for each in JUDGES if each not in _OF_A_REPORT)
 
 
 def _why_red(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, str]:

@@ -1,0 +1,159 @@
+"""The loop of a session: begun by a command, kept by the Stop hook, which asks `decide` what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ralphy.cli.session.transcript import promises
+from ralphy.documents.session_loop import MOST_BYTES, PATH, SessionLoop, as_text, read_loop
+from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.reconcile import until_run
+from ralphy.engine.session_work import give_up, session_prompt, settle_session
+from ralphy.engine.view.observe import observe
+from ralphy.errors import Conflict, RalphyError
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.decide import decide
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.session_mode import SCRIPT, mode_of
+from ralphy.pipeline.steps import names
+from ralphy.text.first_few import first_few
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.model import Snapshot
+
+DONE, FAILED = "STORY_DONE", "FAILED"
+_MOST_NAMED = 5
+
+
+def loop_in(root: Path) -> SessionLoop | None:
+    """The loop of a checkout, whatever session it belongs to."""
+    data = read_regular(root / PATH, MOST_BYTES)
+    return read_loop(data.decode("utf-8", "replace")) if data else None
+
+
+def keep_loop(root: Path, loop: SessionLoop) -> None:
+    (root / PATH).parent.mkdir(exist_ok=True)
+    replace_file(root / PATH, as_text(loop).encode(), durable=False)
+
+
+def end_loop(root: Path) -> None:
+    (root / PATH).unlink(missing_ok=True)
+
+
+def iterations(loop: SessionLoop) -> str:
+    return "1 iteration" if loop.iteration == 1 else f"{loop.iteration} iterations"
+
+
+def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: SessionLoop) -> dict[str, str]:
+    """Choose the mode, and note the loop if it is a session's; `prompt` is what the session is to do.
+
+    `only` is the story to do, "" for the next one. `loop` names the session.
+    """
+    _require_allowed(call)
+    with call.edited(feature, "session") as (w, s):
+        mode, why = mode_of(s, w.config, wanted)
+        said = {"feature": s.feature, "mode": mode, "why": why}
+        if mode == SCRIPT:
+            how = f"Run `ralphy loop {s.feature}` in the background, follow it with `ralphy status {s.feature}`"
+            return {**said, "prompt": f"{how}, and tell the person when it waits or has ended."}
+        root = w.repository.root
+        old = loop_in(root)
+        if old and old.session_id != loop.session_id:
+            raise Conflict(f"another session runs a loop here, at {old.story} of {old.feature}",
+                           hint="ralphy plugin cancel")  # fmt: skip
+        w.session = replace(w.session, only=(only,) if only else ())
+        base, limits = old.base if old and old.feature == s.feature else "", w.config.limits
+        begun, why_not = _at_next(w, replace(loop, feature=s.feature, base=base, max_attempts=limits.max_attempts,
+                                             max_iterations=limits.max_iterations))  # fmt: skip
+        if begun is None:
+            return {**said, "prompt": f"No story can begin: {why_not}. Tell the person; change nothing."}
+        exclude(w.repository, PATH)
+        keep_loop(root, begun)
+    return {**said, "prompt": begun.prompt}
+
+
+def _require_allowed(call: Invocation) -> None:
+    """Raises Conflict where a person has to look first, as before `ralphy loop`: at settings from elsewhere."""
+    repository = call.repository()
+    call.require_settings(repository)
+    call.require_trusted(repository)
+
+
+def _at_next(w: Workspace, loop: SessionLoop) -> tuple[SessionLoop | None, str]:
+    """(the loop at the story that `decide` wants done, ""), or (None, why no story can begin)."""
+    s = observe(w)
+    if not any(story.is_open for story in s.prd.stories):
+        return None, decide(s, w.config).reason
+    s, decision = until_run(w)
+    if not (isinstance(decision, RunAgent) and decision.step == names.STORY and decision.story):
+        return None, decision.reason
+    story = s.prd.story(decision.story)
+    at = replace(loop, story=story.id, base=loop.base or s.tree.head, attempts=0)
+    return replace(at, prompt=session_prompt(w, s, story, at)), ""
+
+
+def on_stop(call: Invocation, root: Path, loop: SessionLoop, given: Mapping[str, Any]) -> dict[str, str]:
+    """What the Stop hook answers: a block feeds the next prompt, a message lets the session stop."""
+    promised = promises(given)
+    try:
+        _require_allowed(call)
+        with call.edited(loop.feature, "session") as (w, s):
+            judged, word, said = _judged(w, s, loop, promised)
+            after, why_over = _next(w, judged, word, promised)
+    except RalphyError as error:  # nothing is lost: the loop goes on when the session stops the next time
+        return _message(f"{error}" + (f" ({error.hint})" if error.hint else ""))
+    if why_over:
+        end_loop(root)
+        if loop.is_one and (word or FAILED) not in promised:  # what calls /ralph-exec goes by its last line
+            return _block(f"{said} End with this line alone: <promise>{word or FAILED}</promise>")
+        return _message(f"{said} {why_over} ({loop.feature}: {iterations(loop)})")
+    after = replace(after, iteration=loop.iteration + 1)
+    keep_loop(root, after)
+    head = f"Iteration {after.iteration} of at most {after.max_iterations} (/ralphy:cancel-ralph ends the loop)."
+    return _block(f"{head}\n\n{said}\n\n{after.prompt}")
+
+
+def _message(text: str) -> dict[str, str]:
+    return {"systemMessage": f"ralphy: {text}"}
+
+
+def _block(reason: str) -> dict[str, str]:
+    return {"decision": "block", "reason": reason}
+
+
+def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) -> tuple[SessionLoop, str, str]:
+    """(the loop, DONE or FAILED if its story is over, what is said of it)."""
+    story = next((one for one in s.prd.stories if one.id == loop.story), None)
+    if story is None or not story.is_open:  # a person has decided
+        is_done = story is not None and story.is_completed
+        base = s.tree.head if is_done else loop.base
+        return replace(loop, base=base), DONE if is_done else FAILED, f"{loop.story} is no longer open."
+    tried = replace(loop, attempts=loop.attempts + 1)
+    settled = settle_session(w, s, story, tried)
+    if settled.commit:
+        return replace(tried, base=settled.commit), DONE, f"{story.id} counts: it is completed."
+    if FAILED in promised or (settled.is_anything and tried.attempts >= tried.max_attempts):
+        undone = give_up(w, s, story, tried, settled.told)
+        said = f"{story.id} failed, and {undone[:10]} undoes what was committed for it. What was wrong: {settled.told}"
+        return replace(tried, base=undone), FAILED, said
+    return tried if settled.is_anything else loop, "", f"{story.id} does not count yet: {settled.told}"
+
+
+def _next(w: Workspace, loop: SessionLoop, word: str, promised: set[str]) -> tuple[SessionLoop, str]:
+    """(the loop at what comes next, why it is over or "")."""
+    if word and loop.is_one:
+        return loop, "That was the one story."
+    if loop.completion_promise in promised:
+        left = [story.id for story in observe(w).prd.stories if story.is_open]
+        return loop, f"The session ends the loop; still open: {first_few(left, _MOST_NAMED) or 'nothing'}"
+    if loop.iteration >= loop.max_iterations:
+        return loop, "The maximum number of iterations is reached."
+    if not word:
+        return loop, ""
+    following, why = _at_next(w, loop)
+    return (following, "") if following else (loop, f"{why}; next: ralphy loop {loop.feature}")

@@ -1,0 +1,102 @@
+"""plugin: Ralphy inside Claude Code: where its plugin is, and the loop of a session that it keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, with_options
+from ralphy.cli.session.loop import begin, end_loop, iterations, loop_in, on_stop
+from ralphy.documents.session_loop import SessionLoop
+from ralphy.errors import InvalidInput
+from ralphy.files.git_places import find_root
+from ralphy.pipeline.session_mode import HOOK, SCRIPT
+from ralphy.resources import template_root
+
+
+@click.group("plugin", cls=Group, otherwise="path")
+def plugin() -> None:
+    """Work inside Claude Code: its plugin, and the loop of a session."""
+
+
+@plugin.command("path")
+@with_options
+def path(call: Invocation) -> int:
+    """Print the folder of the plugin: claude --plugin-dir "$(ralphy plugin path)"."""
+    at = plugin_folder()
+    call.output.note(f"to install it, in Claude Code: /plugin marketplace add {at}, then /plugin install ralphy@ralphy")
+    return call.output.answer("plugin-path", at, path=at)
+
+
+def plugin_folder() -> str:
+    return str(template_root() / "claude-plugin")
+
+
+@plugin.command("start")
+@feature_argument
+@click.option("--mode", type=click.Choice([HOOK, SCRIPT]),
+              help="hook: in this session; script: agents of their own. Default: by size.")  # fmt: skip
+@click.option("--story", "story_id", metavar="ID", default="", help="Begin with this story.")
+@click.option("--one", is_flag=True, help="End after one story.")
+@click.option("--prd", type=click.Path(), metavar="FILE", help="The feature's prd.json, in place of its name.")
+@click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum turns of the session.")
+@click.option("--max-attempts", type=WholeNumber(1), metavar="N", help="Maximum attempts per story.")
+@with_options
+def start(
+    call: Invocation, feature: str | None, mode: str | None, story_id: str, one: bool, prd: str | None,
+    **limits: int | None,
+) -> int:  # fmt: skip
+    """Begin the loop of a session of Claude Code, and print its first task.
+
+    Fewer than ten stories that take less than two hours are done in the session; more, by agents of their own.
+    """
+    session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
+    if not session:
+        raise InvalidInput("this is no session of Claude Code: CLAUDE_CODE_SESSION_ID is not set",
+                           hint='claude --plugin-dir "$(ralphy plugin path)"')  # fmt: skip
+    feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
+    call.flags.update({f"limits.{name}": value for name, value in limits.items() if value is not None})
+    found = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
+    said = f"mode: {found['mode']} ({found['why']})\n\n{found['prompt']}"
+    return call.output.answer("plugin-start", said, **found)
+
+
+@plugin.command("cancel")
+@with_options
+def cancel(call: Invocation) -> int:
+    """End the loop of a session; say how many iterations it took."""
+    root = call.repository().root
+    loop = loop_in(root)
+    end_loop(root)
+    said = f"cancelled the loop of {loop.feature} after {iterations(loop)}" if loop else "no active loop"
+    return call.output.answer("plugin-cancel", said, active=loop is not None, iterations=loop.iteration if loop else 0)
+
+
+@plugin.command("hook")
+@click.argument("event", type=click.Choice(["session-start", "pre-compact", "stop"]))
+@with_options
+def hook(call: Invocation, event: str) -> int:
+    """Answer a hook of Claude Code, which gives its input on stdin; the plugin calls this."""
+    given = json.loads(sys.stdin.read() or "{}")
+    found = find_root(call.where)
+    root = Path(found[0]) if found else None
+    loop = loop_in(root) if root else None
+    if root and loop and loop.session_id == given.get("session_id"):
+        sys.stdout.write(json.dumps(_answer(call, event, root, loop, given)) + "\n")
+    return 0
+
+
+def _answer(call: Invocation, event: str, root: Path, loop: SessionLoop, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if event == "stop":
+        return on_stop(call, root, loop, given)
+    about = f"A Ralphy loop is active: {loop.feature}, iteration {loop.iteration} of at most {loop.max_iterations}."
+    if event == "pre-compact":
+        return {"systemMessage": f"{about} Ralphy keeps its prompt, and repeats it afterwards."}
+    told = {"hookEventName": "SessionStart", "additionalContext": f"{about}\n\n{loop.prompt}"}
+    return {"hookSpecificOutput": told}

@@ -1,0 +1,64 @@
+"""The loop of a Claude Code session, in the form that other tools know: `.claude/ralph-loop.local.md`.
+
+A repository could bring such a file. It starts nothing: a loop belongs to the session that it names, and nobody knows
+the id of a session to come.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+PATH = ".claude/ralph-loop.local.md"
+MOST_BYTES = 256 * 1024
+_FENCE = "---\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLoop:
+    """`iteration` counts from 1, `attempts` those at `story`. What is committed after `base` is judged.
+
+    With `is_one` the loop ends with its story. `prompt` is fed again when the session stops.
+    """
+
+    feature: str
+    session_id: str = ""
+    story: str = ""
+    base: str = ""
+    iteration: int = 1
+    max_iterations: int = 50
+    attempts: int = 0
+    max_attempts: int = 5
+    completion_promise: str = "COMPLETE"
+    is_one: bool = False
+    prompt: str = ""
+
+
+def as_text(loop: SessionLoop) -> str:
+    """The file: YAML front matter, and the prompt."""
+    front = (
+        f"{one.name}: {json.dumps(getattr(loop, one.name), ensure_ascii=False)}\n"
+        for one in fields(loop)
+        if one.name != "prompt"
+    )
+    return f"{_FENCE}{''.join(front)}{_FENCE}\n{loop.prompt}\n"
+
+
+def read_loop(text: str) -> SessionLoop | None:
+    """The loop that a file describes; None for a file that is none. What does not fit is as by default."""
+    import yaml
+
+    if not text.startswith(_FENCE):
+        return None
+    front, _, prompt = text.removeprefix(_FENCE).partition(f"\n{_FENCE}")
+    try:
+        found: Any = yaml.safe_load(front)
+    except yaml.YAMLError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("feature"), str):
+        return None
+    usual = SessionLoop("")
+    known = {one.name: found[one.name] for one in fields(usual)
+             if type(found.get(one.name)) is type(getattr(usual, one.name))}  # fmt: skip
+    return SessionLoop(**{**known, "prompt": prompt.strip("\n")})
