@@ -29,6 +29,11 @@ def says(*texts: str, **more: Any) -> dict[str, Any]:
     return {"type": "assistant", "message": {"content": [{"type": "text", "text": text} for text in texts]}, **more}
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 class Session:
     """A session in a project's checkout: what it commits, and how its hooks are called."""
 
@@ -218,6 +223,35 @@ def test_a_large_feature_is_for_agents_of_their_own_unless_it_is_said_otherwise(
     assert "10 stories are left" in chosen["why"] and "ralphy loop login" in chosen["prompt"]
     _, forced = session.call.json("plugin", "start", "login", "--mode", "hook")
     assert (forced["mode"], forced["why"]) == ("hook", "you asked for it") and session.loop()
+
+
+def test_start_opens_a_session_with_the_plugin(session: Session) -> None:
+    session.project.configure(agent={"command": ["claude"], "preset": "claude"})
+    plugin = session.call.json("plugin", "path")[1]["path"]
+    assert (Path(plugin) / ".claude-plugin" / "plugin.json").is_file()
+    dry = ("start", "login", "--dry-run", "--max-attempts", "2")
+    said = session.call.json(*dry, "--mode", "hook")[1]
+    command = "/ralphy:ralph login --mode hook --max-attempts 2"
+    assert said["run"] == ["claude", "--plugin-dir", plugin, command]
+    assert session.call.json(*dry, "--interactive")[1]["run"] == said["run"]
+    one = session.call.json(*dry, "--mode", "auto", "--story", "US-002")[1]
+    assert (one["mode"], one["run"][-1]) == ("hook", "/ralphy:ralph-exec login --story US-002 --max-attempts 2")
+
+    assert session.call(*dry, "--mode", "hook", "--jobs", "2")[0] == ExitCode.INVALID
+    said_auto = session.call(*dry, "--mode", "auto", "--overnight")[2]
+    assert "mode: script (--overnight has no effect in a session of Claude Code)" in said_auto
+    code, _, error = session.call("start", "login", "--mode", "hook")
+    assert code == ExitCode.INVALID and "no terminal" in error
+
+    claude = session.project.repo.parent / "claude"
+    claude.write_text('#!/bin/sh\nprintf "%s\\n" "$PWD" "$@" "$CLAUDE_CODE_STOP_HOOK_BLOCK_CAP" > "$0.told"\nexit 7\n')
+    claude.chmod(0o755)
+    session.project.configure(agent={"command": [str(claude)], "preset": "claude"})
+    session.patch.setattr("sys.stdin", Terminal())
+    assert session.call("start", "login", "--mode", "hook", "--max-iterations", "9")[0] == ExitCode.UNEXPECTED
+    command = "/ralphy:ralph login --mode hook --max-iterations 9"
+    told = claude.with_name("claude.told").read_text().splitlines()
+    assert told == [str(session.project.repo), "--plugin-dir", plugin, command, "10"]
 
 
 def test_what_a_loop_file_says_is_read_as_far_as_it_fits() -> None:

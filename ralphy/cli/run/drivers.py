@@ -83,9 +83,7 @@ def heeding(came: Came, listener: Listener) -> Listener:
     return heed
 
 
-def until_signal(
-    call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]
-) -> int:  # fmt: skip
+def until_signal(call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
     """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
     try:
         with signals(came), told_of_the_end(call), _naming_the_gate(call):
@@ -211,9 +209,12 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 @run_options
 @click.option("--name", metavar="NAME", help="Name of the feature that a DESCRIPTION creates.")
 @click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
+@click.option("--mode", type=click.Choice(["script", "hook", "auto"]), default="script", show_default=True,
+              help="script: agents of their own; hook: in a session of Claude Code; auto: by size.")  # fmt: skip
+@click.option("--interactive", is_flag=True, help="Same as --mode hook.")
 @with_options
 def start(
-    call: Invocation, feature: str | None, name: str | None, fresh: bool, **limits: Any
+    call: Invocation, feature: str | None, name: str | None, fresh: bool, mode: str, interactive: bool, **limits: Any
 ) -> int:  # fmt: skip
     """Run one feature in the foreground; on a terminal, ask at gates.
 
@@ -228,6 +229,11 @@ def start(
         raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
     if fresh and not limits["dry_run"]:
         _forget(call, feature)
+    if interactive or mode != "script":
+        from ralphy.cli.session.start import start_in_session
+
+        if (code := start_in_session(call, feature, "hook" if interactive else mode, limits)) is not None:
+            return code
     return drive(call, feature, "", limits, asks=True)
 
 

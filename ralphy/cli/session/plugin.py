@@ -59,7 +59,7 @@ def start(
     session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
         raise InvalidInput("this is no session of Claude Code: CLAUDE_CODE_SESSION_ID is not set",
-                           hint='claude --plugin-dir "$(ralphy plugin path)"')  # fmt: skip
+                           hint="ralphy start --mode hook opens one")  # fmt: skip
     feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
     call.flags.update({f"limits.{name}": value for name, value in limits.items() if value is not None})
     found = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
