@@ -69,4 +69,6 @@ def flags_of(config: Config) -> dict[str, object]:
         found["git.branch_prefix"] = ci.branch_prefix
     if ci.auto_approve:
         found |= {"gates.spec": "auto", "gates.qa": "auto"}
+    if ci.auto_approve and not ci.answers:  # those are given first; what they leave open waits
+        found["gates.clarify"] = "auto"
     return found

@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("setup.settings", "Show, change or check the settings."),
     "trust": ("setup.validity", "Accept settings that came with the repository."),
     "validate": ("setup.validity", "Check prd.json, config.yaml or a draft of stories."),
+    "clarify": ("run.clarifying", "Ask what a PRD leaves open, before it is specified."),
     "decompose": ("run.decompose", "Turn a PRD into SPEC.md and stories; build nothing."),
     "import": ("stories.exchange", "Make a feature of another tool's stories."),
     "export": ("stories.exchange", "Write the stories for another tool."),

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "trust": (("", "accept the settings of a repository that you cloned"),),
     "validate": (("", "every file that a run would read"), ("docs/features/login/PRD.md", "is it ready?"),
                  ("login", "all files of one feature")),
+    "clarify": (("login", "an agent's questions about PRD.md, to be answered in CLARIFICATIONS.md"),),
     "decompose": (("PRD.md", "SPEC.md and stories that wait for your approval"),
                   ("PRD.md --granularity small", "3 to 5 stories for a day of work"),
                   ("PRD.md --dry-run", "what would be done; change nothing")),

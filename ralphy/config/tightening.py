@@ -60,6 +60,7 @@ _RULES: Mapping[str, _Looser] = {
     "lanes.bring": _adds,
     "lanes.keep": _adds,
     "lanes.probe": _ranked("off", "warn", "stop"),
+    "gates.clarify": _ranked("auto", "human"),
     "gates.spec": _ranked("auto", "human"),
     "gates.qa": _ranked("auto", "human"),
     "ci.auto_approve": _switches_on,

@@ -115,6 +115,7 @@ class Limits:
 class Gates:
     """`human` waits for a marker file, `auto` passes by itself."""
 
+    clarify: str = "human"
     spec: str = "human"
     qa: str = "human"
 
@@ -186,6 +187,14 @@ class Proof:
     parts: str = "on"
     budget_s: float = 300.0
     menu: str = "on"
+
+
+@dataclass(frozen=True, slots=True)
+class Clarify:
+    """Whether an agent asks what PRD.md leaves open before it is specified (`off`, or `on`), and `most` questions."""
+
+    ask: str = "off"
+    most: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +287,7 @@ class Config:
     breaker: BreakerRules = field(default_factory=BreakerRules)
     limits: Limits = field(default_factory=Limits)
     gates: Gates = field(default_factory=Gates)
+    clarify: Clarify = field(default_factory=Clarify)
     safety: Safety = field(default_factory=Safety)
     lanes: Lanes = field(default_factory=Lanes)
     acceptance: Acceptance = field(default_factory=Acceptance)

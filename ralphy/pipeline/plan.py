@@ -16,6 +16,8 @@ from ralphy.pipeline.gates import word_on
 from ralphy.pipeline.life import is_done
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
+from ralphy.pipeline.steps.clarify import CLARIFY
+from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import steps
@@ -112,8 +114,9 @@ def _why_not(prd: Prd, story: Story) -> str:
 def _steps(s: Snapshot, config: Config) -> list[Step]:
     """The steps that this feature has."""
     has_spec = bool(s.digest("PRD.md") or s.digest("SPEC.md"))
-    left_out = {SPLIT.name, *([] if has_spec else [steps()[0].name])}
+    left_out = {SPLIT.name, *([] if has_spec else [SPEC.name])}
     left_out |= {ACCEPTANCE.name} if config.acceptance.tests == OFF else set()
+    left_out |= set() if CLARIFY.applies(s) else {CLARIFY.name}
     return [step for step in steps() if step.name not in left_out]
 
 

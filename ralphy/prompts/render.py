@@ -24,6 +24,7 @@ from ralphy.prompts.budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
 # well below the size of a prompt.
 TEXTS = {
     "prd_content": ("PRD.md", 81920),
+    "clarifications": ("CLARIFICATIONS.md", 16384),
     "spec_content": ("SPEC.md", 49152),
     "tasks_content": ("stories", 49152),
     "qa_report": ("QA_REPORT.md", 16384),
@@ -82,7 +83,8 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
     """The prompt of a step.
 
     `values` must hold `feature` and `outbox` (absolute); the other names are those of TEXTS and WORDS, and
-    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `scope_is_frozen`, `checks`, `max_rounds`, `most_pieces`.
+    `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `scope_is_frozen`, `checks`, `max_rounds`, `most_pieces`,
+    `most_questions`.
     What is absent is "". `share` is the part of their usual room that the long texts get.
     `folders` may hold templates of the project's own, the first one wins. Raises NotFound for a step
     without any template, InvalidInput for one whose only template cannot be used.
@@ -197,6 +199,7 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
         "scope_is_frozen": bool(values.get("scope_is_frozen")),
         "max_rounds": values.get("max_rounds", 5),
         "most_pieces": values.get("most_pieces", 4),
+        "most_questions": values.get("most_questions", 5),
         "checks": clip("\n".join(_checks(values.get("checks"))), CHECKS_BYTES),
         "story": story,
         "story_text": fence(story["id"] or "story", clip(_story_text(story, raw), int(STORY_BYTES * share)), nonce),

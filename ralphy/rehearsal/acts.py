@@ -13,8 +13,8 @@ from ralphy.rehearsal.stage import Stage
 from ralphy.rehearsal.trouble import TROUBLES
 
 PROMISE = "STORY_DONE"
-WORK_TYPES = {"spec": "DOCUMENTATION", "acceptance": "TESTING", "story": "IMPLEMENTATION", "qa": "TESTING",
-              "pr": "DOCUMENTATION", "split": "DOCUMENTATION"}  # fmt: skip
+WORK_TYPES = {"clarify": "DOCUMENTATION", "spec": "DOCUMENTATION", "acceptance": "TESTING", "story": "IMPLEMENTATION",
+              "qa": "TESTING", "pr": "DOCUMENTATION", "split": "DOCUMENTATION"}  # fmt: skip
 TOKENS = {"input": 1_200, "output": 340, "cache_read": 20_000, "cache_creation": 2_000}
 
 

@@ -21,6 +21,21 @@ def usual_act(scene: Scene) -> dict[str, Any]:
     return ACTS[scene.step](scene)
 
 
+CLARIFICATIONS = """# Clarifications: {feature}
+
+## Q1. How much of it is rehearsed?
+
+- A. All of it (recommended)
+- B. The first requirement alone
+
+Answer:
+"""
+
+
+def _clarify(scene: Scene) -> dict[str, Any]:
+    return {"outbox": {"CLARIFICATIONS.md": CLARIFICATIONS.format(feature=scene.feature)}, "say": "One question."}
+
+
 def _spec(scene: Scene) -> dict[str, Any]:
     from ralphy.rehearsal import prd
 
@@ -101,6 +116,7 @@ def _other(scene: Scene) -> dict[str, Any]:
 
 
 ACTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
+    "clarify": _clarify,
     "spec": _spec,
     "acceptance": _acceptance,
     "story": _story,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ralphy.errors import InvalidInput
 from ralphy.rehearsal import files
 
-STEPS = ("spec", "acceptance", "story", "split", "qa", "pr", "other")
+STEPS = ("clarify", "spec", "acceptance", "story", "split", "qa", "pr", "other")
 # Compiled where they are used: most runs need none of them.
 MARKER = r"\s*<!--\s*ralphy\s+(.*?)\s*-->"
 PAIR = r'(\w+)=("[^"]*"|\S+)'

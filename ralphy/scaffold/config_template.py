@@ -24,6 +24,7 @@ _REMARKS = {
     "timeouts": "in seconds; agent: one run; startup: until it begins to work; the others: a whole step",
     "limits": "max_iterations: agent runs per invocation; until: a time as HH:MM",
     "gates": "human: wait for a person's APPROVED or REJECTED; auto: approve without one",
+    "clarify": "ask: on lets an agent ask you about PRD.md before it is specified; most: how many questions",
     "stories": "granularity: small (3 to 5 stories a day of work), medium or large",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",

@@ -423,17 +423,17 @@ def test_template_syntax_in_the_data_stays_text() -> None:
 
 
 def test_a_step_of_the_projects_own_needs_a_template(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="clarify"):
-        render("clarify", values(), [tmp_path])
-    own(tmp_path, LONG + "Ask what is unclear in {{ prd_content }}", "clarify.md.j2")
-    text = render("clarify", values(prd_content="# P"), [tmp_path]).text
+    with pytest.raises(NotFound, match="security"):
+        render("security", values(), [tmp_path])
+    own(tmp_path, LONG + "Ask what is unclear in {{ prd_content }}", "security.md.j2")
+    text = render("security", values(prd_content="# P"), [tmp_path]).text
     assert "Ask what is unclear" in text and "`COMPLETE` between" in text
 
 
 def test_a_broken_template_without_a_built_in_one_is_an_error_with_its_place(tmp_path: Path) -> None:
-    own(tmp_path, LONG + "{{ nonsense }}", "clarify.md.j2")
-    with pytest.raises(InvalidInput, match=r"clarify\.md\.j2:2"):
-        render("clarify", values(), [tmp_path])
+    own(tmp_path, LONG + "{{ nonsense }}", "security.md.j2")
+    with pytest.raises(InvalidInput, match=r"security\.md\.j2:2"):
+        render("security", values(), [tmp_path])
 
 
 @pytest.mark.parametrize("step", ["../x", "Spec", "", "own:story", "a/b"])

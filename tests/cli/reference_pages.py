@@ -62,8 +62,8 @@ FEATURE is a folder in `docs/features/`, or the path of any folder with a prd.js
 feature is open. STORY is a story's id, or feature/id. Data goes to stdout; progress, questions and errors go to
 stderr. Without a terminal Ralphy never asks.
 
-With `--json` every command prints one object with a `schema` (`decompose`, `logs`, `loop`, `start` and `watch`: one
-object per line). Errors are objects on stdout too:
+With `--json` every command prints one object with a `schema` (`clarify`, `decompose`, `logs`, `loop`, `start` and
+`watch`: one object per line). Errors are objects on stdout too:
 
     {"schema": "ralphy/error@1", "ok": false, "error": {"code": 2, "name": "not_found", "message": "…", "hint": "…"}}
 

@@ -176,6 +176,25 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     assert_clean(project)
 
 
+def test_on_a_terminal_questions_before_the_specification_are_asked_one_by_one(made: Make) -> None:
+    project, _ = made(gates=GATES, clarify={"ask": "on"})
+    two = "\n\n".join(f"## Q{n}. Which {n}?\n\n- A. One\n- B. Two\n\nAnswer:" for n in (1, 2))
+    project.play(clarify=[{"outbox": {"CLARIFICATIONS.md": f"# Clarifications\n\n{two}\n"}}])
+    with on_a_terminal(project, "start") as (heard, process):
+        heard.until("Q1. Which 1?")
+        heard.until("(or: approve, edit, later)")
+        heard.send("b\n")
+        heard.until("Q2. Which 2?")
+        heard.until("(or: approve, edit, later)")
+        heard.send("approve\n")
+        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.send("q\n")
+        heard.rest()
+    assert process.returncode == 10
+    assert "Q1. Which 1?\n\n- A. One\n- B. Two\n\nAnswer: b\n" in project.prompts("spec")[0]
+    assert project.read("CLARIFICATIONS.md").rstrip().endswith("Answer:")
+
+
 def test_a_no_asks_for_remarks_and_ends_nothing_by_accident(made: Make) -> None:
     project, _ = made(gates=GATES)
     project.play()

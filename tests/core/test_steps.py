@@ -17,13 +17,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_steps_stand_in_their_order_and_each_has_a_document_but_those_of_stories() -> None:
-    assert [step.name for step in steps()] == ["spec", "acceptance", "story", "split", "qa", "pr"]
-    assert [step.document for step in steps()] == ["SPEC.md", "ACCEPTANCE.md", "", "", "QA_REPORT.md", "PR.md"]
+    assert [step.name for step in steps()] == ["clarify", "spec", "acceptance", "story", "split", "qa", "pr"]
+    documents = ["CLARIFICATIONS.md", "SPEC.md", "ACCEPTANCE.md", "", "", "QA_REPORT.md", "PR.md"]
+    assert [step.document for step in steps()] == documents
     assert all(step_of(step.name) is step for step in steps())
 
 
-def test_two_steps_have_gates() -> None:
-    assert gates() == ("spec", "qa")
+def test_three_steps_have_gates() -> None:
+    assert gates() == ("clarify", "spec", "qa")
 
 
 @pytest.mark.parametrize("attempt, model", [(1, "a"), (2, "b"), (3, "c"), (4, "c"), (99, "c")])
@@ -40,8 +41,16 @@ def test_a_story_is_split_by_the_best_model_of_its_ladder() -> None:
 
 def test_every_step_has_a_model_and_a_time() -> None:
     config = Config()
-    assert [step.model(config) for step in steps()] == ["sonnet", "sonnet", "sonnet", "sonnet", "sonnet", "haiku"]
-    assert [step.active_limit_s(config) for step in steps()] == [1800, 1800, 14400, 1800, 1800, 600]
+    assert [step.model(config) for step in steps()] == [
+        "sonnet",
+        "sonnet",
+        "sonnet",
+        "sonnet",
+        "sonnet",
+        "sonnet",
+        "haiku",
+    ]
+    assert [step.active_limit_s(config) for step in steps()] == [1800, 1800, 1800, 14400, 1800, 1800, 600]
 
 
 def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
@@ -52,6 +61,12 @@ def test_the_names_of_the_times_are_those_of_the_configuration() -> None:
 FIELDS = {"acceptance", "story", "split", "pr"}
 # (module, word) -> what it is there
 OTHER_WORDS = {
+    ("ralphy/cli/commands.py", "clarify"): "a command",
+    ("ralphy/cli/examples.py", "clarify"): "a command",
+    ("ralphy/cli/run/clarifying.py", "clarify"): "a command",
+    ("ralphy/cli/run/panel.py", "clarify"): "a command",
+    ("ralphy/cli/status/state.py", "clarify"): "a phase of ralph-dev",
+    ("ralphy/scaffold/config_template.py", "clarify"): "a section of the settings",
     ("ralphy/cli/setup/demo.py", "story"): "the head of a column",
     ("ralphy/cli/records.py", "story"): "an argument of commands",
     ("ralphy/cli/stories/story.py", "story"): "a command",

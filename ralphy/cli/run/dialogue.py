@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ralphy.cli.output import harmless
+from ralphy.cli.run import clarifying
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 from ralphy.processes import program_paths
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
     from ralphy.cli.run.live import Live
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline import decision as d
+    from ralphy.pipeline.clarifications import Clarification
 
 _MOST_STORIES = 12
+_WORDS = {"yes": "y", "approve": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}
+_WORDS_BESIDE_ANSWERS = ("approve", "edit", "later")
 _SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
@@ -56,18 +61,37 @@ class GateDialogue:
             return line.strip().lower() not in ("s", "stop", "q", "n")
         if self._wants_remarks:
             return self._reject(line.strip())
+        if self._clarifies(line.strip()):
+            return True
         answer, _, remarks = line.strip().partition(" ")
         known: dict[str, Callable[[], bool]] = {
             "y": self._approve, "n": lambda: self._reject(remarks.strip()) if remarks.strip() else self._want_remarks(),
             "d": self._show, "e": self._edit, "q": self._later,
         }  # fmt: skip
-        word = {"yes": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}.get(answer.lower(), answer.lower())
+        word = _WORDS.get(answer.lower(), answer.lower())
         if (word, remarks.strip()) == ("end", self._w.feature.name):
             return self._mark("REJECTED", "")
         return known.get(word, self._explain)()
 
+    def _unclear(self) -> list[Clarification]:
+        is_asked = self._asked is not None and self._asked.gate == CLARIFY.name
+        return clarifying.open_questions(self._w) if is_asked else []
+
+    def _clarifies(self, words: str) -> bool:
+        """Take the line as the answer to the question that is shown, unless it is one of the three words."""
+        open_ = self._unclear()
+        if not open_ or words.lower() in _WORDS_BESIDE_ANSWERS:
+            return False
+        if not clarifying.answer(self._w, open_[0].id, words):
+            self._prompt()  # nothing was typed
+        return True  # the answer is seen as any edit of the document, and the next question is asked
+
     def _prompt(self) -> None:
         assert self._asked
+        if open_ := self._unclear():
+            self._output.note(f"\n{open_[0].text}\n")
+            self._output.note("A letter, or your own words? (or: approve, edit, later) ", STRONG)
+            return
         self._output.note(f"Approve {self._asked.gate} of {self._w.feature.name}? [y/n/d/e/q] ", STRONG)
 
     def _explain(self) -> bool:
@@ -150,7 +174,8 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
         yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""
     else:
         yield from ((f"  story  {text}", FAINT) for text in _stories(w))
-    yield "  y approve   n reject with remarks   d show   e edit   q decide later", FAINT
+    if gate != CLARIFY.name:
+        yield "  y approve   n reject with remarks   d show   e edit   q decide later", FAINT
 
 
 def _stories(w: Workspace) -> Iterator[str]:

@@ -153,7 +153,7 @@ def limit_options(command: Any) -> Any:
         click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
         click.option("--jobs", type=WholeNumber(1), metavar="N", help="Agents that work at the same time, 1 to 64."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),
-        click.option("--auto-approve", is_flag=True, help="Approve both gates automatically."),
+        click.option("--auto-approve", is_flag=True, help="Approve all gates automatically."),
         click.option("--ci", is_flag=True, help="Use the settings ci: lower limits, prepared answers; never ask."),
         click.option("--accept-red", is_flag=True, help="Accept failing tests as known failures."),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ralphy.cli.ci import annotation, is_github
 from ralphy.cli.footer import put
 from ralphy.cli.output import harmless
+from ralphy.cli.run import clarifying
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.events import Decided, Event, Listener, StoryFailed
@@ -40,7 +41,18 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
-    """Answer what is open in QUESTIONS.md, as far as that is prepared. Was anything?"""
+    """Answer what is open in CLARIFICATIONS.md and QUESTIONS.md, as far as that is prepared. Was anything?"""
+    is_answered = False
+    for one in clarifying.open_questions(w):
+        words = answers.get(one.id) or answers.get(_ANY, "")
+        if one.id not in used and clarifying.answer(w, one.id, words):
+            used.add(one.id)
+            is_answered = True
+            w.say(f"answered {one.id}, as ci.answers says: {words}")
+    return _answer_questions(w, answers, used) or is_answered
+
+
+def _answer_questions(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
     from ralphy.documents.questions import answered, open_questions, step_key
 
     path = w.feature.file("QUESTIONS.md")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ralphy.cli.run.night import Night, Working
+from ralphy.pipeline.steps.names import CLARIFY
 from ralphy.text.columns import columns_of, within
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
@@ -117,7 +118,8 @@ def _needs_you(night: Night) -> Iterator[Part]:
     if names:
         listed = [f"{name} ({night.waiting[name]})" for name in names]
         yield f"waits for you: {first_few(listed, _MOST_WAITING)}", WAITING
-        yield "ralphy status --all" if names[1:] else f"ralphy approve {names[0]}", STRONG
+        verb = "clarify" if night.waiting[names[0]] == CLARIFY else "approve"
+        yield "ralphy status --all" if names[1:] else f"ralphy {verb} {names[0]}", STRONG
 
 
 def _flowing(groups: Iterator[Part], width: int) -> Iterator[Row]:

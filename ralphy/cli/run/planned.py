@@ -36,7 +36,7 @@ def tell_plan(call: Invocation, w: Workspace) -> None:
     steps = [f"{left} of {len(s.prd.stories)} stories" if not step.document and s.prd.stories else step.name
              for step in plan.steps if not step.is_made]  # fmt: skip
     asks = [step.name for step in plan.steps if step.gate == "human" and not step.is_approved]
-    waits = f"; you approve {' and '.join(asks)}" if asks else ""
+    waits = f"; you approve {', '.join(asks)}" if asks else ""
     call.output.note(f"plan       {', '.join(steps)}{waits} (ralphy plan {w.feature.name})")
     call.output.note(f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}")
     call.output.note(f"stops      {'; '.join(what for what, _ in stops(w.config))}")

@@ -22,7 +22,10 @@ def prompt() -> None:
 @click.option("--story", "story_id", metavar="ID", help="The story, for the steps story and split; default: the next.")
 @with_options
 def show(call: Invocation, step: str, feature: str | None, story_id: str | None) -> int:
-    """Show the prompt of STEP (spec, acceptance, story, split, qa or pr) as its agent would get it now; start none."""
+    """Show the prompt of STEP as its agent would get it now; start none.
+
+    STEP is clarify, spec, acceptance, story, split, qa or pr.
+    """
     from ralphy.engine.runs.prompt import prompt_for
     from ralphy.engine.view.status import seen
     from ralphy.pipeline.decision import RunAgent

@@ -47,6 +47,8 @@ def _answer(v: Mapping[str, Any]) -> str:
     name = v["feature"]
     if "error" in v:
         return f"ralphy validate {name}"
+    if v.get("phase") == "AWAITING_CLARIFICATION":
+        return f"ralphy clarify {name}"
     if at_gate(v):
         return f"ralphy approve {name}"
     if v["circuit_breaker"]["state"] == "OPEN":

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # The words of status -> those of ralph-dev.
 _WORDS = {
     "IDLE": "clarify",
+    "CLARIFICATION": "clarify",
+    "AWAITING_CLARIFICATION": "clarify",
     "SPECIFICATION": "breakdown",
     "AWAITING_SPEC_VALIDATION": "breakdown",
     "IMPLEMENTATION": "implement",

@@ -17,6 +17,8 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Document, Snapshot
+from ralphy.pipeline.steps.clarify import CLARIFY
+from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Step
 
 
@@ -33,6 +35,8 @@ def redo_step(w: Workspace, step: Step) -> str:
     if s.life is Life.MERGED:
         raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step.name} step will not run again",
                        hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
+    if step is CLARIFY:
+        _require_asking(w, s)
     if step.starts_over:
         s = start_over(w, s)
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step.name}
@@ -48,6 +52,16 @@ def redo_step(w: Workspace, step: Step) -> str:
     keep(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
     old = f"; the old one is {moved.name} in set-aside" if moved else ""
     return f"{step.document} is made again at the next run{old}"
+
+
+def _require_asking(w: Workspace, s: Snapshot) -> None:
+    """Raises Conflict where the next run would not ask anything about PRD.md."""
+    if s.digest(SPEC.document):
+        raise Conflict(f"{SPEC.document} is written: the next run asks nothing", hint=f"first: ralphy redo {SPEC.name}")
+    if w.config.clarify.ask == "off":
+        raise Conflict("clarify.ask is off: the next run asks nothing",
+                       hint=f"ralphy config set clarify.ask on, or: rm {w.feature.in_repository(CLARIFY.document)}; "
+                            f"ralphy clarify {s.feature}")  # fmt: skip
 
 
 def start_over(w: Workspace, s: Snapshot) -> Snapshot:

@@ -17,6 +17,7 @@ from ralphy.pipeline.model import Prd, Snapshot, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.split import MOST_PIECES
 from ralphy.pipeline.steering import steering_of
+from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.qa import QA, round_of
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Told
@@ -103,6 +104,8 @@ def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, 
     spec = documents.text(w, SPEC.document)
     return {
         "prd_content": documents.text(w, "PRD.md"),
+        "clarifications": documents.text(w, CLARIFY.document),
+        "most_questions": w.config.clarify.most,
         "spec_content": spec,
         "keep_spec": bool(spec) and not s.prd.stories,
         "granularity": w.config.stories.granularity,

@@ -27,9 +27,11 @@ from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
 from ralphy.pipeline.acceptance import DOCUMENT, OFF, Acceptance, read_acceptance
+from ralphy.pipeline.clarifications import open_questions
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of
 from ralphy.pipeline.model import Artifact, Baseline, Marker, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.steps import names
+from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
 from ralphy.pipeline.stories import all_ready, likely_paths
@@ -40,15 +42,13 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     """The feature as it is now; without the `review`, QA_REPORT.md is not looked into.
     InvalidInput if prd.json, QA_REPORT.md or ACCEPTANCE.md cannot be trusted."""
     w.journal.catch_up(w.history)
-    unfinished = _unfinished(w)
-    w.branch = branch_of(w)
+    unfinished, w.branch = _unfinished(w), branch_of(w)
     docs = documents.look_at(w)
     prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
     note_kept(w, prd)
     artifacts = documents.artifacts(w, docs.tip)
     is_told = not w.is_anyone_outside()
-    edited = docs.edited if is_told else ()
-    tree = replace(lane_tree.tree_of(w, prd), edited=tuple(map(w.feature.in_repository, edited)))
+    tree = replace(lane_tree.tree_of(w, prd), edited=_edited(w, docs) if is_told else ())
     questions = documents.text(w, "QUESTIONS.md", docs.tip)
     found = Snapshot(
         feature=w.feature.name,
@@ -74,6 +74,8 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
         folder=w.feature.path,
         prd_faults=_prd_faults(w, docs.tip, artifacts),
+        unclear=_unclear(w, docs.tip),
+        most_questions=w.config.clarify.most,
     )
     return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None)
 
@@ -82,6 +84,17 @@ def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
     """Those that lie in the folder; to a run that is not told of the person's edits, STOP alone."""
     names = MARKERS if is_told else ("STOP",)
     return {name: found for name in names if (found := read_marker(w.feature.file(name)))}
+
+
+def _edited(w: Workspace, docs: documents.Documents) -> tuple[str, ...]:
+    return tuple(map(w.feature.in_repository, docs.edited))
+
+
+def _unclear(w: Workspace, tip: str) -> tuple[str, ...] | None:
+    """The questions before the specification that nobody has answered; None where nobody is to ask or has asked."""
+    text = documents.text(w, CLARIFY.document, tip)
+    is_asked = text or w.config.clarify.ask != "off" or w.session.last_step == CLARIFY.name
+    return tuple(one.id for one in open_questions(text)) if is_asked else None
 
 
 def _prd_faults(w: Workspace, tip: str, artifacts: Mapping[str, Artifact]) -> tuple[str, ...]:

@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
-SPEC, ACCEPTANCE, STORY, SPLIT, QA, PR = "spec", "acceptance", "story", "split", "qa", "pr"
+CLARIFY, SPEC, ACCEPTANCE = "clarify", "spec", "acceptance"
+STORY, SPLIT, QA, PR = "story", "split", "qa", "pr"

@@ -8,6 +8,7 @@ from ralphy.config.values import Config
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
+from ralphy.pipeline.clarifications import DOCUMENT as CLARIFICATIONS
 from ralphy.pipeline.gates import revision, word_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.steps import names
@@ -42,16 +43,19 @@ class _Spec(Step):
         made = s.prd.step(self.name).get("outputs") or {}
         untouched = made.get(self.document) == s.digest(self.document)
         is_new = self.is_outdated(s) and untouched and not word_on(s, self)
-        return "PRD.md changed before SPEC.md was approved" if is_new else ""
+        return f"{self._edited(s)} changed before SPEC.md was approved" if is_new else ""
 
     def is_outdated(self, s: Snapshot) -> bool:
-        """Was PRD.md edited since the agent read it? One that was removed leaves SPEC.md as it is."""
-        read = (s.prd.step(self.name).get("inputs") or {}).get(_PRD)
-        return bool(read and s.digest(_PRD) and read != s.digest(_PRD))
+        return bool(self._edited(s))
+
+    def _edited(self, s: Snapshot) -> str:
+        """What was edited since the agent read it, "" if nothing was. What was removed leaves SPEC.md as it is."""
+        read = s.prd.step(self.name).get("inputs") or {}
+        return next((name for name in self.inputs if name in read and s.digest(name) not in ("", read[name])), "")
 
     def then(self, s: Snapshot, config: Config) -> d.Decision | None:
         if self.is_outdated(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
-            return d.Wait("PRD.md was edited after SPEC.md was made: `ralphy redo spec` writes it again, "
+            return d.Wait(f"{self._edited(s)} was edited after SPEC.md was made: `ralphy redo spec` writes it again, "
                           "`ralphy approve` keeps it", gate=self.name)  # fmt: skip
         return ACCEPTANCE.turn(s, config)
 
@@ -88,7 +92,7 @@ SPEC = _Spec(
     timeout="specification",
     models=lambda models: (models.specification,),
     document="SPEC.md",
-    inputs=(_PRD,),
+    inputs=(_PRD, CLARIFICATIONS),
     told=(Told.FEATURE, Told.STORIES),
     gate=lambda gates: gates.spec,
     beside=(ACCEPTANCE.document,),

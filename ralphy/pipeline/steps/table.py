@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
+from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 
-STEPS: tuple[Step, ...] = (SPEC, ACCEPTANCE, STORY, SPLIT, QA, PR)
+STEPS: tuple[Step, ...] = (CLARIFY, SPEC, ACCEPTANCE, STORY, SPLIT, QA, PR)
 
 
 def steps() -> tuple[Step, ...]:

@@ -1,0 +1,66 @@
+"""Questions before the specification: `ralphy clarify`, and answers that do not come from an editor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.errors import Conflict, ExitCode
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline import clarifications
+from ralphy.pipeline.clarifications import DOCUMENT, Clarification
+
+if TYPE_CHECKING:
+    from ralphy.engine.workspace.workspace import Workspace
+
+
+def open_questions(w: Workspace) -> list[Clarification]:
+    """The unanswered questions in the feature folder."""
+    return clarifications.open_questions(_text(w))
+
+
+def answer(w: Workspace, question: str, words: str) -> bool:
+    """Write the answer below an open question. Was there anything to write?"""
+    before = _text(w)
+    text = clarifications.with_answer(before, question, words)
+    if text == before:
+        return False
+    replace_file(w.feature.file(DOCUMENT), text.encode("utf-8", "surrogateescape"), durable=False)
+    return True
+
+
+def _text(w: Workspace) -> str:
+    return (read_regular(w.feature.file(DOCUMENT)) or b"").decode("utf-8", "surrogateescape")
+
+
+@click.command("clarify")
+@feature_argument
+@with_options
+def clarify(call: Invocation, feature: str | None) -> int:
+    """Have an agent ask what PRD.md leaves open, whatever clarify.ask says; show the questions without an answer.
+
+    Answer in CLARIFICATIONS.md. The specification waits until each question has an answer, or is left to the agents by
+    `ralphy approve`.
+    """
+    from ralphy.cli.run.drivers import drive
+    from ralphy.pipeline.steps.clarify import CLARIFY
+
+    _, workspace = call.opened(feature)
+    with workspace as w:
+        name, has_spec = w.feature.name, w.feature.file("SPEC.md").exists()
+    if has_spec:
+        raise Conflict(f"SPEC.md of {name} is written", hint=f"ask before the next one: ralphy redo spec {name}")
+    code = drive(call, name, CLARIFY.name, {}, asks=False)
+    if code != ExitCode.DONE:
+        return code
+    _, workspace = call.opened(name)
+    with workspace as w:
+        found, at = open_questions(w), w.feature.in_repository(DOCUMENT)
+    following = f"write after each `Answer:` in {at}, then: ralphy loop {name}" if found else f"ralphy loop {name}"
+    text = "\n\n".join(
+        [*(one.text for one in found), f"next: {following}" if found else f"nothing is open: {following}"]
+    )
+    rows = [{"id": one.id, "question": one.text} for one in found]
+    return call.output.answer("clarify", text, feature=name, document=at, questions=rows, next=following)
