@@ -67,6 +67,8 @@ def flags_of(config: Config) -> dict[str, object]:
     }
     if ci.branch_prefix:
         found["git.branch_prefix"] = ci.branch_prefix
+    if ci.auto_merge:
+        found["pr.auto_merge"] = True
     if ci.auto_approve:
         found |= {"gates.spec": "auto", "gates.qa": "auto"}
     if ci.auto_approve and not ci.answers:  # those are given first; what they leave open waits

@@ -64,6 +64,8 @@ _RULES: Mapping[str, _Looser] = {
     "gates.spec": _ranked("auto", "human"),
     "gates.qa": _ranked("auto", "human"),
     "ci.auto_approve": _switches_on,
+    "ci.auto_merge": _switches_on,
+    "pr.auto_merge": _switches_on,
     "git.hooks": _ranked("skip", "run"),
     **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
     "proof.parts": _ranked("off", "on"),

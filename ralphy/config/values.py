@@ -235,6 +235,7 @@ class PullRequest:
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
+    auto_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +267,7 @@ class Ci:
     max_total_time: float = 14400.0
     answers: tuple[str, ...] = ()
     auto_approve: bool = False
+    auto_merge: bool = False
     author: str = ""
     branch_prefix: str = ""
     labels: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from ralphy.engine.feature.land import keep
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem, RalphyError
 from ralphy.forge.body import (
     PullRequestText,
     StoryEvidence,
@@ -28,6 +28,7 @@ from ralphy.pipeline.parts import unproved, with_parts
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import is_unverified
+from ralphy.text.first_few import first_few
 from ralphy.text.tone import WAITING
 
 
@@ -48,12 +49,32 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
     _tell_of_large_files(w, s, target)
     _push(w, s, target, s.tree.head)
     w.milestone("pushed")
-    if s.prd.pr.get("code") == s.tree.code:
-        return  # a kill came between the record and its push
+    if s.prd.pr.get("code") == s.tree.code:  # a kill came between the record and its push
+        _merge_when_green(w, s, target, s.prd.pr.get("number"), s.tree.head)
+        return
     found = _open(w, s, target)
     w.milestone("pull_request_made")
     commit = _record(w, s, _Published(target.name, found))
     _push(w, s, target, commit)
+    _merge_when_green(w, s, target, found.number if found else None, commit)
+
+
+def _merge_when_green(w: Workspace, s: Snapshot, target: Remote, number: object, oid: str) -> None:
+    """Have the forge merge exactly this commit, if the settings say so and the base branch requires checks to pass:
+    without any, the forge would merge at once. What hinders it is a warning; a person can still merge.
+    """
+    if not w.config.pr.auto_merge or not isinstance(number, int):
+        return
+    forge = GitHub(target, w.repository.env)
+    why = "it is a draft" if w.config.pr.draft else f"{s.tree.base} requires no checks"
+    try:
+        if not w.config.pr.draft and (checks := forge.required_checks(s.tree.base)):
+            forge.merge_when_green(number, oid)
+            w.say(f"#{number} is merged at {oid[:10]} when these checks pass: {first_few(checks, 5)}")
+            return
+    except RalphyError as error:
+        why = str(error)
+    w.say(f"warning: #{number} is not merged automatically: {why}", WAITING)
 
 
 def _remote(w: Workspace) -> Remote | None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
 from ralphy.forge.body import PullRequestText
@@ -28,6 +30,8 @@ _TRANSIENT = re.compile(
 )
 _REFUSED_EXTRA = re.compile(r"could not (?:add|request) (?P<kind>label|reviewer): '(?P<name>.*)' not found")
 _PULL_URL = re.compile(r"https?://\S+/pull/(?P<number>\d+)")
+# Ways to merge; the first that the repository allows keeps a commit for each story, if it can.
+_WAYS = (("merge", "allow_merge_commit"), ("rebase", "allow_rebase_merge"), ("squash", "allow_squash_merge"))
 _LISTED = "number,url,baseRefName,isCrossRepository"
 
 
@@ -124,6 +128,42 @@ class GitHub:
             return found
         return self._make(_Draft(branch, base, text, draft, tuple(labels), tuple(reviewers)))
 
+    def required_checks(self, base: str) -> tuple[str, ...]:
+        """The checks that the base branch requires, by its protection or by rules; () if it requires none.
+
+        Raises EnvironmentProblem when the forge can't be asked.
+        """
+        branch = quote(base, safe="")
+        state, rules = self._json(f"branches/{branch}"), self._json(f"rules/branches/{branch}")
+        found = _names_of(_dict(_dict(state).get("protection")).get("required_status_checks"))
+        for rule in rules if isinstance(rules, list) else ():
+            if _dict(rule).get("type") == "required_status_checks":
+                found += _names_of(rule.get("parameters"))
+        return tuple(dict.fromkeys(found))
+
+    def merge_when_green(self, number: int, oid: str) -> None:
+        """Have the forge merge the pull request when its required checks pass, if its head is still `oid`."""
+        allowed = _dict(self._json(""))
+        way = next((way for way, name in _WAYS if allowed.get(name) is not False), "merge")
+        answer = self._gh("pr", "merge", str(number), f"--repo={self.remote.slug}", "--auto", f"--{way}",
+                          f"--match-head-commit={oid}")  # fmt: skip
+        if answer.returncode != 0:
+            raise self._problem(answer)
+
+    def _json(self, path: str) -> object:
+        """What the API says of the repository at that path; None where there is nothing."""
+        at = f"repos/{self.remote.owner}/{self.remote.project}/{path}".rstrip("/")
+        answer = self._gh("api", at, "--hostname", self.remote.host)
+        if answer.returncode != 0:
+            if "HTTP 404" in answer.err:
+                return None
+            raise self._problem(answer)
+        try:
+            found: object = json.loads(answer.out)
+        except ValueError:
+            raise EnvironmentProblem("unexpected answer from gh", hint="update gh") from None
+        return found
+
     def _make(self, wanted: _Draft) -> PullRequest:
         warnings: list[str] = []
         has_retry = True
@@ -175,6 +215,16 @@ class GitHub:
         if _IN_THE_WAY.search(answer.err):
             return Conflict(what, where=where, hint="check git.base in config.yaml and the branch on the forge")
         return EnvironmentProblem(what, where=where, hint="rerun later; the branch stays pushed")
+
+
+def _dict(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+def _names_of(required: object) -> list[str]:
+    """The names of required checks, as a branch's protection or a rule lists them."""
+    lists = [_dict(required).get(name) or () for name in ("contexts", "checks", "required_status_checks")]
+    return [str(_dict(row).get("context") or row) for rows in lists for row in rows]
 
 
 def _is_login(answer: Answer) -> bool:

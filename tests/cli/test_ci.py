@@ -31,8 +31,11 @@ def test_the_profile_only_lowers_limits_and_adds_labels() -> None:
     assert found["limits.max_iterations"] == 20 and found["timeouts.agent"] == 1800.0
     assert found["pr.labels"] == ["one", "two"]
     assert not any(name.startswith(("gates.", "git.")) for name in found)
-    found = flags_of(replace(config, ci=Ci(max_tasks=3, auto_approve=True, branch_prefix="ci/")))
+    found = flags_of(replace(config, ci=Ci(max_tasks=3, auto_approve=True, auto_merge=True, branch_prefix="ci/")))
     assert (found["limits.max_iterations"], found["gates.qa"], found["git.branch_prefix"]) == (3, "auto", "ci/")
+    assert (found["pr.auto_merge"], found["gates.clarify"]) == (True, "auto")
+    answering = flags_of(replace(config, ci=Ci(auto_approve=True, answers=("Q1: A",))))
+    assert (answering["gates.spec"], answering.get("gates.clarify")) == ("auto", None)
 
 
 def test_a_night_in_ci_asks_nobody_and_tells_github(

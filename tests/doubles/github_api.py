@@ -194,6 +194,8 @@ class _Answer(BaseHTTPRequestHandler):
             return 200, {"login": world.viewer, "id": 1, "type": "User"}
         if path == f"/repos/{world.owner}/{world.name}":
             return 200, {"id": 1, "name": world.name, "default_branch": "main", "permissions": {"push": True}}
+        if found := re.fullmatch(rf"/repos/{world.owner}/{world.name}/branches/([^/]+)", path):
+            return 200, world.branch(found[1])
         return 404, {"message": "Not Found"}
 
     def _reply(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:

@@ -30,11 +30,12 @@ class World:
     checks: str = "SUCCESS"
     merge_state: str = "BLOCKED"
     auto_merge_allowed: bool = True
+    required: list[str] = field(default_factory=list)
     prs: list[Node] = field(default_factory=list)
 
     def state(self) -> Node:
         """What a test may look at or set, as JSON values."""
-        names = ("labels", "reviewers", "checks", "merge_state", "auto_merge_allowed", "prs")
+        names = ("labels", "reviewers", "checks", "merge_state", "auto_merge_allowed", "required", "prs")
         return {name: getattr(self, name) for name in names}
 
     def change(self, given: Mapping[str, Any]) -> None:
@@ -54,6 +55,11 @@ class World:
             "search": lambda given: _connection([]),
             "__type": _type,
         }
+
+    def branch(self, name: str) -> Node:
+        """A branch as the REST API tells of it: what protects it may be read by everybody."""
+        required = {"contexts": self.required, "checks": []}
+        return {"name": name, "protection": {"enabled": bool(self.required), "required_status_checks": required}}
 
     def mutation(self) -> Node:
         return {
@@ -130,7 +136,10 @@ class World:
     def _merge_later(self, pr: Node, given: Mapping[str, Any]) -> None:
         if not self.auto_merge_allowed:
             raise RefusedError("Pull request Auto merge is not allowed for this repository")
-        pr["autoMergeRequest"] = {"enabledAt": _now(), "mergeMethod": given.get("mergeMethod", "MERGE")}
+        if given.get("expectedHeadOid") not in (None, self._head(pr["headRefName"])):
+            raise RefusedError("Head branch was modified. Review and try the merge again.")
+        pr["autoMergeRequest"] = {"enabledAt": _now(), "mergeMethod": given.get("mergeMethod", "MERGE"),
+                                  "expectedHeadOid": given.get("expectedHeadOid")}  # fmt: skip
 
     def _merge(self, pr: Node, given: Mapping[str, Any]) -> None:
         if self.merge_state == "BLOCKED":

@@ -67,6 +67,39 @@ def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
     assert len(github.world.prs) == 1
 
 
+def automatic(project: Project) -> Project:
+    return Project(project.repo, {**project.env, "RALPHY_PR_AUTO_MERGE": "true"})
+
+
+def test_the_forge_is_asked_to_merge_the_published_commit_where_checks_are_required(
+    project: Project, bare: Path, github: GitHubApi
+) -> None:
+    github.world.required = ["prove"]
+
+    called = automatic(project).loop()
+
+    assert called.code == 0
+    assert "when these checks pass: prove" in called.said
+    assert github.world.prs[0]["autoMergeRequest"]["expectedHeadOid"] == pushed(project, bare)
+    assert_published(project, bare, github)
+
+
+@pytest.mark.parametrize("required, state, why", [
+    ([], "CLEAN", "main requires no checks"), (["prove"], "BLOCKED", "is not allowed"),
+])  # fmt: skip
+def test_without_required_checks_or_the_forges_leave_a_pull_request_is_left_to_a_person(
+    required: list[str], state: str, why: str, project: Project, bare: Path, github: GitHubApi
+) -> None:
+    github.world.required, github.world.auto_merge_allowed, github.world.merge_state = required, False, state
+
+    called = automatic(project).loop()
+
+    assert called.code == 0
+    assert "warning: #1 is not merged automatically: " in called.said and why in called.said
+    assert not github.world.prs[0].get("autoMergeRequest") and github.world.prs[0]["state"] == "OPEN"
+    assert_published(project, bare, github)
+
+
 @pytest.mark.fault("H5")
 def test_a_pull_request_is_opened_with_the_evidence_and_left_to_a_person_even_if_it_could_be_merged(
     project: Project, bare: Path, github: GitHubApi
