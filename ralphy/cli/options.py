@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -299,12 +299,17 @@ def named_story(word: str, feature: str | None) -> tuple[str, str | None]:
 class Group(click.Group):
     """Commands below a word: options that stand everywhere may stand before the command too.
 
-    `otherwise` is the command that is run when none is named; of a misspelt one the nearest is suggested.
+    `otherwise` is the command that is run when none is named, `also` are further words for commands; of a misspelt one
+    the nearest is suggested.
     """
 
-    def __init__(self, *args: Any, otherwise: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, otherwise: str = "", also: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.otherwise = otherwise
+        self.also = also or {}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, self.also.get(cmd_name, cmd_name))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         count = leading(args)

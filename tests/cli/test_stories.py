@@ -136,6 +136,16 @@ def test_a_first_story_can_be_added_to_a_bare_feature(made: Make) -> None:
     assert project.story("US-001")["title"] == "Sign out"
 
 
+def test_tasks_create_is_story_add_in_the_words_of_ralph_dev(made: Make) -> None:
+    project, call = made(*TWO)
+    code, value = call.json("tasks", "create", "Sign out", "--id", "auth.logout", "--after", "US-001")
+    assert (code, value["schema"], value["story"]["id"]) == (0, "ralphy/story-add@1", "auth.logout")
+    assert (project.story("auth.logout")["title"], project.story("auth.logout")["dependsOn"]) == (
+        "Sign out",
+        ["US-001"],
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [(["Two\nlines"], 3), ([""], 3), (["X", "--after", "US-9"], 2), (["X", "--priority", "-1"], 3), ([], 3)],

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
 
 
-@click.group("story", cls=Group, otherwise="list")
+@click.group("story", cls=Group, otherwise="list", also={"create": "add"})
 def story() -> None:
     """List or change the stories of a feature. STORY is an id, or feature/id."""
 
@@ -162,7 +162,7 @@ def add(
     call: Invocation, title: str, feature: str | None, story_id: str, description: str, criteria: tuple[str, ...],
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Add a story. While Ralphy works, the change is queued."""
+    """Add a story; `ralphy tasks create` is the same. While Ralphy works, the change is queued."""
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
     return _change(call, feature, Change(Verb.ADD, story_id, given=given), "story add")
