@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 from pathlib import Path
@@ -36,6 +37,7 @@ _NODE_RUNNERS = frozenset(("jest", "vitest", "mocha", "ava", "tap", "jasmine", "
 _WATCHES = re.compile(r"--watch(?!All=false|=false)|\bnodemon\b|\b(vitest|jest) (watch|dev)\b")
 _WRITES = re.compile(r"--(fix|write)\b")
 _PLACEHOLDER = "no test specified"
+_CTEST = re.compile(r"(?im)^\s*(enable_testing|include)\s*\(\s*(CTest\s*)?\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +236,32 @@ def _composer_facts(tree: Tree, _: Language) -> Facts:
     return Facts(deps=deps, scripts=dict.fromkeys(_table(composer, "scripts"), ""), notes=notes)
 
 
+def _cmake_facts(tree: Tree, language: Language) -> Facts:
+    """`preset`: a workflow preset has a test step; `ctest`: CMakeLists.txt enables tests; `none`: it does not."""
+    preset = next(_workflows_that_test(_json(tree, "CMakePresets.json")[0]), "")
+    lists = tree.read("CMakeLists.txt")
+    tests = {"preset"} if preset else {"ctest"} if _CTEST.search(lists) else {"none"} if lists else set()
+    return replace(_words_facts(tree, language), tests=frozenset(tests), words={"preset": shlex.quote(preset)})
+
+
+def _workflows_that_test(presets: Mapping[str, Any]) -> Iterator[str]:
+    for preset in _rows(presets, "workflowPresets"):
+        if any(step.get("type") == "test" for step in _rows(preset, "steps")):
+            yield str(preset.get("name"))
+
+
+def _rows(parent: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    found = parent.get(key)
+    return (row for row in (found if isinstance(found, list) else ()) if isinstance(row, dict))
+
+
 _READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
     "words": _words_facts,
     "python": _python_facts,
     "node": _node_facts,
     "cargo": _cargo_facts,
     "composer": _composer_facts,
+    "cmake": _cmake_facts,
 }
 
 

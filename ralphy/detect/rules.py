@@ -35,8 +35,9 @@ class Command:
 class Language:
     """`markers` prove the language, `sources` (suffixes) only hint at it.
 
-    `variants` are (condition, other name), `local` (condition, words) beats the manager's words. `example` is the test
-    command to show where none is found; "" is the first one that needs no words.
+    `variants` are (condition, other name), `setup` (condition, the command that prepares a lane), `local` (condition,
+    words) beats the manager's words. `example` is the test command to show where none is found; "" is the first one
+    that needs no words.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Language:
     managers: tuple[Manager, ...] = ()
     frameworks: tuple[tuple[str, str], ...] = ()
     variants: tuple[tuple[str, str], ...] = ()
+    setup: tuple[tuple[str, str], ...] = ()
     local: tuple[tuple[str, Mapping[str, str]], ...] = ()
     example: str = ""
 
@@ -240,6 +242,30 @@ _DART = Language(
     frameworks=(("dep:flutter", "flutter"),),
     example="dart test",
 )
+# One command configures, builds and tests, so that tests never run on what was built from other sources.
+_CTEST = 'ctest --build-and-test . build --build-generator "Unix Makefiles"'
+_CPP = Language(
+    "cpp",
+    ("CMakeLists.txt", "meson.build"),
+    (".cc", ".cpp", ".cxx", ".hpp"),
+    (
+        Command("test", "cmake --workflow --preset {preset}", ("tests:preset",)),
+        Command("test", f"{_CTEST} --test-command ctest --output-on-failure", ("tests:ctest",)),
+        Command("test", "meson test -C build", ("file:meson.build",)),
+        Command("build", _CTEST, ("tests:none",)),
+    ),
+    reader="cmake",
+    managers=(
+        Manager("conan", ("file:conanfile.txt", "file:conanfile.py")),
+        Manager("vcpkg", ("file:vcpkg.json",)),
+    ),
+    frameworks=(
+        *(("dep:qt6", "qt"), ("dep:qt5", "qt"), ("dep:boost", "boost")),
+        *(("dep:gtest", "googletest"), ("dep:googletest", "googletest"), ("dep:catch2", "catch2")),
+    ),
+    setup=(("file:meson.build", "meson setup build"),),
+    example="make test",
+)
 
 # The order decides between languages that are equally strong.
 LANGUAGES: tuple[Language, ...] = (
@@ -253,7 +279,7 @@ LANGUAGES: tuple[Language, ...] = (
     Language("ocaml", ("dune-project",), (".ml",), (Command("test", "dune test"),)),
     Language("clojure", ("project.clj",), (".clj",), (Command("test", "lein test"),)),
     Language("deno", ("deno.json", "deno.jsonc"), (), (Command("test", "deno test"), Command("lint", "deno lint"))),
-    Language("cpp", ("CMakeLists.txt", "meson.build"), (".cc", ".cpp", ".hpp"), ()),
+    _CPP,
     Language("c", (), (".c", ".h"), ()),
 )
 # Asked when no language offers a test command: (files, a line that declares the target, command).

@@ -14,13 +14,17 @@ from ralphy.detect.rules import LANGUAGES, TASK_RUNNERS, Language, Manager
 
 @dataclass(frozen=True, slots=True)
 class StackReport:
-    """`language` is "" when nothing is known; `evidence` says, a sentence each, what was found and where."""
+    """`language` is "" when nothing is known; `evidence` says, a sentence each, what was found and where.
+
+    `setup` is the command that prepares a working tree for the checks, "" if they need none.
+    """
 
     language: str
     framework: str | None
     package_manager: str | None
     checks: tuple[Check, ...]
     evidence: tuple[str, ...]
+    setup: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ def _report(tree: Tree, row: Language, facts: Facts, found_by: str) -> StackRepo
         manager.name if manager else None,
         tuple(checks.values()),
         (*reasons, *facts.notes),
+        next((run for condition, run in row.setup if first((condition,))), ""),
     )
 
 

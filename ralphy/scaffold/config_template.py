@@ -6,7 +6,7 @@ Names and defaults are taken from `ralphy.config.values`, so that the file canno
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
 from ralphy.config.edit import flow
@@ -38,8 +38,10 @@ _REMARKS = {
 EXAMPLE = Check("test", "make test")
 
 
-def config_text(name: str, language: str, checks: Sequence[Check], features_dir: str, example: Check = EXAMPLE) -> str:
-    """The file for a project of that name, with its detected language and checks, or the `example` as a comment."""
+def config_text(
+    name: str, language: str, checks: Sequence[Check], features_dir: str, example: Check = EXAMPLE, setup: str = ""
+) -> str:
+    """The file for a project of that name: its detected language, checks (or the `example` as a comment) and setup."""
     test = next((check.run for check in checks if check.name == "test"), "")
     stack = {"language": language, "test_command": test}
     known = {key: value for key, value in stack.items() if value}
@@ -50,8 +52,10 @@ def config_text(name: str, language: str, checks: Sequence[Check], features_dir:
         "# Ralphy runs these commands to verify a story. No shell: one command each.",
         *check_lines(checks, example),
         "",
+        *((f"# {_REMARKS['setup']}", f"setup: {flow(setup)}") if setup else ()),
     ]
-    return _HEADER + "\n".join([*lines, *_defaults()]) + "\n"
+    written = ("project", "stack", "checks", *(("setup",) if setup else ()))
+    return _HEADER + "\n".join([*lines, *_defaults(written)]) + "\n"
 
 
 def check_lines(checks: Sequence[Check], example: Check = EXAMPLE) -> Iterator[str]:
@@ -67,11 +71,11 @@ def check_line(check: Check) -> str:
     return f"checks: [{flow({'name': check.name, 'run': check.run})}]"
 
 
-def _defaults() -> Iterator[str]:
-    """Every section that is not written out above, as a comment."""
+def _defaults(written: Collection[str]) -> Iterator[str]:
+    """Every section that is not written out, as a comment."""
     default = Config()
     for section in fields(Config):
-        if section.name in ("project", "stack", "checks"):
+        if section.name in written:
             continue
         value = getattr(default, section.name)
         if is_dataclass(value):

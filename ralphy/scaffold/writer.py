@@ -74,7 +74,7 @@ class Change:
 
 def plan(
     root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features",
-    with_ci: bool = False, example: Check | None = None,
+    with_ci: bool = False, example: Check | None = None, setup: str = "",
 ) -> list[Change]:  # fmt: skip
     """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing.
 
@@ -83,7 +83,7 @@ def plan(
     from ralphy.resources import template_root
     from ralphy.scaffold.config_template import EXAMPLE, config_text
 
-    settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE)
+    settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE, setup)
     found = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
     changes = [
         _new(root, ".ralphy/config.yaml", settings, f"the settings; {found}"),

@@ -109,6 +109,12 @@ def test_the_settings_load_without_a_warning_and_say_what_was_found(tmp_path: Pa
     assert loaded.config.project.name == tmp_path.name
 
 
+def test_the_setup_of_the_stack_is_written_and_loads(tmp_path: Path) -> None:
+    apply(plan(tmp_path, language="cpp", checks=(Check("test", "meson test -C build"),), setup="meson setup build"))
+    loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
+    assert (loaded.config.setup, loaded.warnings) == ("meson setup build", ())
+
+
 def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
     apply(plan(tmp_path))
     path = tmp_path / ".ralphy/config.yaml"

@@ -246,11 +246,28 @@ def test_rust_and_clippy_only_when_configured(tmp_path: Path) -> None:
         ({"build.sbt": ""}, "scala", None, "sbt test"),
         ({"a.cabal": ""}, "haskell", None, "cabal test"),
         ({"CMakeLists.txt": "", "Makefile": "test: all\n\tctest\n"}, "cpp", None, "make test"),
+        ({"CMakeLists.txt": "project(a)\nenable_testing()\n"}, "cpp", None,
+         'ctest --build-and-test . build --build-generator "Unix Makefiles" --test-command ctest --output-on-failure'),
+        ({"CMakeLists.txt": "include( CTest )\nfind_package(GTest)\n", "CMakePresets.json": json.dumps(
+            {"workflowPresets": [{"name": "docs", "steps": [{"type": "build"}]},
+                                 {"name": "ci all", "steps": [{"type": "configure"}, {"type": "test"}]}]})},
+         "cpp", "googletest", "cmake --workflow --preset 'ci all'"),
+        ({"meson.build": "project('a', 'c')\n"}, "cpp", None, "meson test -C build"),
     ],
-)
+)  # fmt: skip
 def test_further_stacks(tmp_path: Path, files: dict[str, str], language: str, framework: str | None, test: str) -> None:
     report = detect(repo(tmp_path, files))
     assert (report.language, report.framework, runs(report)["test"]) == (language, framework, test)
+
+
+def test_what_a_working_tree_needs_before_its_checks_is_said(tmp_path: Path) -> None:
+    assert detect(repo(tmp_path, {"meson.build": ""})).setup == "meson setup build"
+    assert detect(repo(tmp_path, {"go.mod": ""})).setup == ""
+
+
+def test_a_cmake_project_without_tests_is_built(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {"CMakeLists.txt": "project(a)\n"}))
+    assert runs(report) == {"build": 'ctest --build-and-test . build --build-generator "Unix Makefiles"'}
 
 
 def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:

@@ -74,7 +74,7 @@ def planned(root: Path, config: Config, found: StackReport, *, with_ci: bool = F
     from ralphy.scaffold import writer
 
     return writer.plan(root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
-                       with_ci=with_ci, example=example_check(found.language))  # fmt: skip
+                       with_ci=with_ci, example=example_check(found.language), setup=found.setup)  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
@@ -133,6 +133,7 @@ def _described(found: StackReport, saved: str) -> list[str]:
     lines = [f"language   {found.language or 'unknown'}"]
     lines += [f"framework  {found.framework}"] if found.framework else []
     lines += [f"packages   {found.package_manager}"] if found.package_manager else []
+    lines += [f"setup      {found.setup}"] if found.setup else []
     lines += [f"{check.name:<10} {check.run}" for check in found.checks] or ["checks     none"]
     lines += ["because", *(f"  {sentence}" for sentence in found.evidence)]
     return [*lines, saved] if saved else lines
@@ -150,7 +151,7 @@ def _save(root: Path, found: StackReport) -> str:
         raise Conflict("is a link: Ralphy does not write through links", where=CONFIG, hint="put a file there")
     before = read_regular(path)
     if before is None:
-        text = config_text(root.name, found.language, found.checks, "docs/features")
+        text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)
         replace_file(path, text.encode())
         return f"saved to a new {CONFIG}"
     there = _settings_in(before)
