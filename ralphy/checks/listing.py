@@ -31,6 +31,13 @@ class Listing:
     def of(cls, tests: Mapping[str, str], reasons: Mapping[str, str] | None = None) -> Listing:
         return cls(tests, dict(Counter(tests.values())), reasons or {})
 
+    def below(self, folder: str) -> Listing:
+        """The same, of a check that ran in a folder of the repository: names that begin with a file begin with it."""
+        if not folder:
+            return self
+        tests = {name_below(folder, name): outcome for name, outcome in self.tests.items()}
+        return Listing(tests, self.counts, {name_below(folder, name): why for name, why in self.reasons.items()})
+
     @property
     def ran(self) -> int:
         return self.counts.get(PASSED, 0) + self.counts.get(FAILED, 0)
@@ -42,6 +49,11 @@ class Listing:
     def summary(self) -> dict[str, int]:
         """The counts, as they stand in the evidence."""
         return {"collected": self.collected, **{name: self.counts[name] for name in OUTCOMES if self.counts.get(name)}}
+
+
+def name_below(folder: str, test: str) -> str:
+    """A test's name as it is from the repository's root; `folder` is where its runner ran, "" the root itself."""
+    return f"{folder}/{test}" if folder and test.partition("::")[0].endswith(".py") else test
 
 
 def number_of_tests(evidence: Mapping[str, Any]) -> str:

@@ -17,12 +17,24 @@ def narrowed(words: Sequence[str], files: Sequence[str], is_there: Callable[[str
 
     Knows pytest and `node --test`. `is_there` tells whether a word names a file or folder, which is left out.
     """
+    if folder := folder_of(words):
+        if not all(file.startswith(f"{folder}/") for file in files):
+            return None
+        below = [file.removeprefix(f"{folder}/") for file in files]
+        inner = narrowed(words[3:], below, lambda word: is_there(f"{folder}/{word}"))
+        return inner and [*words[:3], *inner]
     if begin := pytest_at(words):
         return [*_without_places(words, begin, is_there), *_TO_THE_END, *files]
     if PurePath(words[0]).name == "node" and "--test" in words:
         begin = words.index("--test") + 1
         return [*(word for at, word in enumerate(words) if at < begin or not is_there(word)), *files]
     return None
+
+
+def folder_of(words: Sequence[str]) -> str:
+    """The folder that a command is run in: `web` of `env -C web npm test`; "" is where the checks are run."""
+    is_moved = len(words) > 3 and PurePath(words[0]).name == "env" and words[1] == "-C"
+    return words[2].removeprefix("./").rstrip("/") if is_moved else ""
 
 
 def pytest_at(words: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_ALWAYS = ("always:",)
+ALWAYS = ("always:",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Command:
 
     check: str
     run: str
-    when: tuple[str, ...] = _ALWAYS
+    when: tuple[str, ...] = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,16 @@ _PYTHON = Language(
             ("file:Pipfile.lock", "file:Pipfile"),
             {"tool": "pipenv run ", "python": "pipenv run python"},
         ),
-        Manager("pip", _ALWAYS, {"tool": "python3 -m ", "python": "python3"}),
+        Manager("pip", ALWAYS, {"tool": "python3 -m ", "python": "python3"}),
     ),
     frameworks=tuple(
         (f"dep:{name}", name)
         for name in ("django", "fastapi", "flask", "litestar", "starlette", "aiohttp", "streamlit", "click")
     ),
-    local=(("file:.venv/bin/python", {"tool": ".venv/bin/python -m ", "python": ".venv/bin/python"}),),
+    local=tuple(
+        (f"file:{folder}/bin/python", {"tool": f"{folder}/bin/python -m ", "python": f"{folder}/bin/python"})
+        for folder in (".venv", "venv")
+    ),
     example="pytest -q",
 )
 _NODE = Language(
@@ -122,7 +125,7 @@ _NODE = Language(
         Manager("pnpm", ("file:pnpm-lock.yaml",), {"test": "pnpm test", "run": "pnpm run"}),
         Manager("yarn", ("file:yarn.lock",), {"test": "yarn test", "run": "yarn run"}),
         Manager("bun", ("file:bun.lock", "file:bun.lockb"), {"test": "bun run test", "run": "bun run"}),
-        Manager("npm", _ALWAYS, {"test": "npm test", "run": "npm run"}),
+        Manager("npm", ALWAYS, {"test": "npm test", "run": "npm run"}),
     ),
     frameworks=(
         *(
@@ -146,7 +149,7 @@ _GO = Language(
     ("go.mod", "go.work"),
     (".go",),
     (Command("test", "go test ./...", ("file:go.mod",)), Command("vet", "go vet ./...", ("file:go.mod",))),
-    managers=(Manager("go", _ALWAYS),),
+    managers=(Manager("go", ALWAYS),),
     frameworks=(
         *(("dep:github.com/gin-gonic/gin", "gin"), ("dep:github.com/labstack/echo*", "echo")),
         *(("dep:github.com/gofiber/fiber*", "fiber"), ("dep:github.com/go-chi/chi*", "chi")),
@@ -166,7 +169,7 @@ _RUST = Language(
         ),
     ),
     reader="cargo",
-    managers=(Manager("cargo", _ALWAYS),),
+    managers=(Manager("cargo", ALWAYS),),
     frameworks=tuple((f"dep:{name}", name) for name in ("axum", "actix-web", "rocket", "tauri", "leptos", "clap")),
 )
 _RUBY = Language(
@@ -179,7 +182,7 @@ _RUBY = Language(
         Command("test", "bundle exec rake test", ("file:Rakefile",)),
         Command("lint", "bundle exec rubocop", ("file:.rubocop.yml",)),
     ),
-    managers=(Manager("bundler", _ALWAYS),),
+    managers=(Manager("bundler", ALWAYS),),
     frameworks=(("dep:rails", "rails"), ("dep:sinatra", "sinatra"), ("dep:hanami", "hanami")),
 )
 _PHP = Language(
@@ -194,7 +197,7 @@ _PHP = Language(
         Command("typecheck", "vendor/bin/phpstan analyse", ("file:phpstan.neon", "file:phpstan.neon.dist")),
     ),
     reader="composer",
-    managers=(Manager("composer", _ALWAYS),),
+    managers=(Manager("composer", ALWAYS),),
     frameworks=(("dep:laravel/framework", "laravel"), ("dep:symfony/framework-bundle", "symfony")),
 )
 _JVM = Language(
@@ -204,7 +207,7 @@ _JVM = Language(
     (Command("test", "{build} test"),),
     managers=(
         Manager("maven", ("file:pom.xml",), {"build": "mvn -q -B"}),
-        Manager("gradle", _ALWAYS, {"build": "gradle -q"}),
+        Manager("gradle", ALWAYS, {"build": "gradle -q"}),
     ),
     frameworks=(
         ("dep:*spring*boot*", "spring-boot"),
@@ -224,7 +227,7 @@ _ELIXIR = Language(
         Command("lint", "mix credo", ("dep:credo",)),
         Command("format", "mix format --check-formatted", ("file:.formatter.exs",)),
     ),
-    managers=(Manager("mix", _ALWAYS),),
+    managers=(Manager("mix", ALWAYS),),
     frameworks=(("dep:phoenix", "phoenix"),),
 )
 _DART = Language(
@@ -237,7 +240,7 @@ _DART = Language(
     ),
     managers=(
         Manager("flutter", ("dep:flutter",), {"dart": "flutter"}),
-        Manager("pub", _ALWAYS, {"dart": "dart"}),
+        Manager("pub", ALWAYS, {"dart": "dart"}),
     ),
     frameworks=(("dep:flutter", "flutter"),),
     example="dart test",

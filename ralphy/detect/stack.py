@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import chain, islice
 from pathlib import Path
 
 from ralphy.config.values import Check
 from ralphy.detect.facts import Facts, Tree, gather, look
-from ralphy.detect.rules import LANGUAGES, TASK_RUNNERS, Language, Manager
+from ralphy.detect.rules import ALWAYS, LANGUAGES, TASK_RUNNERS, Language, Manager
+
+_MOST_PROJECTS = 8  # in folders of their own
+_NO_TEST = "no test command found for"
+_NOT_PROJECTS = frozenset(("test", "tests", "testdata", "fixtures", "example", "examples", "docs", "templates"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +46,17 @@ class _Candidate:
 def detect(root: Path, *, prefer: str = "") -> StackReport:
     """The stack of a repository; `prefer` names the language that wins where several are at home.
 
-    Opens manifests and a few test files only, two levels deep; never raises for what it finds in them.
+    Where its root has no tests, the projects in its folders are asked for theirs. Opens manifests and a few test files
+    only; never raises for what it finds in them.
     """
     tree = look(root)
-    found = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer))]
+    report = _of(tree, prefer)
+    return report if _has_test(report.checks) and _has_manifest(tree) else _with_projects(tree, report)
+
+
+def _of(tree: Tree, prefer: str = "", manager: str = "") -> StackReport:
+    """The stack of one folder; `manager` is the package manager of the repository around it."""
+    found = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer, manager))]
     found.sort(key=lambda candidate: candidate.strength, reverse=True)
     first = found[0].report if found else StackReport("", None, None, (), (_nothing(),))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in found[1:])
@@ -58,25 +72,79 @@ def example_check(language: str) -> Check:
     return Check("test", run)
 
 
-def _weigh(tree: Tree, row: Language, prefer: str) -> _Candidate | None:
+def _with_projects(tree: Tree, root: StackReport) -> StackReport:
+    """The report of the root, with the checks of the projects in folders, each run in its folder."""
+    found = list(islice(_projects(tree, root.package_manager or ""), _MOST_PROJECTS + 1))
+    if not found:
+        return root
+    # A workspace's own script, as `build`, is for all its packages.
+    own = {check.name for check in root.checks} if _is_workspace(tree) else set()
+    checks: list[Check] = []
+    evidence: list[str] = []
+    for folder, project in found[:_MOST_PROJECTS]:
+        checks += [_moved(check, folder) for check in project.checks if check.name not in own]
+        evidence += [f"in {folder}/: {line}" for line in project.evidence if line.partition(":")[0] not in own]
+    if len(found) > _MOST_PROJECTS:
+        evidence.append(f"more than {_MOST_PROJECTS} folders have projects: only the first are looked at")
+    if not _has_manifest(tree):  # its stray sources are those of the projects
+        return replace(found[0][1], checks=tuple(checks), evidence=tuple(evidence))
+    is_tested = any(_has_test(project.checks) for _, project in found)
+    told = (line for line in root.evidence if not (is_tested and line.startswith(_NO_TEST)))
+    return replace(root, checks=(*root.checks, *checks), evidence=(*told, *evidence))
+
+
+def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
+    """(folder, report) of folders with checks, and of folders in those that are no project, as `packages/core`."""
+    inner = [name for name in tree.names if "/" in name]
+    for folder in dict.fromkeys(name.partition("/")[0] for name in inner):
+        if folder in _NOT_PROJECTS:
+            continue
+        one = _project(tree, folder, manager)
+        if one.checks:
+            yield folder, one
+        elif not one.language:
+            below = (name for name in inner if name.startswith(f"{folder}/") and (tree.root / name).is_dir())
+            yield from ((name, two) for name in below if (two := _project(tree, name, manager)).checks)
+
+
+def _project(tree: Tree, folder: str, manager: str) -> StackReport:
+    """What a folder is by its manifest; sources alone make no project."""
+    inner = look(tree.root / folder)
+    return _of(inner, manager=manager) if _has_manifest(inner) else StackReport("", None, None, (), ())
+
+
+def _is_workspace(tree: Tree) -> bool:
+    return tree.has("pnpm-workspace.yaml") or '"workspaces"' in tree.read("package.json")
+
+
+def _has_manifest(tree: Tree) -> bool:
+    """Whether there is a manifest, or a file with a target that tests."""
+    return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or _test_target(tree) is not None
+
+
+def _moved(check: Check, folder: str) -> Check:
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{folder}-{check.name}").strip("-")
+    return replace(check, name=name, run=f"env -C {shlex.quote(folder)} {check.run}")
+
+
+def _weigh(tree: Tree, row: Language, prefer: str, around: str) -> _Candidate | None:
     marker = next((marker for marker in row.markers if tree.has(marker)), "")
     sources = sum(name.endswith(row.sources) for name in tree.names) if row.sources else 0
     if not marker and not sources:
         return None
     facts = gather(tree, row)
     found_by = marker or f"{sources} files {'/'.join(row.sources)}"
-    report = _report(tree, row, facts, found_by)
+    report = _report(tree, row, facts, _manager(row, facts, tree, around), found_by)
     is_preferred = bool(prefer) and prefer.lower() in (row.name, report.language)
     strength = (is_preferred, bool(marker), _has_test(report.checks), sources)
     return _Candidate(report, strength, found_by)
 
 
-def _report(tree: Tree, row: Language, facts: Facts, found_by: str) -> StackReport:
+def _report(tree: Tree, row: Language, facts: Facts, manager: Manager | None, found_by: str) -> StackReport:
     def first(conditions: tuple[str, ...]) -> str:
         return next((condition for condition in conditions if _holds(condition, tree, facts)), "")
 
     language = next((name for condition, name in row.variants if first((condition,))), row.name)
-    manager = _manager(row, facts, tree)
     framework = next((name for condition, name in row.frameworks if first((condition,))), None)
     local = next((words for condition, words in row.local if first((condition,))), {})
     words = {**(manager.words if manager else {}), **facts.words, **local}
@@ -89,7 +157,7 @@ def _report(tree: Tree, row: Language, facts: Facts, found_by: str) -> StackRepo
             reasons.append(f"{command.check}: {checks[command.check].run} ({_because(reason)})")
     reasons += [f"package manager: {manager.name}"] if manager else []
     reasons += [f"framework: {framework}"] if framework else []
-    reasons += [] if _has_test(tuple(checks.values())) else [f"no test command found for {language}"]
+    reasons += [] if _has_test(tuple(checks.values())) else [f"{_NO_TEST} {language}"]
     return StackReport(
         language,
         framework,
@@ -100,11 +168,14 @@ def _report(tree: Tree, row: Language, facts: Facts, found_by: str) -> StackRepo
     )
 
 
-def _manager(row: Language, facts: Facts, tree: Tree) -> Manager | None:
-    """The one that the manifest names, else the first that left a lock file."""
-    named = [manager for manager in row.managers if manager.name == facts.manager]
+def _manager(row: Language, facts: Facts, tree: Tree, around: str) -> Manager | None:
+    """The one that the manifest names, else the first that left a lock file, else that of the repository `around`."""
+    named = (one for one in row.managers if one.name == facts.manager)
     present = (one for one in row.managers if any(_holds(condition, tree, facts) for condition in one.when))
-    return named[0] if named else next(present, None)
+    left = (one for one in present if one.when != ALWAYS)
+    outer = (one for one in row.managers if one.name == around)
+    usual = (one for one in row.managers if one.when == ALWAYS)
+    return next(chain(named, left, outer, usual), None)
 
 
 def _holds(condition: str, tree: Tree, facts: Facts) -> bool:
@@ -141,12 +212,21 @@ def _has_test(checks: tuple[Check, ...]) -> bool:
 
 
 def _with_task_runner(tree: Tree, report: StackReport) -> StackReport:
+    target = _test_target(tree)
+    if target is None:
+        return report
+    run, file = target
+    evidence = (*report.evidence, f"test: {run} ({file} has a target test)")
+    return replace(report, checks=(Check("test", run), *report.checks), evidence=evidence)
+
+
+def _test_target(tree: Tree) -> tuple[str, str] | None:
+    """(command, file) of the first task runner that has a target test."""
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")
         if file and re.search(declares, tree.read(file)):
-            evidence = (*report.evidence, f"test: {run} ({file} has a target test)")
-            return replace(report, checks=(Check("test", run), *report.checks), evidence=evidence)
-    return report
+            return run, file
+    return None
 
 
 def _nothing() -> str:

@@ -67,6 +67,7 @@ def test_a_root_that_is_not_there_is_a_repository_without_anything(tmp_path: Pat
         ({"pyproject.toml": PYTEST_PROJECT, "poetry.lock": ""}, "poetry run pytest -q"),
         ({"Pipfile": '[dev-packages]\npytest = "*"\n'}, "pipenv run pytest -q"),
         ({"pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "^8"\n'}, "poetry run pytest -q"),
+        ({"pyproject.toml": PYTEST_PROJECT, "venv/bin/python": ""}, "venv/bin/python -m pytest -q"),
         (
             {"pyproject.toml": PYTEST_PROJECT, "uv.lock": "", ".venv/bin/python": ""},
             ".venv/bin/python -m pytest -q",
@@ -268,6 +269,72 @@ def test_what_a_working_tree_needs_before_its_checks_is_said(tmp_path: Path) -> 
 def test_a_cmake_project_without_tests_is_built(tmp_path: Path) -> None:
     report = detect(repo(tmp_path, {"CMakeLists.txt": "project(a)\n"}))
     assert runs(report) == {"build": 'ctest --build-and-test . build --build-generator "Unix Makefiles"'}
+
+
+def test_projects_in_folders_of_their_own_are_checked_in_them(tmp_path: Path) -> None:
+    files = {
+        "README.md": "two",
+        "back end/pyproject.toml": "[tool.pytest.ini_options]\n",
+        "web/package.json": '{"scripts": {"test": "node --test", "lint": "eslint ."}}',
+        "web/up.test.js": 'require("node:test")',
+        "docs/conf.py": "",
+        "vendor/x/go.mod": "",
+    }
+    report = detect(repo(tmp_path, files))
+    assert runs(report) == {
+        "back-end-test": "env -C 'back end' python3 -m pytest -q",
+        "web-test": "env -C web npm test",
+        "web-lint": "env -C web npm run lint",
+    }
+    assert report.language == "python"
+    assert 'in web/: test: npm test (script "test")' in report.evidence
+
+
+@pytest.mark.parametrize(
+    ("root", "test"),
+    [
+        ({"pnpm-workspace.yaml": "packages: ['packages/*']\n", "pnpm-lock.yaml": ""}, "pnpm test"),
+        ({"package.json": '{"workspaces": ["packages/*"], "scripts": {"build": "turbo build"}}'}, "npm test"),
+        ({"package.json": '{"workspaces": ["packages/*"], "scripts": {"build": "x"}}', "yarn.lock": ""}, "yarn test"),
+        ({"package.json": '{"workspaces": ["packages/*"], "scripts": {"build": "x"}}', "bun.lock": ""}, "bun run test"),
+    ],
+)
+def test_the_packages_of_a_workspace_are_checked_in_their_folders(
+    tmp_path: Path, root: dict[str, str], test: str
+) -> None:
+    files = {
+        "package.json": '{"private": true, "scripts": {"build": "pnpm -r build"}}',
+        "packages/core/package.json": '{"scripts": {"test": "vitest run", "build": "tsc", "lint": "eslint ."}}',
+        "packages/ui/package.json": '{"scripts": {"build": "tsc"}}',
+        "examples/app/package.json": '{"scripts": {"test": "vitest run"}}',
+        **root,
+    }
+    report = detect(repo(tmp_path, files))
+    run = f"{test.split()[0]} run"
+    assert runs(report) == {
+        "build": f"{run} build",
+        "packages-core-test": f"env -C packages/core {test}",
+        "packages-core-lint": f"env -C packages/core {run} lint",
+    }
+    assert not any(line.startswith("no test command") for line in report.evidence)
+    assert not any(line.startswith("in packages/core/: build:") for line in report.evidence)
+
+
+def test_projects_are_found_in_folders_of_folders(tmp_path: Path) -> None:
+    files = {"services/api/pyproject.toml": "[tool.pytest.ini_options]\n", "services/go.md": "",
+             "tests/app/package.json": '{"scripts": {"test": "x"}}'}  # fmt: skip
+    assert runs(detect(repo(tmp_path, files))) == {"services-api-test": "env -C services/api python3 -m pytest -q"}
+
+
+def test_the_first_of_many_projects_are_taken_and_the_report_says_so(tmp_path: Path) -> None:
+    report = detect(repo(tmp_path, {f"s{number}/go.mod": "" for number in range(9)}))
+    assert "s7-test" in runs(report) and "s8-test" not in runs(report)
+    assert "more than 8 folders have projects: only the first are looked at" in report.evidence
+
+
+def test_a_project_whose_root_has_tests_is_one_project(tmp_path: Path) -> None:
+    files = {"go.mod": "", "web/package.json": '{"scripts": {"test": "node --test"}}'}
+    assert runs(detect(repo(tmp_path, files))) == {"test": "go test ./...", "vet": "go vet ./..."}
 
 
 def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:

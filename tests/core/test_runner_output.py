@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.checks.listing import PASSED
+from ralphy.checks.listing import PASSED, Listing
+from ralphy.checks.narrowing import folder_of, narrowed
 from ralphy.checks.runner_output import read_output, tells_of_tests
 
 NAMED = {
@@ -106,6 +107,20 @@ def test_tests_are_known_by_name(runner: str) -> None:
     found = read_output(NAMED[runner][0])
     assert found is not None
     assert found.tests == NAMED[runner][1]
+
+
+def test_a_check_that_runs_in_a_folder_names_its_tests_from_the_root() -> None:
+    words = ["env", "-C", "back end", "python3", "-m", "pytest", "-q", "tests"]
+    folder = folder_of(words)
+    assert (folder, folder_of(["env", "A=1", "pytest"]), folder_of(["env", "-C", "x"])) == ("back end", "", "")
+    listing = Listing.of({"tests/test_a.py::test_x": "skipped", "adds": "passed"}, {"tests/test_a.py::test_x": "slow"})
+    below = listing.below(folder)
+    assert dict(below.tests) == {"back end/tests/test_a.py::test_x": "skipped", "adds": "passed"}
+    assert below.reasons == {"back end/tests/test_a.py::test_x": "slow"} and listing.below("") is listing
+    is_there = {"back end/tests"}.__contains__
+    alone = ["--maxfail=0", "--continue-on-collection-errors"]
+    assert narrowed(words, ["back end/tests/test_a.py"], is_there) == [*words[:-1], *alone, "tests/test_a.py"]
+    assert narrowed(words, ["tests/test_a.py"], is_there) is None  # it is not this check's
 
 
 @pytest.mark.parametrize("runner", NUMBERED)

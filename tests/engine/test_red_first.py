@@ -51,6 +51,22 @@ def test_a_test_that_needs_the_code_is_the_storys_proof(tmp_path: Path, text: st
     assert evidence(project)["red_first_runs"] == 2  # without the code, and with its name alone
 
 
+def test_the_tests_of_a_project_in_a_folder_are_a_proof(tmp_path: Path) -> None:
+    run = f"env -C api {sys.executable} -m pytest"
+    project = pytested(tmp_path, story("US-001"), run=run, verify=FLAG, limits={"max_attempts": 1})
+    (project.repo / "api").mkdir()
+    project.git("mv", "calc.py", "pyproject.toml", "tests", "api/")
+    project.git("commit", "--quiet", "-m", "refactor: a folder of its own")
+    project.play(
+        stories={"US-001": [{"append": {"api/calc.py": MUL["append"]["calc.py"]}, "write": {f"api/{NEW}": GOOD}}]}
+    )
+    project.loop()
+
+    assert proof(project) == {"number": 1, "tests": [f"api/{TOLD}"]}
+    assert unproved(project) == []
+    assert evidence(project)["red_first_runs"] == 2
+
+
 def test_a_new_test_that_a_class_inherits_is_a_proof(tmp_path: Path) -> None:
     base = "class Asks:\n    def test_it(self):\n        assert self.ask(2, 3) == 6\n"
     text = "from base import Asks\n\nfrom calc import mul\n\n\nclass TestMul(Asks):\n    ask = staticmethod(mul)\n"

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ralphy.checks.first_error import first_error
-from ralphy.checks.listing import Listing
+from ralphy.checks.listing import Listing, name_below
+from ralphy.checks.narrowing import folder_of
 from ralphy.checks.runner_output import failing_tests, ran_none, read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.lane_layout import clean_lane
@@ -134,7 +135,7 @@ def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Repor
     result = _run(w, "checks", check, reports.environment(env, check.name), reports.folder)
     if is_refused(result.exit, result.output):
         result = _run(w, "checks", check, env, reports.folder)
-    listing = reports.read(check.name) or read_output(result.output)
+    listing = reports.read(check.name, folder_of(argv(check))) or read_output(result.output)
     is_empty = ran_none(argv(check), result.exit, result.output, listing)
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
 
@@ -177,7 +178,8 @@ def _run(
         return CheckResult(check.name, 0, end.duration_s, text)
     first = first_error(text.replace(f"{clean_lane(w).at}/", ""))
     line = first.line if first else ""
-    return CheckResult(check.name, end.returncode, end.duration_s, text, failing_tests(text), error=line)
+    failing = tuple(name_below(folder_of(argv(check)), test) for test in failing_tests(text))
+    return CheckResult(check.name, end.returncode, end.duration_s, text, failing, error=line)
 
 
 def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import Listing
-from ralphy.checks.narrowing import narrowed
+from ralphy.checks.narrowing import folder_of, narrowed
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv, bounds, command_in
@@ -126,5 +126,5 @@ def _run(
             subject().late.append(said)
         if not beside:
             w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
-        listing = reports.read(check.name) or read_output(output)
+        listing = reports.read(check.name, folder_of(words)) or read_output(output)
         return Told(listing, output, end.returncode == 0, end.duration_s, end.stopped or "")

@@ -48,10 +48,11 @@ class Reports:
         options = shlex.join([f"{_REFUSED}={self._path(check)}", "-o", "junit_family=xunit1"])
         return {**env, "PYTEST_ADDOPTS": options}
 
-    def read(self, check: str) -> Listing | None:
-        """What pytest reported in that check, or None if it reported nothing."""
+    def read(self, check: str, folder: str) -> Listing | None:
+        """What pytest reported in that check, which ran in a `folder`; None if it reported nothing."""
         data = read_regular(self._path(check), _MOST_BYTES)
-        return parse_junit(data) if data else None
+        listing = parse_junit(data) if data else None
+        return listing.below(folder) if listing else None
 
     def _path(self, check: str) -> Path:
         return self._folder / f"{check}.xml"
