@@ -31,10 +31,26 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _INI_LINE = re.compile(r"(?m)^(?:\[([^\]\n]{1,80})\]|([A-Za-z_][\w-]{0,40})[ \t]*[=:])")
 _UNITTEST = re.compile(r"(?m)^\s*(import unittest\b(?!\.mock)|from unittest import (?!mock\b))")
 _PYTEST = re.compile(r"(?m)^\s*(import|from) pytest\b")
+_TEST_FILE = re.compile(r"[.](?:test|spec)[.][cm]?[jt]sx?$|(?:^|/)__tests__/[^/]+[.][cm]?[jt]sx?$")
+_BUN_TEST = re.compile(r"""from\s*["']bun:test["']""")
 _NODE_TEST_FILE = re.compile(r".[.]test[.][cm]?js")
 _NODE_TEST = re.compile(r"""(from|require\()\s*["']node:test["']""")
 _NODE_RUNNERS = frozenset(("jest", "vitest", "mocha", "ava", "tap", "jasmine", "uvu", "@playwright/test", "cypress"))
-_WATCHES = re.compile(r"--watch(?!All=false|=false)|\bnodemon\b|\b(vitest|jest) (watch|dev)\b")
+_WATCHES = re.compile(
+    r"--watch(?:All)?\b(?!=false)|\bnodemon\b|\b(?:vitest|jest) (?:watch|dev)\b"
+    r"|\bng test\b(?!.*--(?:watch=false|no-watch))|\breact-scripts test\b(?!.*--watchAll=false)"
+    # Without a word that says what to do, vitest watches.
+    r"|^vitest(?= *$| +-)(?!.* --(?:run|watch=false|no-watch)\b)"
+)
+_WATCHING = re.compile(r" (?:--watch(?:All)?|watch|dev)(?= |$)")
+_RUNNERS_THAT_END = {  # the beginning of a script, and of its form that ends
+    "vitest": "vitest run",
+    "jest": "jest",
+    "mocha": "mocha",
+    "react-scripts test": "react-scripts test --watchAll=false",
+    "ng test": "ng test --watch=false",
+}
+_SHELL = re.compile(r"[&|;<>$`'\"\\]")
 _WRITES = re.compile(r"--(fix|write)\b")
 _PLACEHOLDER = "no test specified"
 _CTEST = re.compile(r"(?im)^\s*(enable_testing|include)\s*\(\s*(CTest\s*)?\)")
@@ -64,13 +80,17 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`manager` is the one that the manifest itself names; `notes` say what could not be used, and why."""
+    """`manager` is the one that the manifest itself names; `notes` say what could not be used, and why.
+
+    `ends` has the scripts that watch but have a form that ends.
+    """
 
     deps: frozenset[str] = frozenset()
     tables: frozenset[str] = frozenset()
     scripts: Mapping[str, str] = field(default_factory=dict)
     tests: frozenset[str] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
+    ends: frozenset[str] = frozenset()
     manager: str = ""
     notes: tuple[str, ...] = ()
 
@@ -186,19 +206,30 @@ def _node_facts(tree: Tree, _: Language) -> Facts:
     package, notes = _json(tree, "package.json")
     tables = ("dependencies", "devDependencies", "peerDependencies")
     named = package.get("packageManager")
-    scripts, unusable = _usable_scripts(_table(package, "scripts"))
+    written = _table(package, "scripts")
+    scripts, unusable = _usable_scripts(written)
     deps = frozenset(name for table in tables for name in _table(package, table))
+    ending = "" if "test" in scripts else _form_that_ends(written.get("test"), deps)
     return Facts(
         deps=deps,
         scripts=scripts,
         tests=frozenset(_node_tests(tree, deps)),
+        words={"ending": ending},
+        ends=frozenset(("test",) if ending else ()),
         manager=named.partition("@")[0] if isinstance(named, str) else "",
         notes=notes + unusable,
     )
 
 
 def _node_tests(tree: Tree, deps: AbstractSet[str]) -> Iterator[str]:
-    """`node:test` for tests that ask for it, `any` for test files without another runner: `node --test` runs both."""
+    """`node:test` for tests that ask for it, `any` for test files without another runner: `node --test` runs both.
+
+    Other runners by their names, if there are tests for them.
+    """
+    files = [name for name in tree.names if _TEST_FILE.search(name)]
+    yield from (runner for runner in ("vitest", "jest") if files and runner in deps)
+    if any(_BUN_TEST.search(tree.read(name)) for name in files[:_MAX_TEST_FILES]):
+        yield "bun:test"
     named = [name for name in tree.names if name.endswith((".js", ".mjs", ".cjs")) and "test" in name.lower()]
     if any(_NODE_TEST.search(tree.read(name)) for name in named[:_MAX_TEST_FILES]):
         yield "node:test"
@@ -220,6 +251,19 @@ def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[s
         else:
             usable[name] = text
     return usable, tuple(notes[:10])
+
+
+def _form_that_ends(script: object, deps: AbstractSet[str]) -> str:
+    """What to run in place of a test script that watches; "" where nobody can say."""
+    text = " ".join(script.split()) if isinstance(script, str) else ""
+    if not _WATCHES.search(text) or _SHELL.search(text):
+        return ""
+    plain = _WATCHING.sub("", text)
+    for start, form in _RUNNERS_THAT_END.items():
+        if plain == start or plain.startswith(f"{start} "):
+            headless = " --browsers=ChromeHeadless" if start == "ng test" and "karma" in deps else ""
+            return f"{form}{headless}{plain.removeprefix(start)}"
+    return ""
 
 
 def _cargo_facts(tree: Tree, _: Language) -> Facts:

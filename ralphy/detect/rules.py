@@ -1,8 +1,9 @@
 """The stacks that `ralphy detect` knows: a language is a row, and what it needs is data.
 
 A condition is "kind:what": `file:` a path or pattern, `dep:` a dependency, `table:` a section or key of a
-configuration file, `script:` a script of the manifest that ends by itself, `tests:` what the test files
-show, `always:` no condition. In a command, `{words}` come from the package manager or the runner.
+configuration file, `script:` a script of the manifest that ends by itself, `ends:` one that watches but has a
+form that ends, `tests:` what the test files show, `always:` no condition. In a command, `{words}` come from
+the package manager or the runner.
 """
 
 from __future__ import annotations
@@ -112,7 +113,12 @@ _NODE = Language(
     (
         Command("test", "{test}", ("script:test",)),
         *(Command("test", f"{{run}} {name}", (f"script:{name}",)) for name in ("test:ci", "test:unit")),
-        Command("test", "node --test", ("tests:node:test", "tests:any")),
+        Command("test", "{exec} {ending}", ("ends:test",)),
+        Command("test", "node --test", ("tests:node:test",)),
+        Command("test", "{exec} vitest run", ("tests:vitest",)),
+        Command("test", "{exec} jest", ("tests:jest",)),
+        Command("test", "bun test", ("tests:bun:test",)),
+        Command("test", "node --test", ("tests:any",)),
         *(Command("lint", f"{{run}} {name}", (f"script:{name}",)) for name in ("lint", "lint:check")),
         *(
             Command("typecheck", f"{{run}} {name}", (f"script:{name}",))
@@ -122,10 +128,10 @@ _NODE = Language(
     ),
     reader="node",
     managers=(
-        Manager("pnpm", ("file:pnpm-lock.yaml",), {"test": "pnpm test", "run": "pnpm run"}),
-        Manager("yarn", ("file:yarn.lock",), {"test": "yarn test", "run": "yarn run"}),
-        Manager("bun", ("file:bun.lock", "file:bun.lockb"), {"test": "bun run test", "run": "bun run"}),
-        Manager("npm", ALWAYS, {"test": "npm test", "run": "npm run"}),
+        Manager("pnpm", ("file:pnpm-lock.yaml",), {"test": "pnpm test", "run": "pnpm run", "exec": "pnpm exec"}),
+        Manager("yarn", ("file:yarn.lock",), {"test": "yarn test", "run": "yarn run", "exec": "yarn"}),
+        Manager("bun", ("file:bun.lock", "file:bun.lockb"), {"test": "bun run test", "run": "bun run", "exec": "bunx"}),
+        Manager("npm", ALWAYS, {"test": "npm test", "run": "npm run", "exec": "npx"}),
     ),
     frameworks=(
         *(

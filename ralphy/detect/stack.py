@@ -188,8 +188,8 @@ def _holds(condition: str, tree: Tree, facts: Facts) -> bool:
         case "dep" if "*" in what:
             return any(fnmatchcase(name, what) for name in facts.deps)
         case _:
-            known = {"dep": facts.deps, "table": facts.tables, "script": facts.scripts, "tests": facts.tests}
-            return what in known[kind]
+            known = {"dep": facts.deps, "table": facts.tables, "tests": facts.tests}
+            return what in (known | {"script": facts.scripts.keys(), "ends": facts.ends})[kind]
 
 
 def _because(condition: str) -> str:
@@ -201,6 +201,8 @@ def _because(condition: str) -> str:
             return f"{what} is configured"
         case "script":
             return f'script "{what}"'
+        case "ends":
+            return f'script "{what}" in the form that ends'
         case "tests":
             return "there are test files" if what == "any" else f"tests use {what}"
         case _:

@@ -173,7 +173,7 @@ def test_node_runs_tests_that_no_script_names(tmp_path: Path, name: str) -> None
 
 def test_tests_of_another_runner_are_not_run_by_node_unless_they_ask_for_it(tmp_path: Path) -> None:
     repo(tmp_path, {"package.json": package(devDependencies={"vitest": "^3"}), "sum.test.js": "test('sum', f)\n"})
-    assert detect(tmp_path).checks == ()
+    assert runs(detect(tmp_path)) == {"test": "npx vitest run"}
     repo(tmp_path, {"test/add.js": "const { test } = require('node:test')\n"})
     assert runs(detect(tmp_path)) == {"test": "node --test"}
 
@@ -193,6 +193,55 @@ def test_a_script_that_never_ends_or_changes_files_is_no_check(tmp_path: Path) -
     assert runs(report) == {"test": "npm run test:ci"}
     assert 'script "test" watches and never ends: not a check' in report.evidence
     assert 'script "lint" changes files: not a check' in report.evidence
+
+
+@pytest.mark.parametrize(
+    ("script", "run"),
+    [
+        ("jest --watch --coverage", "npx jest --coverage"),
+        ("jest --watchAll", "npx jest"),
+        ("vitest", "npx vitest run"),
+        ("vitest --coverage", "npx vitest run --coverage"),
+        ("vitest watch src", "npx vitest run src"),
+        ("ng test", "npx ng test --watch=false --browsers=ChromeHeadless"),
+        ("react-scripts test", "npx react-scripts test --watchAll=false"),
+    ],
+)
+def test_a_test_script_that_watches_is_run_in_the_form_that_ends(tmp_path: Path, script: str, run: str) -> None:
+    manifest = package(scripts={"test": script}, devDependencies={"karma": "6"})
+    report = detect(repo(tmp_path, {"package.json": manifest}))
+    assert runs(report) == {"test": run}
+    assert f'test: {run} (script "test" in the form that ends)' in report.evidence
+
+
+@pytest.mark.parametrize(
+    "script", ["tsc && jest --watch", "ng test $WHAT", "nodemon --exec jest", "turbo test --watch", "vite --watch"]
+)
+def test_what_has_no_form_that_is_sure_to_end_is_no_check(tmp_path: Path, script: str) -> None:
+    report = detect(repo(tmp_path, {"package.json": package(scripts={"test": script})}))
+    assert report.checks == ()
+    assert 'script "test" watches and never ends: not a check' in report.evidence
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["vitest run", "vitest --run", "vitest bench", "jest --watchAll=false", "ng test --no-watch", "tsc && vitest"],
+)
+def test_a_script_that_ends_is_run_as_it_is(tmp_path: Path, script: str) -> None:
+    assert runs(detect(repo(tmp_path, {"package.json": package(scripts={"test": script})}))) == {"test": "npm test"}
+
+
+@pytest.mark.parametrize(
+    ("files", "test"),
+    [
+        ({"package.json": package(devDependencies={"jest": "29"}), "src/a.spec.tsx": ""}, "npx jest"),
+        ({"package.json": package(devDependencies={"vitest": "3"}), "src/a.test.ts": "", "pnpm-lock.yaml": ""},
+         "pnpm exec vitest run"),
+        ({"package.json": package(), "a.test.ts": "import { test } from 'bun:test'"}, "bun test"),
+    ],
+)  # fmt: skip
+def test_the_runner_of_test_files_without_a_script(tmp_path: Path, files: dict[str, str], test: str) -> None:
+    assert runs(detect(repo(tmp_path, files))) == {"test": test}
 
 
 def test_typescript_and_its_framework_are_seen(tmp_path: Path) -> None:
