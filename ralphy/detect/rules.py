@@ -154,7 +154,7 @@ _GO = Language(
     "go",
     ("go.mod", "go.work"),
     (".go",),
-    (Command("test", "go test ./...", ("file:go.mod",)), Command("vet", "go vet ./...", ("file:go.mod",))),
+    (Command("test", "go test -v ./...", ("file:go.mod",)), Command("vet", "go vet ./...", ("file:go.mod",))),
     managers=(Manager("go", ALWAYS),),
     frameworks=(
         *(("dep:github.com/gin-gonic/gin", "gin"), ("dep:github.com/labstack/echo*", "echo")),
@@ -291,10 +291,19 @@ LANGUAGES: tuple[Language, ...] = (
     _CPP,
     Language("c", (), (".c", ".h"), ()),
 )
-# Asked when no language offers a test command: (files, a line that declares the target, command).
+# A rule may have several targets: `build test: …`.
+_RULE = r"(?m)^(?:[^\s:=#]+[ \t]+){0,50}{target}(?:[ \t]+[^\s:=#]+){0,50}[ \t]*:(?!=)"
+# Asked for the checks that no language offers: (files, a line that declares the target, command).
 TASK_RUNNERS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("GNUmakefile", "makefile", "Makefile"), r"(?m)^test[ \t]*:(?!=)", "make test"),
-    (("justfile", "Justfile", ".justfile"), r"(?m)^test\b[^:=\n]*:(?!=)", "just test"),
+    (("GNUmakefile", "makefile", "Makefile"), _RULE, "make {target}"),
+    (("justfile", "Justfile", ".justfile"), r"(?m)^{target}\b[^:=\n]*:(?!=)", "just {target}"),
+    (("Taskfile.yml", "Taskfile.yaml"), r"(?m)^  [\"']?{target}[\"']?:", "task {target}"),
+)
+# The check, and the targets that are it, the first that is declared.
+TARGETS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("test", ("test", "check")),
+    ("lint", ("lint",)),
+    ("typecheck", ("typecheck", "type-check", "types")),
 )
 SKIPPED_FOLDERS = frozenset(
     ("node_modules", "vendor", "venv", "env", "target", "dist", "build", "__pycache__", "site-packages")

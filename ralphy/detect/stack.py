@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ralphy.config.values import Check
 from ralphy.detect.facts import Facts, Tree, gather, look
-from ralphy.detect.rules import ALWAYS, LANGUAGES, TASK_RUNNERS, Language, Manager
+from ralphy.detect.rules import ALWAYS, LANGUAGES, TARGETS, TASK_RUNNERS, Language, Manager
 
 _MOST_PROJECTS = 8  # in folders of their own
+_MOST_FOLDERS = 40  # that are looked at on each of two levels
 _NO_TEST = "no test command found for"
 _NOT_PROJECTS = frozenset(("test", "tests", "testdata", "fixtures", "example", "examples", "docs", "templates"))
 
@@ -60,8 +61,7 @@ def _of(tree: Tree, prefer: str = "", manager: str = "") -> StackReport:
     found.sort(key=lambda candidate: candidate.strength, reverse=True)
     first = found[0].report if found else StackReport("", None, None, (), (_nothing(),))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in found[1:])
-    report = replace(first, evidence=first.evidence + others)
-    return report if _has_test(report.checks) else _with_task_runner(tree, report)
+    return _with_targets(tree, replace(first, evidence=first.evidence + others))
 
 
 def example_check(language: str) -> Check:
@@ -96,15 +96,15 @@ def _with_projects(tree: Tree, root: StackReport) -> StackReport:
 def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
     """(folder, report) of folders with checks, and of folders in those that are no project, as `packages/core`."""
     inner = [name for name in tree.names if "/" in name]
-    for folder in dict.fromkeys(name.partition("/")[0] for name in inner):
-        if folder in _NOT_PROJECTS:
-            continue
+    folders = dict.fromkeys(name.partition("/")[0] for name in inner)
+    for folder in islice((name for name in folders if name not in _NOT_PROJECTS), _MOST_FOLDERS):
         one = _project(tree, folder, manager)
         if one.checks:
             yield folder, one
         elif not one.language:
             below = (name for name in inner if name.startswith(f"{folder}/") and (tree.root / name).is_dir())
-            yield from ((name, two) for name in below if (two := _project(tree, name, manager)).checks)
+            reports = ((name, _project(tree, name, manager)) for name in islice(below, _MOST_FOLDERS))
+            yield from ((name, report) for name, report in reports if report.checks)
 
 
 def _project(tree: Tree, folder: str, manager: str) -> StackReport:
@@ -119,7 +119,7 @@ def _is_workspace(tree: Tree) -> bool:
 
 def _has_manifest(tree: Tree) -> bool:
     """Whether there is a manifest, or a file with a target that tests."""
-    return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or _test_target(tree) is not None
+    return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or any(_targets(tree, ("test",)))
 
 
 def _moved(check: Check, folder: str) -> Check:
@@ -213,22 +213,24 @@ def _has_test(checks: tuple[Check, ...]) -> bool:
     return any(check.name == "test" for check in checks)
 
 
-def _with_task_runner(tree: Tree, report: StackReport) -> StackReport:
-    target = _test_target(tree)
-    if target is None:
-        return report
-    run, file = target
-    evidence = (*report.evidence, f"test: {run} ({file} has a target test)")
-    return replace(report, checks=(Check("test", run), *report.checks), evidence=evidence)
+def _with_targets(tree: Tree, report: StackReport) -> StackReport:
+    """The report, and what a task runner has for the checks that the language offers none for; the tests are first."""
+    offered = {check.name for check in report.checks}
+    missing = [(check, _targets(tree, names)) for check, names in TARGETS if check not in offered]
+    found = {check: target for check, targets in missing if (target := next(targets, None))}
+    checks = [*report.checks, *(Check(check, run) for check, (run, _) in found.items())]
+    evidence = tuple(f"{check}: {run} ({why})" for check, (run, why) in found.items())
+    in_order = sorted(checks, key=lambda check: check.name != "test")
+    return replace(report, checks=tuple(in_order), evidence=report.evidence + evidence)
 
 
-def _test_target(tree: Tree) -> tuple[str, str] | None:
-    """(command, file) of the first task runner that has a target test."""
+def _targets(tree: Tree, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(command, evidence) of each target that is declared, in the order of the runners."""
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")
-        if file and re.search(declares, tree.read(file)):
-            return run, file
-    return None
+        for name in names if file else ():
+            if re.search(declares.replace("{target}", re.escape(name)), tree.read(file)):
+                yield run.format(target=name), f"{file} has a target {name}"
 
 
 def _nothing() -> str:

@@ -180,7 +180,7 @@ def test_tests_of_another_runner_are_not_run_by_node_unless_they_ask_for_it(tmp_
 
 @pytest.mark.parametrize(
     ("language", "run"),
-    [("python", "pytest -q"), ("typescript", "node --test"), ("go", "go test ./..."), ("rust", "cargo test"),
+    [("python", "pytest -q"), ("typescript", "node --test"), ("go", "go test -v ./..."), ("rust", "cargo test"),
      ("java", "mvn -q -B test"), ("cpp", "make test"), ("", "make test")],
 )  # fmt: skip
 def test_the_example_of_a_check_fits_the_language(language: str, run: str) -> None:
@@ -260,7 +260,7 @@ def test_go(tmp_path: Path) -> None:
     }
     report = detect(repo(tmp_path, files))
     assert (report.language, report.framework) == ("go", "echo")
-    assert runs(report) == {"test": "go test ./...", "vet": "go vet ./..."}
+    assert runs(report) == {"test": "go test -v ./...", "vet": "go vet ./..."}
 
 
 def test_rust_and_clippy_only_when_configured(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_the_first_of_many_projects_are_taken_and_the_report_says_so(tmp_path: P
 
 def test_a_project_whose_root_has_tests_is_one_project(tmp_path: Path) -> None:
     files = {"go.mod": "", "web/package.json": '{"scripts": {"test": "node --test"}}'}
-    assert runs(detect(repo(tmp_path, files))) == {"test": "go test ./...", "vet": "go vet ./..."}
+    assert runs(detect(repo(tmp_path, files))) == {"test": "go test -v ./...", "vet": "go vet ./..."}
 
 
 def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:
@@ -397,6 +397,7 @@ def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> N
     ("file", "text", "run"),
     [
         ("Makefile", ".PHONY: test\nall:\n\ntest: all\n\t./run\n", "make test"),
+        ("Makefile", "build test all: x\n\t./run\n", "make test"),
         ("justfile", "build:\n  x\ntest:\n  y\n", "just test"),
     ],
 )
@@ -406,14 +407,28 @@ def test_a_task_runners_test_target_is_the_last_resort(tmp_path: Path, file: str
     assert f"test: {run} ({file} has a target test)" in report.evidence
 
 
-@pytest.mark.parametrize("text", ["test := 1\n", "tests:\n", "\ttest:\n", "# test:\n", "check: test\n"])
+def test_check_is_the_target_of_a_makefile_without_test(tmp_path: Path) -> None:
+    assert runs(detect(repo(tmp_path, {"Makefile": "check: all\n\t./run\nall:\n"}))) == {"test": "make check"}
+
+
+def test_targets_are_the_checks_that_the_language_does_not_offer(tmp_path: Path) -> None:
+    makefile = "test:\n\ttrue\nlint:\n\ttrue\ntypes: lint\n\ttrue\nbuild:\n\ttrue\n"
+    report = detect(repo(tmp_path, {"go.mod": "", "Makefile": makefile}))
+    own = {"test": "go test -v ./...", "vet": "go vet ./..."}
+    assert runs(report) == {**own, "lint": "make lint", "typecheck": "make types"}
+    assert "lint: make lint (Makefile has a target lint)" in report.evidence
+    taskfile = "version: '3'\ntasks:\n  test:\n    cmds: [./t.sh]\n  'lint':\n    cmds: [./l.sh]\n"
+    assert runs(detect(repo(tmp_path / "b", {"Taskfile.yml": taskfile}))) == {"test": "task test", "lint": "task lint"}
+
+
+@pytest.mark.parametrize("text", ["test := 1\n", "tests:\n", "\ttest:\n", "# test:\n", "all: test\n", "a: b test:\n"])
 def test_what_only_looks_like_a_target_is_none(tmp_path: Path, text: str) -> None:
     assert detect(repo(tmp_path, {"Makefile": text})).checks == ()
 
 
 def test_the_makefile_steps_back_where_the_language_has_a_test_command(tmp_path: Path) -> None:
     report = detect(repo(tmp_path, {"go.mod": "module a\n", "Makefile": "test:\n\tgo test\n"}))
-    assert runs(report)["test"] == "go test ./..."
+    assert runs(report)["test"] == "go test -v ./..."
 
 
 # Several, hostile, large
@@ -454,6 +469,7 @@ def test_a_few_scripts_do_not_make_a_go_project_python(tmp_path: Path) -> None:
         ),
         ("Cargo.toml", "dependencies = 1\n", "rust: Cargo.toml"),
         ("composer.json", "{]", "composer.json cannot be read as JSON"),
+        ("Makefile", "test " * 40_000, "no known project"),
     ],
 )
 def test_a_broken_manifest_is_a_line_of_evidence(tmp_path: Path, name: str, text: str, note: str) -> None:
