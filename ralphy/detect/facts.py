@@ -50,6 +50,8 @@ _RUNNERS_THAT_END = {  # the beginning of a script, and of its form that ends
     "react-scripts test": "react-scripts test --watchAll=false",
     "ng test": "ng test --watch=false",
 }
+_REFERENCES = re.compile(r"""["']references["']\s*:\s*\[\s*\{""")  # tsconfig.json may have comments
+_OWN_CHECKERS = frozenset(("svelte", "astro"))  # whose files tsc cannot read
 _SHELL = re.compile(r"[&|;<>$`'\"\\]")
 _WRITES = re.compile(r"--(fix|write)\b")
 _PLACEHOLDER = "no test specified"
@@ -214,7 +216,8 @@ def _node_facts(tree: Tree, _: Language) -> Facts:
         deps=deps,
         scripts=scripts,
         tests=frozenset(_node_tests(tree, deps)),
-        words={"ending": ending},
+        tables=frozenset(("tsconfig.json",) if (types := _type_checker(tree, deps)) else ()),
+        words={"ending": ending, "types": types},
         ends=frozenset(("test",) if ending else ()),
         manager=named.partition("@")[0] if isinstance(named, str) else "",
         notes=notes + unusable,
@@ -253,6 +256,15 @@ def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[s
     return usable, tuple(notes[:10])
 
 
+def _type_checker(tree: Tree, deps: AbstractSet[str]) -> str:
+    """The command that checks what tsconfig.json asks for, without a script; "" without the compiler."""
+    if not tree.has("tsconfig.json") or "typescript" not in deps or deps & _OWN_CHECKERS:
+        return ""
+    # A file that only refers to others has no files of its own: --noEmit would check nothing.
+    how = "--build" if _REFERENCES.search(tree.read("tsconfig.json")) else "--noEmit"
+    return f"{'vue-tsc' if 'vue-tsc' in deps else 'tsc'} {how}"
+
+
 def _form_that_ends(script: object, deps: AbstractSet[str]) -> str:
     """What to run in place of a test script that watches; "" where nobody can say."""
     text = " ".join(script.split()) if isinstance(script, str) else ""
@@ -268,16 +280,20 @@ def _form_that_ends(script: object, deps: AbstractSet[str]) -> str:
 
 def _cargo_facts(tree: Tree, _: Language) -> Facts:
     cargo, notes = _toml(tree, "Cargo.toml")
-    tables = (cargo, _table(cargo, "workspace"))
     names = ("dependencies", "dev-dependencies", "build-dependencies")
-    deps = frozenset(key for table in tables for name in names for key in _table(table, name))
-    return Facts(deps=deps, tables=frozenset(_dotted(cargo)), notes=notes)
+    parents = (cargo, _table(cargo, "workspace"))
+    deps = frozenset(key for parent in parents for name in names for key in _table(parent, name))
+    tables = frozenset(_dotted(cargo))
+    return Facts(deps, tables, words={"workspace": " --workspace" if "workspace" in tables else ""}, notes=notes)
 
 
 def _composer_facts(tree: Tree, _: Language) -> Facts:
     composer, notes = _json(tree, "composer.json")
     deps = frozenset((*_table(composer, "require"), *_table(composer, "require-dev")))
-    return Facts(deps=deps, scripts=dict.fromkeys(_table(composer, "scripts"), ""), notes=notes)
+    folder = next((name for name in ("tests", "test") if tree.has(name)), "")
+    tests = frozenset(("phpunit",) if folder and "phpunit/phpunit" in deps else ())
+    scripts = dict.fromkeys(_table(composer, "scripts"), "")
+    return Facts(deps, scripts=scripts, tests=tests, words={"tests": folder}, notes=notes)
 
 
 def _cmake_facts(tree: Tree, language: Language) -> Facts:

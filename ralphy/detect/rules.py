@@ -124,6 +124,7 @@ _NODE = Language(
             Command("typecheck", f"{{run}} {name}", (f"script:{name}",))
             for name in ("typecheck", "type-check", "check-types", "tsc")
         ),
+        Command("typecheck", "{exec} {types}", ("table:tsconfig.json",)),
         Command("build", "{run} build", ("script:build",)),
     ),
     reader="node",
@@ -167,16 +168,19 @@ _RUST = Language(
     ("Cargo.toml",),
     (".rs",),
     (
-        Command("test", "cargo test"),
+        Command("test", "cargo test{workspace}"),
         Command(
             "lint",
-            "cargo clippy --all-targets",
+            "cargo clippy{workspace} --all-targets",
             ("file:clippy.toml", "file:.clippy.toml", "table:lints.clippy", "table:workspace.lints.clippy"),
         ),
+        Command("typecheck", "cargo check{workspace} --all-targets"),
+        Command("build", "cargo build{workspace}"),
     ),
     reader="cargo",
     managers=(Manager("cargo", ALWAYS),),
     frameworks=tuple((f"dep:{name}", name) for name in ("axum", "actix-web", "rocket", "tauri", "leptos", "clap")),
+    example="cargo test",
 )
 _RUBY = Language(
     "ruby",
@@ -199,6 +203,7 @@ _PHP = Language(
         Command("test", "composer test", ("script:test",)),
         Command("test", "vendor/bin/pest", ("dep:pestphp/pest",)),
         Command("test", "vendor/bin/phpunit", ("file:phpunit.xml", "file:phpunit.xml.dist")),
+        Command("test", "vendor/bin/phpunit {tests}", ("tests:phpunit",)),
         Command("lint", "vendor/bin/phpcs", ("file:phpcs.xml", "file:phpcs.xml.dist")),
         Command("typecheck", "vendor/bin/phpstan analyse", ("file:phpstan.neon", "file:phpstan.neon.dist")),
     ),
@@ -206,22 +211,56 @@ _PHP = Language(
     managers=(Manager("composer", ALWAYS),),
     frameworks=(("dep:laravel/framework", "laravel"), ("dep:symfony/framework-bundle", "symfony")),
 )
+_MAVEN = {
+    "build": "mvn -q -B",
+    "compile": "test-compile",
+    "package": "package -DskipTests",
+    "checkstyle": "checkstyle:check",
+    "spotless": "spotless:check",
+    "detekt": "detekt:check",
+    "ktlint": "ktlint:check",
+}
+_GRADLE = {
+    "build": "gradle -q",
+    "compile": "testClasses",
+    "package": "assemble",
+    "checkstyle": "checkstyleMain",
+    "spotless": "spotlessCheck",
+    "detekt": "detekt",
+    "ktlint": "ktlintCheck",
+}
 _JVM = Language(
     "java",
-    ("pom.xml", "build.gradle", "build.gradle.kts"),
+    ("pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
     (".java", ".kt"),
-    (Command("test", "{build} test"),),
-    managers=(
-        Manager("maven", ("file:pom.xml",), {"build": "mvn -q -B"}),
-        Manager("gradle", ALWAYS, {"build": "gradle -q"}),
+    (
+        Command("test", "{build} test"),
+        *(
+            Command("lint", f"{{build}} {{{name}}}", (f"dep:*{name}*",))
+            for name in ("checkstyle", "spotless", "detekt", "ktlint")
+        ),
+        # Gradle has this task only where a plugin for the JVM is, which Android's is not.
+        Command(
+            "typecheck",
+            "{build} {compile}",
+            (
+                *("file:pom.xml", "dep:java", "dep:java-library", "dep:application"),
+                *("dep:jvm", "dep:org.jetbrains.kotlin.jvm"),
+            ),
+        ),
+        Command("build", "{build} {package}"),
     ),
+    managers=(Manager("maven", ("file:pom.xml",), _MAVEN), Manager("gradle", ALWAYS, _GRADLE)),
     frameworks=(
         ("dep:*spring*boot*", "spring-boot"),
         ("dep:*quarkus*", "quarkus"),
         ("dep:*micronaut*", "micronaut"),
     ),
     variants=(("file:build.gradle.kts", "kotlin"), ("dep:*kotlin*", "kotlin")),
-    local=(("file:mvnw", {"build": "./mvnw -q -B"}), ("file:gradlew", {"build": "./gradlew -q"})),
+    local=(
+        ("file:mvnw", _MAVEN | {"build": "./mvnw -q -B"}),
+        ("file:gradlew", _GRADLE | {"build": "./gradlew -q"}),
+    ),
     example="mvn -q -B test",
 )
 _ELIXIR = Language(
@@ -251,6 +290,47 @@ _DART = Language(
     frameworks=(("dep:flutter", "flutter"),),
     example="dart test",
 )
+# Its build checks the types.
+_CSHARP = Language(
+    "csharp",
+    ("*.sln", "*.slnx", "*.csproj", "*/*.csproj"),
+    (".cs",),
+    (
+        Command("test", "dotnet test"),
+        Command("lint", "dotnet format --verify-no-changes", ("file:.editorconfig",)),
+        Command("build", "dotnet build"),
+    ),
+    managers=(Manager("nuget", ALWAYS),),
+    frameworks=(("dep:microsoft.net.sdk.web", "aspnet"),),
+)
+_SCALA = Language(
+    "scala",
+    ("build.sbt", "project/plugins.sbt"),
+    (".scala",),
+    (
+        Command("test", "sbt test"),
+        Command("lint", "sbt scalafmtCheckAll", ("dep:sbt-scalafmt",)),
+        Command("lint", 'sbt "scalafixAll --check"', ("dep:sbt-scalafix",)),
+        Command("typecheck", "sbt Test/compile"),
+        Command("build", "sbt package"),
+    ),
+    managers=(Manager("sbt", ALWAYS),),
+    frameworks=(("dep:play", "play"), ("dep:*http4s*", "http4s"), ("dep:zio", "zio")),
+)
+_SWIFT = Language(
+    "swift",
+    ("Package.swift",),
+    (".swift",),
+    (
+        Command("test", "swift test"),
+        Command("lint", "swiftlint lint --strict", ("file:.swiftlint.yml",)),
+        Command("lint", "swift format lint --strict --recursive .", ("file:.swift-format",)),
+        Command("typecheck", "swift build --build-tests"),
+        Command("build", "swift build"),
+    ),
+    managers=(Manager("swiftpm", ALWAYS),),
+    frameworks=(("dep:vapor", "vapor"),),
+)
 # One command configures, builds and tests, so that tests never run on what was built from other sources.
 _CTEST = 'ctest --build-and-test . build --build-generator "Unix Makefiles"'
 _CPP = Language(
@@ -279,9 +359,7 @@ _CPP = Language(
 # The order decides between languages that are equally strong.
 LANGUAGES: tuple[Language, ...] = (
     *(_PYTHON, _NODE, _GO, _RUST, _RUBY, _PHP, _JVM, _ELIXIR, _DART),
-    Language("csharp", ("*.sln", "*.csproj", "*/*.csproj"), (".cs",), (Command("test", "dotnet test"),)),
-    Language("scala", ("build.sbt",), (".scala",), (Command("test", "sbt test"),)),
-    Language("swift", ("Package.swift",), (".swift",), (Command("test", "swift test"),)),
+    *(_CSHARP, _SCALA, _SWIFT),
     Language("haskell", ("stack.yaml",), (".hs",), (Command("test", "stack test"),)),
     Language("haskell", ("*.cabal",), (".hs",), (Command("test", "cabal test"),)),
     Language("zig", ("build.zig",), (".zig",), (Command("test", "zig build test"),)),

@@ -250,6 +250,30 @@ def test_typescript_and_its_framework_are_seen(tmp_path: Path) -> None:
     assert (report.language, report.framework) == ("typescript", "next")
 
 
+@pytest.mark.parametrize(
+    ("files", "typecheck"),
+    [
+        ({"tsconfig.json": "{}"}, "npx tsc --noEmit"),
+        ({"tsconfig.json": '{// all\n"files": [], "references": [{"path": "./app"}]}'}, "npx tsc --build"),
+        ({"tsconfig.json": '{"references": []}', "yarn.lock": ""}, "yarn tsc --noEmit"),
+    ],
+)
+def test_types_are_checked_as_tsconfig_asks_without_a_script(
+    tmp_path: Path, files: dict[str, str], typecheck: str
+) -> None:
+    manifest = {"package.json": package(devDependencies={"typescript": "5"})}
+    assert runs(detect(repo(tmp_path, {**files, **manifest}))) == {"typecheck": typecheck}
+
+
+def test_types_are_not_checked_without_the_compiler_or_where_it_cannot_read_the_files(tmp_path: Path) -> None:
+    repo(tmp_path, {"package.json": package(), "tsconfig.json": "{}"})
+    assert detect(tmp_path).checks == ()
+    repo(tmp_path, {"package.json": package(devDependencies={"typescript": "5", "svelte": "5"})})
+    assert detect(tmp_path).checks == ()
+    repo(tmp_path, {"package.json": package(devDependencies={"typescript": "5", "vue-tsc": "3"})})
+    assert runs(detect(tmp_path)) == {"typecheck": "npx vue-tsc --noEmit"}
+
+
 # Others
 
 
@@ -266,9 +290,47 @@ def test_go(tmp_path: Path) -> None:
 def test_rust_and_clippy_only_when_configured(tmp_path: Path) -> None:
     cargo = '[package]\nname = "a"\n[dependencies]\naxum = "0.8"\n'
     report = detect(repo(tmp_path, {"Cargo.toml": cargo}))
-    assert (report.language, report.framework, runs(report)) == ("rust", "axum", {"test": "cargo test"})
+    assert (report.language, report.framework, report.package_manager) == ("rust", "axum", "cargo")
+    own = {"test": "cargo test", "typecheck": "cargo check --all-targets", "build": "cargo build"}
+    assert runs(report) == own
     report = detect(repo(tmp_path, {"Cargo.toml": cargo + '[lints.clippy]\nall = "warn"\n'}))
-    assert runs(report) == {"test": "cargo test", "lint": "cargo clippy --all-targets"}
+    assert runs(report) == {**own, "lint": "cargo clippy --all-targets"}
+    report = detect(repo(tmp_path, {"Cargo.toml": cargo + '[workspace]\nmembers = ["b"]\n'}))
+    assert {run.split()[2] for run in runs(report).values()} == {"--workspace"}
+
+
+_KOTLIN = 'plugins {\n  kotlin("jvm") version "2.1"\n  id("org.jlleitschuh.gradle.ktlint") version "12"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "checks"),
+    [
+        ({"pom.xml": "<artifactId>maven-checkstyle-plugin</artifactId>"},
+         {"test": "mvn -q -B test", "lint": "mvn -q -B checkstyle:check", "typecheck": "mvn -q -B test-compile",
+          "build": "mvn -q -B package -DskipTests"}),
+        ({"build.gradle": "plugins { id 'java'; id 'com.diffplug.spotless' version '7' }", "gradlew": ""},
+         {"test": "./gradlew -q test", "lint": "./gradlew -q spotlessCheck", "typecheck": "./gradlew -q testClasses",
+          "build": "./gradlew -q assemble"}),
+        ({"build.gradle.kts": _KOTLIN, "gradlew": ""},
+         {"test": "./gradlew -q test", "lint": "./gradlew -q ktlintCheck", "typecheck": "./gradlew -q testClasses",
+          "build": "./gradlew -q assemble"}),
+        ({"build.gradle.kts": "plugins { alias(libs.plugins.android.application) }"},
+         {"test": "gradle -q test", "build": "gradle -q assemble"}),
+        ({"settings.gradle.kts": "", "app/build.gradle.kts": "", "gradlew": ""},
+         {"test": "./gradlew -q test", "build": "./gradlew -q assemble"}),
+        ({"a.sln": "", ".editorconfig": "root = true\n"},
+         {"test": "dotnet test", "lint": "dotnet format --verify-no-changes", "build": "dotnet build"}),
+        ({"Package.swift": "", ".swiftlint.yml": ""},
+         {"test": "swift test", "lint": "swiftlint lint --strict", "typecheck": "swift build --build-tests",
+          "build": "swift build"}),
+        ({"build.sbt": "", "project/plugins.sbt": 'addSbtPlugin("org.scalameta" % "sbt-scalafmt" % "2.5")'},
+         {"test": "sbt test", "lint": "sbt scalafmtCheckAll", "typecheck": "sbt Test/compile", "build": "sbt package"}),
+        ({"composer.json": '{"require-dev": {"phpunit/phpunit": "^12"}}', "tests/ATest.php": "<?php"},
+         {"test": "vendor/bin/phpunit tests"}),
+    ],
+)  # fmt: skip
+def test_compiled_languages_have_all_four_checks(tmp_path: Path, files: dict[str, str], checks: dict[str, str]) -> None:
+    assert runs(detect(repo(tmp_path, files))) == checks
 
 
 @pytest.mark.parametrize(
