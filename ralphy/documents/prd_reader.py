@@ -62,11 +62,15 @@ def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL
     Raises InvalidInput with up to ten problems.
     """
     document = parse(data, where)
-    fits = _fits("prd")(document)
-    found = problems(document, base_branches)
-    if found or not fits:
-        raise _refusal(found if fits else _misfits(document, "prd", found), data, where)
+    if found := prd_problems(document, base_branches=base_branches):
+        raise _refusal(found, data, where)
     return with_own_spelling(document)
+
+
+def prd_problems(document: Any, *, base_branches: Collection[str] = USUAL_BASES) -> list[Problem]:
+    """What is wrong with the value of a prd.json, its schema's demands first."""
+    found = problems(document, base_branches)
+    return found if _fits("prd")(document) else _misfits(document, "prd", found)
 
 
 def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = ()) -> list[Document]:

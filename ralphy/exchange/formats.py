@@ -34,8 +34,10 @@ FORMATS: dict[str, Format] = {
 
 def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
     """(format, plan) of files in the named format, or in the one that they look like. Raises InvalidInput."""
+    files = {path: text.replace("\r\n", "\n") for path, text in files.items()}
     kind = name or format_of(files, where)
     plan = FORMATS[kind].read(files)
+    plan.wait_for_none_left_out()
     if not plan.stories:
         raise InvalidInput(f"holds no stories that can be read as {FORMATS[kind].said}", where=where,
                            hint=f"--format {', '.join(FORMATS)}")  # fmt: skip
@@ -62,4 +64,5 @@ def _json_format(text: str) -> str:
         root = json.loads(text)
     except (ValueError, RecursionError):
         return "prd"  # whose reader names the mistake
-    return "taskmaster" if structured.is_taskmaster(root) else "prd"
+    is_prd = isinstance(root, dict) and "userStories" in root
+    return "taskmaster" if not is_prd and structured.is_taskmaster(root) else "prd"

@@ -10,19 +10,47 @@ from typing import Any
 Story = dict[str, Any]
 Files = Mapping[str, str]  # path below the folder, or a file's name -> text
 
-_DONE = frozenset(("completed", "complete", "done", "passed", "closed", "x"))
-_NAMED = re.compile(r"([A-Z][A-Za-z]*-?\d[\w.-]*)[:\s]\s*(\S.*)")
-ITEM = re.compile(r"( *)(?:[-*+]|\d+[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
+_STATES = {  # what other tools call a story: done, still open, or given up
+    "done": "completed complete done passed closed finished merged resolved verified x",
+    "open": "pending todo to-do open ready backlog planned new started in-progress in-review review blocked failed",
+    "gone": "skipped cancelled canceled deferred dropped duplicate rejected obsolete tombstone wontfix ~ -",
+}
+_STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}
+# What an id looks like: `AUTH-12:`; without the colon only one that Ralphy gives, or a number that begins with 0. Other
+# words with a number begin a title: OAuth2 login, S3 upload, UTF-8 names.
+_NAMED = re.compile(
+    r"([A-Z][A-Za-z]*-\d[\w.-]*(?=:)|(?:US|GH|OS|PR)-\d[\w.-]*|[A-Z][A-Za-z]*-?0\d[\w.-]*)[:\s]\s*(\S.*)"
+)
+ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
 
 
 @dataclass(slots=True)
 class Plan:
-    """`left_out` says which stories were not taken over, and why."""
+    """`places` has a place such as `tasks.md:12` for each story; `left_out` says by line what was not taken over, and
+    `gone` has the ids of stories among it."""
 
     project: str = ""
     stories: list[Story] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
     more: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, new: Story, place: str) -> None:
+        self.stories.append(new)
+        self.places.append(place)
+
+    def leave_out(self, story_id: str, title: str, why: str, place: str) -> None:
+        """Note a story that is not taken over: nothing waits for it."""
+        self.gone.add(story_id)
+        self.left_out.append(f"{place}: {' '.join(f'{story_id} {title}'.split())}: {why}")
+
+    def wait_for_none_left_out(self) -> None:
+        """Take the stories that were left out from the dependencies of the others, a line for each."""
+        for raw, place in zip(self.stories, self.places, strict=True):
+            for one in [one for one in raw.get("dependsOn", ()) if one in self.gone]:
+                raw["dependsOn"].remove(one)
+                self.left_out.append(f"{place}: {raw['id']} waits for {one}: it is left out")
 
     def document(self) -> dict[str, Any]:
         """The prd.json of it."""
@@ -37,8 +65,13 @@ def story(story_id: str, title: str, *, done: bool = False, **fields: Any) -> St
     return {"id": story_id, "title": " ".join(title.split()), **said, **state}
 
 
+def state_of(status: str) -> str:
+    """`done`, `open` or `gone` for the word of another tool; "" for one that nobody knows."""
+    return _STATE_OF.get(re.sub(r"[\s_]+", "-", status.strip().lower()), "")
+
+
 def is_done(status: object) -> bool:
-    return status is True or (isinstance(status, str) and status.strip().lower() in _DONE)
+    return status is True or (isinstance(status, str) and state_of(status) == "done")
 
 
 def named(text: str, number: int, prefix: str = "US-") -> tuple[str, str]:

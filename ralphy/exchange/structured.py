@@ -1,15 +1,25 @@
-"""Stories in JSON and YAML: prd.json of other loops, task-master's tasks.json, and lists of tasks."""
+"""Stories in JSON and YAML: prd.json of other loops, lists of features or tasks, task-master's tasks.json."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ralphy.errors import InvalidInput
-from ralphy.exchange.plan import Files, Plan, Story, is_completed, is_done, named, numbers_of, story, words
+from ralphy.documents.prd_rules import Path
+from ralphy.exchange.plan import Files, Plan, is_completed, named, numbers_of, story, words
+from ralphy.exchange.source import FINISHED, Row, Source, json_source, text_of, yaml_source
+from ralphy.text.strict_json import shown
 
-_RANKS = {"critical": 1, "high": 1, "medium": 2, "low": 3}
-_NOT_TAKEN = ("cancelled", "canceled", "deferred")
+_LISTS = ("userStories", "stories", "features", "tasks")
+_TITLES = ("title", "name", "description")
+_CRITERIA = ("acceptanceCriteria", "acceptance_criteria", "acceptance", "criteria", "steps")
+_AFTER = ("dependsOn", "dependencies", "depends_on")
+# What is read here, or is only another tool's business; other fields are kept as they are.
+_READ = frozenset((*_CRITERIA, *_AFTER, *FINISHED, "id", "story_id", "title", "name", "priority", "started",
+                   "execution", "evidence"))  # fmt: skip
+_JOBS = ("schedule", "cron", "prompt", "command", "run")  # of other things that are called tasks
+_A_STORYS = ("title", "description", *_CRITERIA, *_AFTER, *FINISHED)
 
 
 def only_text(files: Files) -> tuple[str, str]:
@@ -17,21 +27,10 @@ def only_text(files: Files) -> tuple[str, str]:
     return next(iter(files.items()))
 
 
-def parsed(files: Files) -> Any:
-    """The value of a JSON file. Raises InvalidInput with its line."""
-    name, text = only_text(files)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not JSON: {error}", where=name) from None
-
-
 def read_prd(files: Files) -> Plan:
-    """prd.json of snarktank/ralph, ralph-tui and iannuttall, and Ralphy's own."""
-    root = parsed(files)
-    stories = [_told(raw, number) for number, raw in enumerate(_rows(root, ("userStories", "stories")), 1)]
-    more = {name: root[name] for name in ("description", "branchName") if isinstance(root.get(name), str)}
-    return Plan(str(root.get("project") or root.get("name") or ""), stories, more=more)
+    """prd.json of snarktank/ralph, ralph-tui, iannuttall and Ralphy, lists of features, and bare lists of stories."""
+    name, text = only_text(files)
+    return _plan(json_source(text, name), _LISTS)
 
 
 def write_prd(plan: Plan) -> dict[str, str]:
@@ -45,19 +44,9 @@ def write_prd(plan: Plan) -> dict[str, str]:
 
 
 def read_yaml(files: Files) -> Plan:
-    """`tasks:` with texts, or objects with title and completed; `stories` and `userStories` are the same."""
-    import yaml
-
+    """A list, or `tasks:` or another list with texts, or objects with title and completed."""
     name, text = only_text(files)
-    try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise InvalidInput("has an alias", where=name, hint="write the values out")
-        root = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not YAML: {str(error).splitlines()[0]}", where=name) from None
-    rows = root if isinstance(root, list) else _rows(root, ("tasks", "stories", "userStories"))
-    project = str(root.get("project") or root.get("name") or "") if isinstance(root, dict) else ""
-    return Plan(project, [_told(raw, number) for number, raw in enumerate(rows, 1)])
+    return _plan(yaml_source(text, name), ("tasks", *_LISTS))
 
 
 def write_yaml(plan: Plan) -> dict[str, str]:
@@ -69,61 +58,121 @@ def write_yaml(plan: Plan) -> dict[str, str]:
     return {"tasks.yaml": yaml.safe_dump(root, sort_keys=False, allow_unicode=True, width=100)}
 
 
-def _rows(root: Any, names: tuple[str, ...]) -> list[Any]:
-    found = next((root[name] for name in names if isinstance(root.get(name), list)), None) if _is_dict(root) else None
-    if not found:
-        raise InvalidInput(f"has no {' or '.join(names)} with a list of stories")
-    return list(found)
+def _plan(source: Source, names: tuple[str, ...]) -> Plan:
+    root: Mapping[str, Any] = source.root if isinstance(source.root, dict) else {}
+    project = next((text for name in ("project", "name") if (text := text_of(root.get(name)))), "")
+    more = {name: root[name] for name in ("description", "branchName") if isinstance(root.get(name), str)}
+    plan = Plan(project, more=more)
+    for number, row in enumerate(_rows(source, names), 1):
+        _take(plan, row, number)
+    return plan
 
 
-def _is_dict(value: object) -> bool:
-    return isinstance(value, dict)
+def _rows(source: Source, names: tuple[str, ...], above: Path = ()) -> Iterator[Row]:
+    """The entries of the list that the first of these names has, or of the value itself, at the path `above`.
+
+    Raises InvalidInput if there are none.
+    """
+    around = source.root
+    for step in above:
+        around = around[step]
+    path = above
+    if isinstance(around, dict):
+        name = next((name for name in names if isinstance(around.get(name), list)), "")
+        path, around = (*above, name), around.get(name)
+    listed: list[Any] = around if isinstance(around, list) else []
+    if not listed:
+        raise source.refusal(above, f"has no {' or '.join(names)} with a list of stories")
+    paths = [(*path, n) for n in range(len(listed))]
+    for raw, at, place in zip(listed, paths, source.places(paths), strict=True):
+        yield Row(raw, source, at, place)
 
 
-def _told(raw: Any, number: int) -> Story:
-    """A story from an object or a sentence; what prd.json has no field for is kept."""
-    if not isinstance(raw, dict):
-        story_id, title = named(str(raw), number)
-        return story(story_id, title, priority=number)
-    story_id, title = named(str(raw.get("title") or raw.get("name") or raw.get("description") or ""), number)
-    done = raw.get("passes") is True or is_done(raw.get("status")) or is_done(raw.get("completed"))
-    drop = ("id", "title", "name", "passes", "status", "completed", "execution", "evidence", "dependencies", "priority")
-    kept = {key: value for key, value in raw.items() if key not in drop}
-    rank = raw.get("priority")
-    priority = rank if isinstance(rank, int) else _RANKS.get(str(rank).lower(), number)
-    after = [str(one) for one in raw.get("dependsOn") or raw.get("dependencies") or ()]
-    kept |= {"dependsOn": after} if after else {}
-    return story(str(raw.get("id") or story_id), title, done=done, priority=priority, **kept)
+def _take(plan: Plan, row: Row, number: int) -> None:
+    """Add the story of an object or a sentence; what prd.json has no field for is kept."""
+    if not isinstance(row.raw, dict):
+        if not text_of(row.raw):
+            raise row.refusal(f"is {shown(row.raw)}, must be a text or an object")
+        story_id, title = named(text_of(row.raw), number)
+        plan.add(story(story_id, title, priority=number), row.place)
+        return
+    raw = row.fields()
+    if any(name in raw for name in _JOBS) and not any(name in raw for name in _A_STORYS):
+        raise row.refusal(f"has {next(name for name in _JOBS if name in raw)}: that is a job, not a story")
+    given = next((name for name in _TITLES if text_of(raw.get(name))), "")
+    if not given:
+        raise row.refusal("has no title")
+    story_id, title = named(text_of(raw[given]), number)
+    if own := row.id():
+        story_id, title = own, title if own == story_id else text_of(raw[given])
+    state, word = row.state()
+    if state == "gone":
+        plan.leave_out(story_id, title, word, row.place)
+        return
+    criteria = next((listed for name in _CRITERIA if (listed := row.texts(name))), [])
+    after = next((ids for name in _AFTER if (ids := row.ids(name))), [])
+    kept = {name: value for name, value in raw.items() if name not in _READ}
+    plan.add(story(story_id, title, done=state == "done", priority=row.rank(number), acceptanceCriteria=criteria,
+                   dependsOn=after, **kept), row.place)  # fmt: skip
 
 
 def is_taskmaster(root: Any) -> bool:
-    return _is_dict(root) and (isinstance(root.get("tasks"), list) or any(
-        _is_dict(tag) and isinstance(tag.get("tasks"), list) for tag in root.values()))  # fmt: skip
+    """Whether there are tasks, at the root or in a tag."""
+    return isinstance(root, dict) and any(isinstance(tag.get("tasks"), list) for tag in _tags(root).values())
+
+
+def _tags(root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The objects that may have tasks: the root as "", else each tag by its name."""
+    if isinstance(root.get("tasks"), list):
+        return {"": root}
+    return {name: tag for name, tag in root.items() if isinstance(tag, dict)}
 
 
 def read_taskmaster(files: Files) -> Plan:
     """task-master's tasks.json, with tags (the first one that has tasks) or without; subtasks become tasks."""
-    root = parsed(files)
-    tagged: Any = (
-        next((tag for tag in root.values() if _is_dict(tag) and tag.get("tasks")), {}) if _is_dict(root) else {}
-    )
-    rows = _rows(root if isinstance(root.get("tasks"), list) else tagged, ("tasks",))
-    plan = Plan(str((root.get("meta") or {}).get("projectName") or ""))
-    gone = {str(raw.get("id")) for raw in rows if str(raw.get("status")).lower() in _NOT_TAKEN}
-    for raw in rows:
-        if str(raw.get("id")) in gone:
-            plan.left_out.append(f"{raw.get('id')} {raw.get('title')}: {raw.get('status')}")
-            continue
-        tasks = [{"description": f"{sub.get('title')}: {sub.get('description') or ''}".rstrip(": "),
-                  "done": is_done(sub.get("status"))} for sub in raw.get("subtasks") or ()]  # fmt: skip
-        plan.stories.append(story(
-            str(raw["id"]), str(raw.get("title")), done=is_done(raw.get("status")), tasks=tasks,
-            description=raw.get("description"), notes=raw.get("details"),
-            acceptanceCriteria=[raw["testStrategy"]] if raw.get("testStrategy") else [],
-            priority=_RANKS.get(str(raw.get("priority")).lower(), 2),
-            dependsOn=[str(one) for one in raw.get("dependencies") or () if str(one) not in gone],
-        ))  # fmt: skip
+    name, text = only_text(files)
+    source = json_source(text, name)
+    root: Mapping[str, Any] = source.root if isinstance(source.root, dict) else {}
+    first, *others = [tag for tag, inner in _tags(root).items() if inner.get("tasks")] or [""]
+    meta = root.get("meta")
+    plan = Plan(text_of(meta.get("projectName")) if isinstance(meta, dict) else "")
+    rows = list(_rows(source, ("tasks",), (first,) if first else ()))
+    for row in rows:
+        if not row.id():
+            raise row.refusal("has no id")
+    known = {row.id() for row in rows}
+    for row in rows:
+        _take_task(plan, row, known)
+    for tag in others:
+        for row in _rows(source, ("tasks",), (tag,)):
+            plan.left_out.append(f"{row.place}: {text_of(row.fields().get('title'))}: in another tag, {tag}")
     return plan
+
+
+def _take_task(plan: Plan, row: Row, known: set[str]) -> None:
+    """Add the story of a task of task-master. One that waits for a subtask waits for its task."""
+    raw, (state, word) = row.fields(), row.state()
+    title = text_of(raw.get("title"))
+    if not title:
+        raise row.refusal("has no title")
+    if state == "gone":
+        plan.leave_out(row.id(), title, word, row.place)
+        return
+    tasks = [_subtask(Row(sub, row.source, (*row.path, "subtasks", n), row.place))
+             for n, sub in enumerate(row.texts("subtasks"))]  # fmt: skip
+    after = [one if one in known else one.partition(".")[0] for one in row.ids("dependencies")]
+    plan.add(story(row.id(), title, done=state == "done", tasks=tasks, description=raw.get("description"),
+                   notes=raw.get("details"), acceptanceCriteria=row.texts("testStrategy"), priority=row.rank(2),
+                   dependsOn=list(dict.fromkeys(after))), row.place)  # fmt: skip
+
+
+def _subtask(row: Row) -> dict[str, Any]:
+    if text_of(row.raw):
+        return {"description": text_of(row.raw), "done": False}
+    raw = row.fields()
+    said = [text for name in ("title", "description") if (text := text_of(raw.get(name)))]
+    state, word = row.state()
+    return {"description": ": ".join([*said, *([word] if state == "gone" else [])]), "done": state != "open"}
 
 
 def write_taskmaster(plan: Plan) -> dict[str, str]:

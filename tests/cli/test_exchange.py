@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ralphy.errors import ExitCode
+from ralphy.documents.prd_reader import prd_problems
+from ralphy.errors import ExitCode, InvalidInput
 from ralphy.exchange.formats import FORMATS, read
 from ralphy.exchange.plan import Files
 from tests.cli.conftest import Make
@@ -107,6 +111,134 @@ def test_a_person_imports_a_folder_of_tasks_and_exports_them_again(made: Make, t
     assert "estimatedMinutes: 25" in (tmp_path / "out" / "auth" / "auth.login.md").read_text()
     assert call("export", "auth", "--format", "tasks", "-o", str(tmp_path / "out"))[0] == ExitCode.CONFLICT
     assert json.loads(call("export", "auth")[1])["userStories"][1]["passes"] is True
+
+
+# What people bring, and what becomes of it: (file, its text, stories, what is left out).
+BROUGHT: dict[str, tuple[str, str, list[tuple[str, str, bool, list[str]]], list[str]]] = {
+    "a bare list, numbered, with steps": (
+        "a.json", '[{"category": "x", "description": "Search", "steps": ["Type"], "passes": false},\n'
+        '{"description": "Fits", "passes": true}]',
+        [("US-001", "Search", False, []), ("US-002", "Fits", True, [])], []),
+    "started and complete": (
+        "a.json", '[{"title": "In", "started": true, "complete": true}, {"title": "Out", "started": true}]',
+        [("US-001", "In", True, []), ("US-002", "Out", False, [])], []),
+    "features with numbers": (
+        "a.json", '{"project": "kiosk", "features": [{"id": 1, "name": "Open", "acceptance": ["a"], "status": "done"},'
+        '\n{"id": 2, "name": "Print", "status": "blocked", "dependencies": [1]}]}',
+        [("1", "Open", True, []), ("2", "Print", False, ["1"])], []),
+    "prd.json as people write it": (
+        "a.json", '{"userStories": [{"id": "US-001", "title": "One", "passes": "true"},\n'
+        '{"id": "US-002", "title": "Two", "dependsOn": "US-001, US-003", "status": "todo"},\n'
+        '{"id": "US-003", "title": "Three", "passes": false, "status": "skipped"}]}',
+        [("US-001", "One", True, []), ("US-002", "Two", False, ["US-001"])],
+        ["a.json:3: US-003 Three: skipped", "a.json:2: US-002 waits for US-003: it is left out"]),
+    "two tags, and a dependency on a subtask": (
+        "tasks.json", '{"master": {"tasks": [{"id": 1, "title": "Model", "subtasks": ["Fields"]},\n'
+        '{"id": "2", "title": "View", "dependencies": ["1.2", 3]},\n'
+        '{"id": 3, "title": "Idea", "status": "deferred"}]},\n"mobile": {"tasks": [{"id": 1, "title": "App"}]}}',
+        [("1", "Model", False, []), ("2", "View", False, ["1"])],
+        ["tasks.json:3: 3 Idea: deferred", "tasks.json:4: App: in another tag, mobile",
+         "tasks.json:2: 2 waits for 3: it is left out"]),
+    "an id again before the title, a word of the status": (
+        "t.yaml", "- {title: S3 upload, story_id: A-1, done: true}\n- {id: US-7, title: 'US-7: Go', due: 2025-01-01}\n",
+        [("A-1", "S3 upload", True, []), ("US-7", "Go", False, [])], []),
+    "words with a number are no ids": (
+        "t.md", "- [ ] OAuth2 login\n- [ ] AUTH-12: Enter\n- [ ] GH-3 Stay\n",
+        [("US-001", "OAuth2 login", False, []), ("AUTH-12", "Enter", False, []), ("GH-3", "Stay", False, [])], []),
+    "ways to write a box": (
+        "t.md", "# T\n\n* [ ] star\n- [X] capital\n- [ x] space\n\t- [ ] a tab\n1. [ ] numbered\n- [ ] **T004** bold\n"
+        "- [ ] T002: colon\n- [~] dropped\n- [?] odd\n- [ ]\n- plain\n- [API](x.md)\n",
+        [("US-001", "star", False, []), ("US-002", "capital", True, []), ("US-003", "space", True, []),
+         ("US-004", "numbered", False, []), ("T004", "bold", False, []), ("T002", "colon", False, [])],
+        ["t.md:10: dropped: [~]", "t.md:11: odd: [?]", "t.md:12: : no title", "t.md:13: plain: no box",
+         "t.md:14: [API](x.md): no box"]),
+    "sections whose boxes are criteria": (
+        "p.md", "# Plan\n\n## Commands\n- `make`\n\n### Task 1: Read\n- [x] the header\n- [x] amounts\n\n"
+        "### US-7: Find\nSlowly.\n#### Criteria\n- [x] same day\n- [ ] keep both\n",
+        [("US-001", "Read", True, []), ("US-7", "Find", False, [])], ["p.md:4: `make`: no box"]),
+    "wrapped words, a fence, a comment": (
+        "t.md", "- [ ] Write\n  it down\n  - in\n    ink\n```\n- [ ] no\n```\n<!-- - [ ] no\n- [ ] no -->\n",
+        [("US-001", "Write it down", False, [])], []),
+    "lines that end as on Windows": (
+        "auth/a.md", SCAFFOLD.replace("\n", "\r\n"), [("setup.scaffold", "Scaffold", True, [])], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROUGHT)
+def test_what_people_bring_is_read_and_what_is_left_out_is_named_by_line(case: str) -> None:
+    name, text, stories, left_out = BROUGHT[case]
+    plan = read({name: text}, name)[1]
+    assert (told(plan.stories), plan.left_out) == (stories, left_out)
+    assert prd_problems(plan.document()) == []
+
+
+def test_a_file_without_front_matter_among_tasks_is_named() -> None:
+    assert read({**TASKS, "README.md": "# Tasks\n"}, "x")[1].left_out == ["README.md:1: has no front matter"]
+
+
+def test_criteria_come_with_the_stories_of_lists_and_sections() -> None:
+    criteria = {case: read({BROUGHT[case][0]: BROUGHT[case][1]}, "x")[1].stories[0].get("acceptanceCriteria")
+                for case in BROUGHT}  # fmt: skip
+    assert criteria["a bare list, numbered, with steps"] == ["Type"]
+    assert criteria["features with numbers"] == ["a"]
+    assert criteria["sections whose boxes are criteria"] == ["the header", "amounts"]
+    assert criteria["wrapped words, a fence, a comment"] == ["in ink"]
+
+
+REFUSED = {
+    "a.json": ('{"userStories": [{"title": "a"},\n{"title": "b", "dependsOn": true}]}',
+               "a.json:2: userStories[1].dependsOn is true, must be a list of ids"),
+    "s.json": ('[{"title": "a", "dependsOn": false}]', "s.json:1: [0].dependsOn is false, must be a list of ids"),
+    "b.json": ('[{"title": "a", "passes": "maybe"}]', 'b.json:1: [0].passes is "maybe", must be true or false'),
+    "c.json": ('[{"title": "a",\n"status": "almost"}]', 'c.json:2: [0].status is "almost", must be such as todo'),
+    "d.json": ('{"master": {"tasks": [\n{"title": "no id"}]}}', "d.json:2: master.tasks[0] has no id"),
+    "e.json": ('{"tasks": [{"id": 1, "title": "a"},\nnull]}', "e.json:2: tasks[1] is null, must be an object"),
+    "f.json": ('[{"id": 1, "title": "a", "priority": "soon"}]', 'f.json:1: [0].priority is "soon", must be a number'),
+    "g.json": ('[{"id": "A", "title": "a"},\n{"id": "a", "title": "b"}]', 'g.json:2: a: id is "a", the same as'),
+    "h.json": ('[{"id": true, "title": "a"}]', "h.json:1: [0].id is true, must be a text or a number"),
+    "i.json": ('[{"title": "a", "dependsOn": [{}]}]', "i.json:1: [0].dependsOn[0] is an object, must be the id"),
+    "j.yaml": ("- title: First\n- null\n", "j.yaml:2: [1] is null, must be a text or an object"),
+    "k.yaml": ("tasks:\n  - name: mail\n    prompt: read it\n", "k.yaml:2: tasks[0] has prompt: that is a job"),
+    "l.yaml": ("- {id: 4}\n", "l.yaml:1: [0] has no title"),
+    "m.md": ("---\nid: a\nstatus: soon\n---\n", 'm.md:3: status is "soon", must be such as todo'),
+    "n.md": ("---\nmodule: a\n---\n", "n.md:2: the document has no id"),
+    "o.yaml": ("- title: a\n  notes: [1]\n", "o.yaml:1: US-001: notes is an array, must be a string"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_an_import_cannot_understand_is_refused_with_file_and_line(made: Make, name: str) -> None:
+    project, call = made(story("US-001"))
+    text, said = REFUSED[name]
+    (project.repo / name).write_text(text, encoding="utf-8")
+    code, _, err = call("import", name)
+    assert code == ExitCode.INVALID and said in err, err
+    assert [path.name for path in project.folder.parent.iterdir()] == ["login"]
+
+
+FIELDS = ["id", "story_id", "title", "name", "description", "done", "passes", "status", "priority", "dependsOn",
+          "tasks", "dependencies", "subtasks", "testStrategy", "meta", "userStories", "stories", "acceptanceCriteria",
+          "notes", "module", "project", "evidence", "due", "features", "steps"]  # fmt: skip
+LEAVES = [None, True, False, 0, 5, -1, 1.5, 2**80, "", "a", "A-1: b", "done", "high", "true", "~"]
+ANYTHING = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inside, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(ANYTHING, st.sampled_from(["prd", "taskmaster", "yaml", "tasks"]), st.booleans())
+def test_any_value_is_a_plan_or_a_refusal(value: Any, kind: str, is_row: bool) -> None:
+    root = {"userStories": [value], "tasks": [value], "stories": [value]} if is_row else value
+    dumped = json.dumps(root)  # which is YAML, too
+    name, text = {"yaml": ("t.yaml", dumped), "tasks": ("a.md", f"---\n{dumped}\n---\n\n# A\n")}.get(
+        kind, ("t.json", dumped)
+    )
+    with contextlib.suppress(InvalidInput):
+        plan = read({name: text}, "x", kind)[1]
+        assert len(plan.places) == len(plan.stories)
+        prd_problems(plan.document())
 
 
 def test_what_cannot_be_read_is_said_and_nothing_is_made(made: Make) -> None:

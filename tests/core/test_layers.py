@@ -35,7 +35,7 @@ PACKAGES: dict[str, set[str]] = {
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "notify": {"errors", "secrets", "text", "files", "processes", "config", "pipeline"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
-    "exchange": {"errors", "documents"},
+    "exchange": {"errors", "text", "config", "documents"},
     "state": {"errors", "secrets", "text", "system", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
     "scaffold": {"errors", "resources", "files", "config", "documents"},

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.documents.prd_rules import rendered
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.formats import FORMATS, read
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ralphy.exchange.plan import Plan
 
 _FORMATS = click.Choice(list(FORMATS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
@@ -30,13 +33,12 @@ def import_(call: Invocation, source: str, name: str | None, kind: str | None, d
     Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, lists of - [ ]
     items, YAML, and folders with a Markdown file for each task. Stories that are done there stay done.
     """
-    from ralphy.documents.prd_reader import check_prd
     from ralphy.scaffold.writer import feature_with, slug
 
     path = call.directory / source
     found, plan = read(_files(path), source, kind or "")
     text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
-    check_prd(text.encode(), source)
+    _require_valid(plan, source)
     repository = call.repository()
     features = repository.root / call.settings(repository).config.project.features_dir
     feature = name or slug(plan.project or path.resolve().stem)
@@ -49,6 +51,23 @@ def import_(call: Invocation, source: str, name: str | None, kind: str | None, d
     lines.append(f"{len(plan.stories)} stories, read as {FORMATS[found].said}; next: ralphy plan {feature}")
     return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
+
+
+def _require_valid(plan: Plan, source: str) -> None:
+    """Raises InvalidInput with what prd.json cannot hold, each with the place of its story in the other tool's file."""
+    from ralphy.documents.prd_reader import MOST_SHOWN, prd_problems
+
+    lines = []
+    for problem in prd_problems(plan.document())[:MOST_SHOWN]:
+        match problem.path:
+            case ("userStories", int(number), *inner):
+                at, what = plan.places[number], f"{plan.stories[number]['id']}: {rendered(inner)} {problem.message}"
+            case _:
+                at, what = source, str(problem)
+        lines.append((at, what, problem.hint))
+    if lines:
+        (where, first, hint), *others = lines
+        raise InvalidInput("\n".join([first, *(f"{at}: {what}" for at, what, _ in others)]), where=where, hint=hint)
 
 
 @click.command("export")

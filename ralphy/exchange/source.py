@@ -1,0 +1,127 @@
+"""A JSON or YAML file of another tool, read strictly, whose every value has a place for people: `tasks.json:12`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ralphy.config import strict_yaml
+from ralphy.documents.dependencies import id_of
+from ralphy.documents.prd_rules import Path, rendered
+from ralphy.errors import InvalidInput
+from ralphy.exchange.plan import state_of
+from ralphy.text import strict_json
+from ralphy.text.strict_json import shown
+
+FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say so
+_RANKS = {"critical": 1, "high": 1, "medium": 2, "low": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`lines` gives the line of the value at each path."""
+
+    name: str
+    root: Any
+    lines: Callable[[Sequence[Path]], Sequence[int]]
+
+    def places(self, paths: Sequence[Path]) -> list[str]:
+        return [f"{self.name}:{line}" for line in self.lines(paths)]
+
+    def refusal(self, path: Path, what: str, hint: str = "") -> InvalidInput:
+        """What is wrong with the value at a path, as an error to raise."""
+        return InvalidInput(f"{rendered(path)} {what}", where=self.places([path])[0], hint=hint)
+
+
+def json_source(text: str, name: str) -> Source:
+    """Raises InvalidInput with its line for what is not JSON."""
+    return Source(name, strict_json.parse(text.encode(), name), lambda paths: strict_json.locate_all(text, paths))
+
+
+def yaml_source(text: str, name: str, first_line: int = 1) -> Source:
+    """The same for YAML; `first_line` is where it begins in its file."""
+    found = strict_yaml.parse(("\n" * (first_line - 1) + text).encode(), name)
+    return Source(name, found.root, lambda paths: [_line(found.lines, path) for path in paths])
+
+
+def _line(lines: Mapping[strict_yaml.Place, int], path: Path) -> int:
+    """The line of the value, or of the nearest one around it that is there."""
+    return next((lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry of a list of stories, and where it stands."""
+
+    raw: Any
+    source: Source
+    path: Path
+    place: str
+
+    def refusal(self, what: str, *inner: str | int, hint: str = "") -> InvalidInput:
+        return self.source.refusal((*self.path, *inner), what, hint)
+
+    def fields(self) -> Mapping[str, Any]:
+        """The row as an object. Raises InvalidInput if it is none."""
+        if not isinstance(self.raw, dict):
+            raise self.refusal(f"is {shown(self.raw)}, must be an object")
+        return self.raw
+
+    def texts(self, field: str) -> list[Any]:
+        """The items of a list, of which one may stand alone. Raises InvalidInput for what is neither."""
+        value = self.fields().get(field)
+        if isinstance(value, str):
+            return [value] if value.strip() else []
+        if value is not None and not isinstance(value, list):
+            raise self.refusal(f"is {shown(value)}, must be a list", field)
+        return value or []
+
+    def ids(self, field: str) -> list[str]:
+        """The ids of a list, of a text with commas, or a single one."""
+        value = self.fields().get(field)
+        single = value.split(",") if isinstance(value, str) and value.strip() else [value] if id_of(value) else []
+        if not single and value not in (None, "") and not isinstance(value, list):
+            raise self.refusal(f"is {shown(value)}, must be a list of ids", field)
+        listed: list[Any] = single or value or []
+        for n, one in enumerate(listed):
+            if not text_of(one):
+                raise self.refusal(f"is {shown(one)}, must be the id of a story", field, n)
+        return list(map(text_of, listed))
+
+    def state(self) -> tuple[str, str]:
+        """(`done`, `open` or `gone`, the word for it). Raises InvalidInput for a word that nobody knows."""
+        found: dict[str, str] = {}
+        for field in FINISHED:
+            value = self.fields().get(field)
+            if value in (None, ""):
+                continue
+            word = str(value).lower() if isinstance(value, str | bool) else ""
+            state = {"true": "done", "false": "open"}.get(word) or state_of(word)
+            if not state:
+                known = "such as todo, in_progress, done or cancelled" if field == "status" else "true or false"
+                raise self.refusal(f"is {shown(value)}, must be {known}", field)
+            found.setdefault(state, word)
+        first = next((state for state in ("done", "gone") if state in found), "open")
+        return first, found.get(first, "")
+
+    def rank(self, default: int) -> int:
+        """The priority as a number. Raises InvalidInput for what is none, or no word for one."""
+        value = self.fields().get("priority")
+        text = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+        if value is not None and not text.isdecimal() and text not in _RANKS:
+            raise self.refusal(f"is {shown(value)}, must be a number from 0, or high, medium or low", "priority")
+        return _RANKS[text] if text in _RANKS else int(text or default)
+
+    def id(self) -> str:
+        """The id that the row gives itself; "" if none. Raises InvalidInput for what can be none."""
+        raw = self.fields()
+        name = next((name for name in ("id", "story_id") if raw.get(name) not in (None, "")), "")
+        if name and id_of(raw[name]) is None:
+            raise self.refusal(f"is {shown(raw[name])}, must be a text or a number", name)
+        return text_of(raw[name]) if name else ""
+
+
+def text_of(value: object) -> str:
+    """A text, or a whole number as a text; "" for all else."""
+    return value.strip() if isinstance(value, str) else id_of(value) or ""
