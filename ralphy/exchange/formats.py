@@ -36,7 +36,7 @@ def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
     """(format, plan) of files in the named format, or in the one that they look like. Raises InvalidInput."""
     files = {path: text.replace("\r\n", "\n") for path, text in files.items()}
     kind = name or format_of(files, where)
-    plan = FORMATS[kind].read(files)
+    plan = FORMATS[kind].read((kind == "speckit" and _spec_kit(files)) or files)
     plan.wait_for_none_left_out()
     if not plan.stories:
         raise InvalidInput(f"holds no stories that can be read as {FORMATS[kind].said}", where=where,
@@ -46,6 +46,8 @@ def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
 
 def format_of(files: Files, where: str) -> str:
     """The format that files look like. Raises InvalidInput for none."""
+    if _spec_kit(files):
+        return "speckit"
     if len(files) != 1 or any(text.startswith("---\n") for path, text in files.items() if path.endswith(".md")):
         return "tasks"
     path, text = structured.only_text(files)
@@ -55,8 +57,15 @@ def format_of(files: Files, where: str) -> str:
     if suffix in ("yaml", "yml"):
         return "yaml"
     if suffix in ("md", "markdown", "txt"):
-        return "speckit" if markdown.is_spec_kit(text) else "checklist"
+        return "checklist"
     raise InvalidInput("has no format that is known", where=where, hint=f"--format {', '.join(FORMATS)}")
+
+
+def _spec_kit(files: Files) -> Files:
+    """The one file of it: alone, or tasks.md in the folder of a specification. Its template has front matter."""
+    path = "tasks.md" if "tasks.md" in files else next(iter(files)) if len(files) == 1 else ""
+    is_markdown = path.endswith((".md", ".markdown", ".txt"))
+    return {path: files[path]} if is_markdown and markdown.is_spec_kit(files[path]) else {}
 
 
 def _json_format(text: str) -> str:

@@ -113,6 +113,42 @@ def test_a_person_imports_a_folder_of_tasks_and_exports_them_again(made: Make, t
     assert json.loads(call("export", "auth")[1])["userStories"][1]["passes"] is True
 
 
+SPEC_KIT_TEMPLATE = """---
+description: "Tasks of the reading list"
+---
+
+# Tasks: Reading list
+
+## Phase 1: Setup
+
+- [x] T001 Make the package
+- [ ] T002 [P] Add the linter with the rules that the team agreed on, and a
+      target in the Makefile that runs it
+- [ ] T003 [US1] Keep a book in src/keep.py (depends on T001, T002)
+- [ ] T003a [US1] Write it to disk
+- [-] T004 Old idea
+- [ ] And docs
+
+<!-- - [ ] T099 this is a comment -->
+```text
+- [ ] T098 this is an example
+```
+"""
+
+
+@pytest.mark.parametrize("others", [{}, {"spec.md": "# Spec\n", "plan.md": "---\na: b\n---\n"}], ids=["file", "folder"])
+def test_the_tasks_of_spec_kit_have_front_matter_and_named_dependencies(others: Files) -> None:
+    found, plan = read({**others, "tasks.md": SPEC_KIT_TEMPLATE}, "specs/001-list")
+    assert (found, plan.project) == ("speckit", "Reading list")
+    wrapped = "Add the linter with the rules that the team agreed on, and a target in the Makefile that runs it"
+    assert told(plan.stories) == [
+        ("T001", "Make the package", True, []), ("T002", wrapped, False, ["T001"]),
+        ("T003", "Keep a book in src/keep.py (depends on T001, T002)", False, ["T002", "T001"]),
+        ("T003a", "Write it to disk", False, ["T003"]),
+    ]  # fmt: skip
+    assert plan.left_out == ["tasks.md:14: T004 Old idea: [-]", "tasks.md:15: And docs: has no id such as T012"]
+
+
 # What people bring, and what becomes of it: (file, its text, stories, what is left out).
 BROUGHT: dict[str, tuple[str, str, list[tuple[str, str, bool, list[str]]], list[str]]] = {
     "a bare list, numbered, with steps": (
