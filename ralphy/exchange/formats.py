@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ralphy.errors import InvalidInput
-from ralphy.exchange import markdown, structured
+from ralphy.exchange import markdown, openspec, structured
 from ralphy.exchange.plan import Files, Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`is_folder` formats have a file for each story."""
+    """`is_folder` formats have a file for each story; `write` is None for what is only read."""
 
     said: str
     read: Callable[[Files], Plan]
-    write: Callable[[Plan], dict[str, str]]
+    write: Callable[[Plan], dict[str, str]] | None = None
     is_folder: bool = False
 
 
@@ -25,6 +25,7 @@ FORMATS: dict[str, Format] = {
     "prd": Format("prd.json of snarktank/ralph, ralph-tui and others", structured.read_prd, structured.write_prd),
     "taskmaster": Format("tasks.json of task-master", structured.read_taskmaster, structured.write_taskmaster),
     "speckit": Format("tasks.md of spec-kit", markdown.read_spec_kit, markdown.write_spec_kit),
+    "openspec": Format("a change of OpenSpec", openspec.read_openspec),
     "checklist": Format("a Markdown list of - [ ] items", markdown.read_checklist, markdown.write_checklist),
     "yaml": Format("a YAML list of tasks", structured.read_yaml, structured.write_yaml),
     "tasks": Format("a folder with a Markdown file for each task", markdown.read_task_files,
@@ -46,6 +47,8 @@ def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
 
 def format_of(files: Files, where: str) -> str:
     """The format that files look like. Raises InvalidInput for none."""
+    if openspec.is_openspec(files):
+        return "openspec"
     if _spec_kit(files):
         return "speckit"
     if len(files) != 1 or any(text.startswith("---\n") for path, text in files.items() if path.endswith(".md")):

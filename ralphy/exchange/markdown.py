@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ralphy.exchange.plan import ITEM, Files, Plan, Story, is_completed, named, sections, state_of, story, words
 from ralphy.exchange.source import Row, yaml_source
 
-_BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()\s*(.*)")
+BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()\s*(.*)")
 _SPEC_KIT = re.compile(r"(T\d+[a-z]?)((?: \[[^\]\n]+\])*) +(\S.*)")
 _DEPENDS = re.compile(r"\(depends on ([^)]*)\)")
 # `### US-001: Title` and `### Task 1: Title`: the boxes below it are the criteria of one story.
@@ -31,7 +31,7 @@ def read_checklist(files: Files) -> Plan:
         for place, heading, lines in _blocks(path, text):
             plan.project = plan.project or heading.lstrip("# ")
             found = _STORY_HEADING.fullmatch(heading)
-            if found and any(_BOX.fullmatch(line) for _, line in lines):
+            if found and any(BOX.fullmatch(line) for _, line in lines):
                 _take_section(plan, found, place, lines)
             else:
                 _take_items(plan, heading.lstrip("# "), lines)
@@ -72,19 +72,19 @@ def plain_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _take_section(plan: Plan, heading: re.Match[str], place: str, lines: Lines) -> None:
     """Add the story that a heading names."""
-    boxes = [(at, box) for at, line in lines if (box := _BOX.fullmatch(line))]
-    open_ones = [at for at, box in boxes if _state(box) == "open"]
+    boxes = [(at, box) for at, line in lines if (box := BOX.fullmatch(line))]
+    open_ones = [at for at, box in boxes if state_of_box(box) == "open"]
     for at, box in boxes:
-        if _state(box) not in ("open", "done"):
+        if state_of_box(box) not in ("open", "done"):
             plan.left_out.append(f"{at}: {box[3]}: [{box[2]}]")
-    about = [line for _, line in lines if not _BOX.fullmatch(line) and not line.startswith("#")]
+    about = [line for _, line in lines if not BOX.fullmatch(line) and not line.startswith("#")]
     story_id = heading[2] or f"US-{len(plan.stories) + 1:03}"
-    criteria = [box[3] for _, box in boxes if _state(box) in ("open", "done") and box[3]]
+    criteria = [box[3] for _, box in boxes if state_of_box(box) in ("open", "done") and box[3]]
     plan.add(story(story_id, heading[3], done=not open_ones, priority=len(plan.stories) + 1,
                    description="\n".join(about).strip(), acceptanceCriteria=criteria), place)  # fmt: skip
 
 
-def _state(box: re.Match[str]) -> str:
+def state_of_box(box: re.Match[str]) -> str:
     """`open`, `done` or `gone` for what stands in a box; "" for what nobody knows."""
     return state_of(box[2]) if box[2].strip() else "open"
 
@@ -94,7 +94,7 @@ def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
     current: Story | None = None
     wraps = False
     for place, line in lines:
-        box, item = _BOX.fullmatch(line), ITEM.fullmatch(line)
+        box, item = BOX.fullmatch(line), ITEM.fullmatch(line)
         wraps = bool(item) or (wraps and bool(line))
         if item and item[1]:
             if current:
@@ -113,7 +113,7 @@ def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
 def _item(plan: Plan, box: re.Match[str], place: str, heading: str) -> Story | None:
     text = re.sub(r"^\*\*(.+?)\*\*", r"\1", box[3])
     story_id, title = named(text, len(plan.stories) + 1)
-    state = _state(box)
+    state = state_of_box(box)
     if state not in ("open", "done") or not title:
         plan.leave_out(story_id if title != text else "", title, f"[{box[2]}]" if title else "no title", place)
         return None
@@ -139,7 +139,7 @@ def write_checklist(plan: Plan) -> dict[str, str]:
 
 
 def is_spec_kit(text: str) -> bool:
-    boxes = (_BOX.fullmatch(line) for _, line in plain_lines(text))
+    boxes = (BOX.fullmatch(line) for _, line in plain_lines(text))
     return any(box and not box[1] and _SPEC_KIT.fullmatch(box[3]) for box in boxes)
 
 
@@ -150,7 +150,7 @@ def read_spec_kit(files: Files) -> Plan:
     current: Story | None = None
     for path, text in files.items():
         for number, line in plain_lines(text):
-            place, box = f"{path}:{number}", _BOX.fullmatch(line)
+            place, box = f"{path}:{number}", BOX.fullmatch(line)
             if line.startswith("#"):
                 phase = line.lstrip("# ") if line.startswith("## ") else phase
                 plan.project = plan.project or line.lstrip("# ").removeprefix("Tasks:").strip()
@@ -161,13 +161,13 @@ def read_spec_kit(files: Files) -> Plan:
             found = _SPEC_KIT.fullmatch(box[3]) if box and not box[1] else None
             if box and not box[1] and not found:
                 plan.left_out.append(f"{place}: {box[3]}: has no id such as T012")
-            elif box and found and _state(box) not in ("open", "done"):
+            elif box and found and state_of_box(box) not in ("open", "done"):
                 plan.leave_out(found[1], found[3], f"[{box[2]}]", place)
             elif box and found:
                 labels = re.findall(r"\[([^\]]+)\]", found[2])
                 after = [last if "P" not in labels else barrier]
                 notes = "; ".join([phase, *(label for label in labels if label != "P")]).strip("; ")
-                current = story(found[1], found[3], done=_state(box) == "done", priority=len(plan.stories) + 1,
+                current = story(found[1], found[3], done=state_of_box(box) == "done", priority=len(plan.stories) + 1,
                                 dependsOn=[one for one in after if one], notes=notes)  # fmt: skip
                 plan.add(current, place)
                 last = found[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,12 +45,20 @@ class Plan:
         self.gone.add(story_id)
         self.left_out.append(f"{place}: {' '.join(f'{story_id} {title}'.split())}: {why}")
 
+    def wait_for_those_here(self, why: str) -> None:
+        """Take from the dependencies what is no story of this plan, with a line that says `why`."""
+        known = self.gone | {raw["id"] for raw in self.stories}
+        self._stop_waiting(lambda one: one not in known, why)
+
     def wait_for_none_left_out(self) -> None:
-        """Take the stories that were left out from the dependencies of the others, a line for each."""
+        """Take the stories that were left out from the dependencies of the others, with a line for each."""
+        self._stop_waiting(self.gone.__contains__, "it is left out")
+
+    def _stop_waiting(self, is_over: Callable[[str], bool], why: str) -> None:
         for raw, place in zip(self.stories, self.places, strict=True):
-            for one in [one for one in raw.get("dependsOn", ()) if one in self.gone]:
+            for one in filter(is_over, list(raw.get("dependsOn", ()))):
                 raw["dependsOn"].remove(one)
-                self.left_out.append(f"{place}: {raw['id']} waits for {one}: it is left out")
+                self.left_out.append(f"{place}: {raw['id']} waits for {one}: {why}")
 
     def document(self) -> dict[str, Any]:
         """The prd.json of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,24 @@ class Source:
 
     def places(self, paths: Sequence[Path]) -> list[str]:
         return [f"{self.name}:{line}" for line in self.lines(paths)]
+
+    def rows(self, names: Sequence[str], above: Path = ()) -> Iterator[Row]:
+        """The entries of the list that the first of these names has, or of the value itself, at the path `above`.
+
+        Raises InvalidInput if there are none.
+        """
+        around, path = self.root, above
+        for step in above:
+            around = around[step]
+        if isinstance(around, dict):
+            name = next((name for name in names if isinstance(around.get(name), list)), "")
+            path, around = (*above, name), around.get(name)
+        listed: list[Any] = around if isinstance(around, list) else []
+        if not listed:
+            raise self.refusal(above, f"has no {' or '.join(names)} with a list of stories")
+        paths = [(*path, n) for n in range(len(listed))]
+        for raw, at, place in zip(listed, paths, self.places(paths), strict=True):
+            yield Row(raw, self, at, place)
 
     def refusal(self, path: Path, what: str, hint: str = "") -> InvalidInput:
         """What is wrong with the value at a path, as an error to raise."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ralphy.documents.prd_rules import Path
 from ralphy.exchange.plan import Files, Plan, is_completed, named, numbers_of, story, words
 from ralphy.exchange.source import FINISHED, Row, Source, json_source, text_of, yaml_source
 from ralphy.text.strict_json import shown
@@ -63,29 +62,9 @@ def _plan(source: Source, names: tuple[str, ...]) -> Plan:
     project = next((text for name in ("project", "name") if (text := text_of(root.get(name)))), "")
     more = {name: root[name] for name in ("description", "branchName") if isinstance(root.get(name), str)}
     plan = Plan(project, more=more)
-    for number, row in enumerate(_rows(source, names), 1):
+    for number, row in enumerate(source.rows(names), 1):
         _take(plan, row, number)
     return plan
-
-
-def _rows(source: Source, names: tuple[str, ...], above: Path = ()) -> Iterator[Row]:
-    """The entries of the list that the first of these names has, or of the value itself, at the path `above`.
-
-    Raises InvalidInput if there are none.
-    """
-    around = source.root
-    for step in above:
-        around = around[step]
-    path = above
-    if isinstance(around, dict):
-        name = next((name for name in names if isinstance(around.get(name), list)), "")
-        path, around = (*above, name), around.get(name)
-    listed: list[Any] = around if isinstance(around, list) else []
-    if not listed:
-        raise source.refusal(above, f"has no {' or '.join(names)} with a list of stories")
-    paths = [(*path, n) for n in range(len(listed))]
-    for raw, at, place in zip(listed, paths, source.places(paths), strict=True):
-        yield Row(raw, source, at, place)
 
 
 def _take(plan: Plan, row: Row, number: int) -> None:
@@ -136,7 +115,7 @@ def read_taskmaster(files: Files) -> Plan:
     first, *others = [tag for tag, inner in _tags(root).items() if inner.get("tasks")] or [""]
     meta = root.get("meta")
     plan = Plan(text_of(meta.get("projectName")) if isinstance(meta, dict) else "")
-    rows = list(_rows(source, ("tasks",), (first,) if first else ()))
+    rows = list(source.rows(("tasks",), (first,) if first else ()))
     for row in rows:
         if not row.id():
             raise row.refusal("has no id")
@@ -144,7 +123,7 @@ def read_taskmaster(files: Files) -> Plan:
     for row in rows:
         _take_task(plan, row, known)
     for tag in others:
-        for row in _rows(source, ("tasks",), (tag,)):
+        for row in source.rows(("tasks",), (tag,)):
             plan.left_out.append(f"{row.place}: {text_of(row.fields().get('title'))}: in another tag, {tag}")
     return plan
 

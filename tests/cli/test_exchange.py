@@ -63,7 +63,16 @@ dependencies:
 """
 SCAFFOLD = "---\nid: setup.scaffold\nmodule: setup\npriority: 1\nstatus: completed\n---\n\n# Scaffold\n\nThe base.\n"
 TASKS = {"auth/auth.login.md": TASK, "setup/setup.scaffold.md": SCAFFOLD}
+OPENSPEC = {
+    "proposal.md": "# Change: Add 2FA\n\n## Why\nPeople lose accounts.\n",
+    "tasks.md": "## 1. Database\n\n- [x] 1.1 Add a column\n- [x] 1.2 Migrate\n"
+                "\n## 2. Sign in\n- [ ] 2.1 Ask for a code\n- [~] 2.2 By post\n\n## Notes\n- [ ] Tell them\n",
+    "specs/auth/spec.md": "## ADDED Requirements\n### Requirement: A code is asked for\n#### Scenario: Wrong code\n"
+                          "- **WHEN** x\n### Requirement: Codes expire\nAfter a minute.\n"
+                          "## REMOVED Requirements\n### Requirement: One factor\n",
+}  # fmt: skip
 GIVEN: dict[str, Files] = {
+    "openspec": OPENSPEC,
     "prd": {"prd.json": json.dumps(SNARKTANK)}, "taskmaster": {"tasks.json": json.dumps(TASKMASTER)},
     "speckit": {"tasks.md": SPEC_KIT}, "checklist": {"TODO.md": CHECKLIST}, "yaml": {"t.yaml": YAML}, "tasks": TASKS,
 }  # fmt: skip
@@ -74,6 +83,7 @@ def told(stories: list[dict[str, Any]]) -> list[tuple[str, str, bool, list[str]]
 
 
 EXPECTED: dict[str, list[tuple[str, str, bool, list[str]]]] = {
+    "openspec": [("OS-1", "Database", True, []), ("OS-2", "Sign in", False, ["OS-1"])],
     "prd": [("US-001", "Add a field", True, []), ("US-002", "Show it", False, ["US-001"])],
     "taskmaster": [("1", "Set up", True, []), ("2", "Sign in", False, ["1"])],
     "speckit": [("T001", "Create project structure", True, []), ("T002", "Configure linting", False, ["T001"]),
@@ -87,14 +97,37 @@ EXPECTED: dict[str, list[tuple[str, str, bool, list[str]]]] = {
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_format_is_recognised_read_and_the_same_after_a_round_trip(kind: str) -> None:
+def test_a_format_is_recognised_and_read(kind: str) -> None:
     found, plan = read(GIVEN[kind], "x")
     assert (found, told(plan.stories)) == (kind, EXPECTED[kind])
-    again = read(FORMATS[kind].write(plan), "x", kind)[1]
+
+
+@pytest.mark.parametrize("kind", [kind for kind, one in FORMATS.items() if one.write])
+def test_a_format_is_the_same_after_a_round_trip(kind: str) -> None:
+    write, plan = FORMATS[kind].write, read(GIVEN[kind], "x")[1]
+    assert write is not None
+    again = read(write(plan), "x", kind)[1]
     assert told(again.stories) == EXPECTED[kind]
     assert [raw.get("acceptanceCriteria") for raw in again.stories] == [
         raw.get("acceptanceCriteria") for raw in plan.stories
     ]
+
+
+def test_a_change_of_openspec_has_its_scenarios_as_criteria_of_the_last_story(made: Make) -> None:
+    project, call = made(story("US-001"))
+    change = project.repo / "openspec" / "changes" / "add-2fa"
+    for name, text in OPENSPEC.items():
+        (change / name).parent.mkdir(parents=True, exist_ok=True)
+        (change / name).write_text(text, encoding="utf-8")
+    code, value = call.json("import", "openspec/changes/add-2fa")
+    assert (code, value["format"], value["feature"]) == (0, "openspec", "add-2fa")
+    first, last = value["stories"]
+    assert [task["description"] for task in first["tasks"]] == ["1.1 Add a column", "1.2 Migrate"]
+    assert last["acceptanceCriteria"] == ["A code is asked for: Wrong code", "Codes expire"]
+    assert value["left_out"] == ["tasks.md:8: 2.2 By post: [~]",
+                                 "tasks.md:11: Tell them: not below a section such as `## 1. Title`"]  # fmt: skip
+    assert call.json("story", "next", "add-2fa")[1]["story"]["id"] == "OS-2"
+    assert call("export", "login", "--format", "openspec")[0] != ExitCode.DONE
 
 
 def test_a_person_imports_a_folder_of_tasks_and_exports_them_again(made: Make, tmp_path: Path) -> None:

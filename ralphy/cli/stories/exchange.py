@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ralphy.exchange.plan import Plan
 
 _FORMATS = click.Choice(list(FORMATS))
+_WRITERS = {name: one.write for name, one in FORMATS.items() if one.write}
+_WRITTEN = click.Choice(list(_WRITERS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 
 
@@ -30,8 +32,9 @@ _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 def import_(call: Invocation, source: str, name: str | None, kind: str | None, dry_run: bool) -> int:
     """Make a feature of another tool's stories: its prd.json, checked as any other.
 
-    Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, lists of - [ ]
-    items, YAML, and folders with a Markdown file for each task. Stories that are done there stay done.
+    Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, a change of
+    OpenSpec, lists of - [ ] items, YAML, and folders with a Markdown file for each task. Stories that are done there
+    stay done.
     """
     from ralphy.scaffold.writer import feature_with, slug
 
@@ -72,7 +75,7 @@ def _require_valid(plan: Plan, source: str) -> None:
 
 @click.command("export")
 @feature_argument
-@click.option("--format", "kind", type=_FORMATS, default="prd", show_default=True, help="The format.")
+@click.option("--format", "kind", type=_WRITTEN, default="prd", show_default=True, help="The format.")
 @click.option("--output", "-o", type=click.Path(), metavar="PATH", help="File, or folder for the format tasks.")
 @with_options
 def export(call: Invocation, feature: str | None, kind: str, output: str | None) -> int:
@@ -86,7 +89,7 @@ def export(call: Invocation, feature: str | None, kind: str, output: str | None)
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
-    files = FORMATS[kind].write(Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories],
+    files = _WRITERS[kind](Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories],
                                      more=more))  # fmt: skip
     if output is None and FORMATS[kind].is_folder:
         raise InvalidInput(f"the format {kind} is a folder", hint="--output DIR")
@@ -104,7 +107,9 @@ def _files(path: Path) -> dict[str, str]:
     from ralphy.files.tree_walk import walk
 
     if path.is_dir():
-        inside = sorted(found.path for found in walk(path) if found.name.endswith(".md"))[:_MOST_FILES]
+        inside = sorted(found.path for found in walk(path) if found.name.endswith(".md"))
+        if len(inside) > _MOST_FILES:
+            raise InvalidInput(f"holds {len(inside)} Markdown files, more than {_MOST_FILES}", where=str(path))
         found = {name: read_bounded(path / name, _MOST_BYTES) for name in inside}
     else:
         found = {path.name: read_bounded(path, _MOST_BYTES)}
