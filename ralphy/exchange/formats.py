@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ralphy.errors import InvalidInput
-from ralphy.exchange import markdown, openspec, structured
+from ralphy.exchange import issues, markdown, openspec, structured
 from ralphy.exchange.plan import Files, Plan
 
 
@@ -28,9 +28,12 @@ FORMATS: dict[str, Format] = {
     "openspec": Format("a change of OpenSpec", openspec.read_openspec),
     "checklist": Format("a Markdown list of - [ ] items", markdown.read_checklist, markdown.write_checklist),
     "yaml": Format("a YAML list of tasks", structured.read_yaml, structured.write_yaml),
+    "beads": Format("the issues of beads", issues.read_beads),
     "tasks": Format("a folder with a Markdown file for each task", markdown.read_task_files,
                     markdown.write_task_files, is_folder=True),
 }  # fmt: skip
+
+_BY_SUFFIX = {"yaml": "yaml", "yml": "yaml", "jsonl": "beads"}
 
 
 def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
@@ -57,8 +60,8 @@ def format_of(files: Files, where: str) -> str:
     suffix = path.rpartition(".")[2].lower()
     if suffix == "json":
         return _json_format(text)
-    if suffix in ("yaml", "yml"):
-        return "yaml"
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
     if suffix in ("md", "markdown", "txt"):
         return "checklist"
     raise InvalidInput("has no format that is known", where=where, hint=f"--format {', '.join(FORMATS)}")

@@ -12,7 +12,8 @@ Files = Mapping[str, str]  # path below the folder, or a file's name -> text
 
 _STATES = {  # what other tools call a story: done, still open, or given up
     "done": "completed complete done passed closed finished merged resolved verified x",
-    "open": "pending todo to-do open ready backlog planned new started in-progress in-review review blocked failed",
+    "open": "pending todo to-do open new ready backlog planned started in-progress in-review review blocked failed"
+    " hooked pinned",
     "gone": "skipped cancelled canceled deferred dropped duplicate rejected obsolete tombstone wontfix ~ -",
 }
 _STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}

@@ -71,7 +71,18 @@ OPENSPEC = {
                           "- **WHEN** x\n### Requirement: Codes expire\nAfter a minute.\n"
                           "## REMOVED Requirements\n### Requirement: One factor\n",
 }  # fmt: skip
+BEADS = "".join(json.dumps(row) + "\n" for row in (
+    {"id": "bd-1", "title": "Everything", "issue_type": "epic", "status": "open"},
+    {"id": "bd-1.2", "title": "Sign in", "status": "open", "priority": 0, "acceptance_criteria": "- It works",
+     "description": "With a key.\n```\ncode\n```\n- [ ] A wrong one is told",
+     "dependencies": [{"issue_id": "bd-1.2", "depends_on_id": "bd-a3f", "type": "blocks"},
+                      {"issue_id": "bd-1.2", "depends_on_id": "bd-77", "type": "blocks"},
+                      {"issue_id": "bd-1.2", "depends_on_id": "bd-1", "type": "parent-child"}]},
+    {"id": "bd-a3f", "title": "Users", "status": "closed", "priority": 2, "issue_type": "task"},
+    {"id": "bd-9", "title": "Later", "status": "deferred", "issue_type": "task"},
+))  # fmt: skip
 GIVEN: dict[str, Files] = {
+    "beads": {"issues.jsonl": BEADS},
     "openspec": OPENSPEC,
     "prd": {"prd.json": json.dumps(SNARKTANK)}, "taskmaster": {"tasks.json": json.dumps(TASKMASTER)},
     "speckit": {"tasks.md": SPEC_KIT}, "checklist": {"TODO.md": CHECKLIST}, "yaml": {"t.yaml": YAML}, "tasks": TASKS,
@@ -83,6 +94,7 @@ def told(stories: list[dict[str, Any]]) -> list[tuple[str, str, bool, list[str]]
 
 
 EXPECTED: dict[str, list[tuple[str, str, bool, list[str]]]] = {
+    "beads": [("bd-1.2", "Sign in", False, ["bd-a3f"]), ("bd-a3f", "Users", True, [])],
     "openspec": [("OS-1", "Database", True, []), ("OS-2", "Sign in", False, ["OS-1"])],
     "prd": [("US-001", "Add a field", True, []), ("US-002", "Show it", False, ["US-001"])],
     "taskmaster": [("1", "Set up", True, []), ("2", "Sign in", False, ["1"])],
@@ -241,6 +253,18 @@ def test_what_people_bring_is_read_and_what_is_left_out_is_named_by_line(case: s
     assert prd_problems(plan.document()) == []
 
 
+def test_issues_of_beads_have_criteria_ranks_and_dependencies_that_are_there() -> None:
+    plan = read({"issues.jsonl": f"\n{BEADS}"}, "x")[1]
+    first, second = plan.stories
+    assert first["acceptanceCriteria"] == ["It works", "A wrong one is told"]
+    assert first["description"] == "With a key.\n```\ncode\n```"
+    assert (first["priority"], second["priority"]) == (1, 3)
+    assert plan.left_out == [
+        "issues.jsonl:2: bd-1 Everything: epic", "issues.jsonl:5: bd-9 Later: deferred",
+        "issues.jsonl:3: bd-1.2 waits for bd-77: it is not in the file",
+    ]  # fmt: skip
+
+
 def test_a_file_without_front_matter_among_tasks_is_named() -> None:
     assert read({**TASKS, "README.md": "# Tasks\n"}, "x")[1].left_out == ["README.md:1: has no front matter"]
 
@@ -271,6 +295,8 @@ REFUSED = {
     "l.yaml": ("- {id: 4}\n", "l.yaml:1: [0] has no title"),
     "m.md": ("---\nid: a\nstatus: soon\n---\n", 'm.md:3: status is "soon", must be such as todo'),
     "n.md": ("---\nmodule: a\n---\n", "n.md:2: the document has no id"),
+    "p.jsonl": ('{"id": "b-1", "title": "a"}\n{"id": "b-2"}\n', "p.jsonl:2: [1] has no title"),
+    "q.jsonl": ('\n{"id": \n', "q.jsonl:2: is not JSON"),
     "o.yaml": ("- title: a\n  notes: [1]\n", "o.yaml:1: US-001: notes is an array, must be a string"),
 }  # fmt: skip
 

@@ -33,8 +33,8 @@ def import_(call: Invocation, source: str, name: str | None, kind: str | None, d
     """Make a feature of another tool's stories: its prd.json, checked as any other.
 
     Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, a change of
-    OpenSpec, lists of - [ ] items, YAML, and folders with a Markdown file for each task. Stories that are done there
-    stay done.
+    OpenSpec, lists of - [ ] items, YAML, the issues.jsonl of beads, and folders with a Markdown file for each task.
+    Stories that are done there stay done.
     """
     from ralphy.scaffold.writer import feature_with, slug
 

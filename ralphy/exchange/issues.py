@@ -1,0 +1,64 @@
+"""Issues of trackers as stories: what a body asks for, and beads' `.beads/issues.jsonl`, an object on each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ralphy.exchange.markdown import BOX, plain_lines
+from ralphy.exchange.plan import ITEM, Files, Plan, sections, story
+from ralphy.exchange.source import Row, json_source, text_of
+
+_CRITERIA = re.compile(r"criteria|acceptance|done when|expected", re.I)
+_COMMENT = re.compile(r"<!--.*?-->", re.S)
+_NO_WORK = ("epic", "message", "molecule", "merge-request", "agent", "convoy")  # containers, and no work at all
+_BLOCKS = ("blocks", "conditional-blocks", "waits-for")
+
+
+def read_beads(files: Files) -> Plan:
+    """Its priority, 0 to 4, becomes 1 to 5. Raises InvalidInput for a line without an id and a title."""
+    plan = Plan()
+    ((name, text),) = files.items()
+    lines = text.rstrip().split("\n")
+    # Read as one list, in which each object keeps its line.
+    listed = [f"{line}," if line.strip() and at < len(lines) else line for at, line in enumerate(lines, 1)]
+    for row in json_source(f"[{chr(10).join(listed)}]", name).rows(()):
+        _take(plan, row)
+    plan.wait_for_those_here("it is not in the file")
+    return plan
+
+
+def _take(plan: Plan, row: Row) -> None:
+    raw, story_id = row.fields(), row.id()
+    title, kind = text_of(raw.get("title")), text_of(raw.get("issue_type"))
+    if not story_id or not title:
+        raise row.refusal(f"has no {'title' if story_id else 'id'}")
+    state, word = row.state()
+    if kind in _NO_WORK or state == "gone":
+        plan.leave_out(story_id, title, kind if kind in _NO_WORK else word, row.place)
+        return
+    links = [link for link in row.texts("dependencies") if isinstance(link, dict)]
+    after = [text_of(link.get("depends_on_id")) for link in links if link.get("type") in _BLOCKS]
+    asked = text_of(raw.get("acceptance_criteria"))
+    body = text_of(raw.get("description"))
+    plan.add(story(story_id, title, done=state == "done", description=about(body), priority=row.rank(2) + 1,
+                   acceptanceCriteria=[*(line.strip().lstrip("-*+ ") for line in asked.splitlines() if line.strip()),
+                                       *criteria_in(body)],
+                   notes="\n\n".join(text for part in ("design", "notes") if (text := text_of(raw.get(part)))),
+                   dependsOn=list(dict.fromkeys(filter(None, after)))), row.place)  # fmt: skip
+
+
+def criteria_in(body: str) -> Iterator[str]:
+    """The boxes, wherever they stand; else the list of a section that says that it holds criteria."""
+    boxes = [box[3] for _, line in plain_lines(body) if (box := BOX.fullmatch(line))]
+    if boxes:
+        yield from boxes
+        return
+    for heading, text in sections(re.sub(r"^#{3,6} ", "## ", body, flags=re.M)):
+        if _CRITERIA.search(heading):
+            yield from (item[3] for line in text.splitlines() if (item := ITEM.fullmatch(line.rstrip())))
+
+
+def about(body: str) -> str:
+    """The body without the boxes, which are the criteria."""
+    return "\n".join(line for line in _COMMENT.sub("", body).split("\n") if not BOX.fullmatch(line)).strip()
