@@ -34,6 +34,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
                   ("PRD.md --dry-run", "what would be done; change nothing")),
     "import": (("tasks.json", "task-master's tasks, in a new feature"),
                ("specs/001-login/tasks.md --name login", "spec-kit's tasks"),
+               ("github:acme/shop --label ready", "open issues, through gh"),
                ("TODO.md --dry-run", "show the stories; write nothing")),
     "export": (("login", "prd.json as other loops read it, on stdout"),
                ("login --format checklist -o TODO.md", "a Markdown list"),

@@ -1,18 +1,46 @@
-"""Issues of trackers as stories: what a body asks for, and beads' `.beads/issues.jsonl`, an object on each line."""
+"""Issues as stories: those of beads, whose `.beads/issues.jsonl` has an object on each line, and those of GitHub."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from ralphy.exchange.markdown import BOX, plain_lines
 from ralphy.exchange.plan import ITEM, Files, Plan, sections, story
 from ralphy.exchange.source import Row, json_source, text_of
 
 _CRITERIA = re.compile(r"criteria|acceptance|done when|expected", re.I)
+_DEPENDS = re.compile(r"\b(?:depends on|blocked by|after)\s+((?:#\d{1,9}\b(?:\s*(?:,|and)\s*)?)+)", re.I)
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _NO_WORK = ("epic", "message", "molecule", "merge-request", "agent", "convoy")  # containers, and no work at all
 _BLOCKS = ("blocks", "conditional-blocks", "waits-for")
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue of GitHub."""
+
+    number: int
+    title: str
+    body: str
+    is_closed: bool
+
+
+def plan_of(issues: Iterable[Issue], slug: str) -> Plan:
+    """A story for each issue of a repository, in the order of their numbers; `Blocked by #7` is a dependency."""
+    found = sorted(issues, key=lambda issue: issue.number)
+    plan = Plan(found[0].title if len(found) == 1 else slug.rpartition("/")[2])
+    for priority, issue in enumerate(found, 1):
+        body = issue.body.replace("\r\n", "\n")
+        named = [int(one) for refs in _DEPENDS.findall(body) for one in re.findall(r"\d+", refs)]
+        after = [f"GH-{one}" for one in dict.fromkeys(named) if one != issue.number]
+        place = f"{slug}#{issue.number}"
+        plan.add(story(f"GH-{issue.number}", issue.title, done=issue.is_closed, description=about(body),
+                       acceptanceCriteria=list(criteria_in(body)), priority=priority, dependsOn=after,
+                       notes=place), place)  # fmt: skip
+    plan.wait_for_those_here("it is not among them")
+    return plan
 
 
 def read_beads(files: Files) -> Plan:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from ralphy.documents.prd_reader import prd_problems
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.exchange.formats import FORMATS, read
 from ralphy.exchange.plan import Files
+from tests.adapters.test_forge import find_gh, gh_environment
 from tests.cli.conftest import Make
+from tests.doubles.github_api import GitHubApi
 from tests.engine.building import story
 
 SNARKTANK = {"project": "MyApp", "branchName": "ralph/priority", "description": "Priorities", "userStories": [
@@ -140,6 +144,61 @@ def test_a_change_of_openspec_has_its_scenarios_as_criteria_of_the_last_story(ma
                                  "tasks.md:11: Tell them: not below a section such as `## 1. Title`"]  # fmt: skip
     assert call.json("story", "next", "add-2fa")[1]["story"]["id"] == "OS-2"
     assert call("export", "login", "--format", "openspec")[0] != ExitCode.DONE
+
+
+def an_issue(number: int, title: str, body: str | None, *labels: str, **more: Any) -> dict[str, Any]:
+    return {"number": number, "title": title, "body": body, "state": "open",
+            "labels": [{"name": name} for name in labels], **more}  # fmt: skip
+
+
+@pytest.fixture
+def forge() -> Iterator[GitHubApi]:
+    # Not in tmp_path: the path of a unix socket has about a hundred characters at most.
+    with tempfile.TemporaryDirectory(prefix="gh-") as folder, GitHubApi(Path(folder) / "s") as running:
+        yield running
+
+
+@pytest.mark.real_gh
+@pytest.mark.skipif(find_gh() is None, reason="gh is not installed (the dev extra brings it)")
+def test_issues_of_github_are_imported(made: Make, forge: GitHubApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, call = made(story("US-001"))
+    for name, setting in gh_environment(forge).items():
+        monkeypatch.setenv(name, setting)
+    body = "<!-- a form -->\r\nA mail with a link.\r\nBlocked by #7 and #3.\r\n\r\n- [ ] An old link is refused\r\n"
+    forge.world.issues = [
+        an_issue(12, "Reset a password", body, "ready"), an_issue(7, "Mail", None, "ready"), an_issue(8, "Other", "x"),
+        *(an_issue(100 + number, "Ours", "x", pull_request={"url": "x"}) for number in range(150)),
+        an_issue(9, "A pull request", "x", "ready", pull_request={"url": "x"}), an_issue(300, "The last", "x"),
+    ]  # fmt: skip
+
+    code, value = call.json("import", "github:acme/widget", "--label", "ready")
+
+    assert (code, value["format"], value["feature"]) == (0, "github", "widget")
+    assert told(value["stories"]) == [("GH-7", "Mail", False, []), ("GH-12", "Reset a password", False, ["GH-7"])]
+    second = value["stories"][1]
+    assert (second["acceptanceCriteria"], second["notes"]) == (["An old link is refused"], "acme/widget#12")
+    assert second["description"] == "A mail with a link.\nBlocked by #7 and #3."
+    assert value["left_out"] == ["acme/widget#12: GH-12 waits for GH-3: it is not among them"]
+    assert (project.repo / "docs/features/widget/prd.json").exists()
+    every = call.json("import", "github:acme/widget", "--dry-run", "--name", "all")[1]["stories"]
+    assert [row["id"] for row in every] == ["GH-7", "GH-8", "GH-12", "GH-300"]  # on two pages
+    assert "next: ralphy plan reset-a-password" in call("import", "github:acme/widget#12", "--dry-run")[1]
+
+
+@pytest.mark.real_gh
+@pytest.mark.skipif(find_gh() is None, reason="gh is not installed (the dev extra brings it)")
+def test_issues_that_cannot_be_read_say_why(made: Make, forge: GitHubApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, call = made(story("US-001"))
+    for name, setting in gh_environment(forge).items():
+        monkeypatch.setenv(name, setting)
+    assert call("import", "github:acme/widget#99")[0] == ExitCode.NOT_FOUND
+    assert call("import", "github:acme/widget", "--label", "nobody")[0] == ExitCode.NOT_FOUND
+    assert call("import", "github:acme/other")[0] == ExitCode.NOT_FOUND
+    assert call("import", "github:acme")[0] == ExitCode.INVALID
+    assert call("import", "TODO.md", "--label", "ready")[0] == ExitCode.INVALID
+    monkeypatch.setenv("GH_TOKEN", "bad")
+    code, _, said = call("import", "github:acme/widget#12")
+    assert code == ExitCode.ENVIRONMENT and "gh cannot read the issues" in said
 
 
 def test_a_person_imports_a_folder_of_tasks_and_exports_them_again(made: Make, tmp_path: Path) -> None:

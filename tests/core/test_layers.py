@@ -39,7 +39,7 @@ PACKAGES: dict[str, set[str]] = {
     "state": {"errors", "secrets", "text", "system", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
     "scaffold": {"errors", "resources", "files", "config", "documents"},
-    "forge": {"errors", "processes"},
+    "forge": {"errors", "processes", "exchange"},
     "engine": {
         "__init__", "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks",
         "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",

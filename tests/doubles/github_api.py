@@ -28,6 +28,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from tests.doubles import graphql
 from tests.doubles.github_world import World
@@ -196,7 +197,20 @@ class _Answer(BaseHTTPRequestHandler):
             return 200, {"id": 1, "name": world.name, "default_branch": "main", "permissions": {"push": True}}
         if found := re.fullmatch(rf"/repos/{world.owner}/{world.name}/branches/([^/]+)", path):
             return 200, world.branch(found[1])
+        if path == f"/repos/{world.owner}/{world.name}/issues":
+            return 200, self._page(world.open_issues(self._asked_for("labels", "")))
+        if found := re.fullmatch(rf"/repos/{world.owner}/{world.name}/issues/(\d+)", path):
+            issue = next((one for one in world.issues if one["number"] == int(found[1])), None)
+            return (200, issue) if issue else (404, {"message": "Not Found"})
         return 404, {"message": "Not Found"}
+
+    def _page(self, rows: list[Any]) -> list[Any]:
+        """The rows of the page that is asked for: 30 on each as GitHub has it, 100 at most."""
+        size, page = min(100, int(self._asked_for("per_page", "30"))), int(self._asked_for("page", "1"))
+        return rows[(page - 1) * size : page * size]
+
+    def _asked_for(self, name: str, default: str) -> str:
+        return parse_qs(urlsplit(self.path).query).get(name, [default])[0]
 
     def _reply(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:
         body = json.dumps(answer).encode()

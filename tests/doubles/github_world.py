@@ -32,10 +32,11 @@ class World:
     auto_merge_allowed: bool = True
     required: list[str] = field(default_factory=list)
     prs: list[Node] = field(default_factory=list)
+    issues: list[Node] = field(default_factory=list)
 
     def state(self) -> Node:
         """What a test may look at or set, as JSON values."""
-        names = ("labels", "reviewers", "checks", "merge_state", "auto_merge_allowed", "required", "prs")
+        names = ("labels", "reviewers", "checks", "merge_state", "auto_merge_allowed", "required", "prs", "issues")
         return {name: getattr(self, name) for name in names}
 
     def change(self, given: Mapping[str, Any]) -> None:
@@ -45,6 +46,11 @@ class World:
     def load(self, path: Path) -> None:
         if path.exists():
             self.change(json.loads(path.read_text(encoding="utf-8")))
+
+    def open_issues(self, label: str) -> list[Node]:
+        """The open issues as the REST API lists them, those with the label if one is named."""
+        named = [(one, [has["name"] for has in one["labels"]]) for one in self.issues if one["state"] == "open"]
+        return [one for one, names in named if not label or label in names]
 
     def query(self) -> Node:
         return {

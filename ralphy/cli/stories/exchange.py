@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralphy.exchange.plan import Plan
+    from ralphy.forge.issues import IssueSource
 
 _FORMATS = click.Choice(list(FORMATS))
 _WRITERS = {name: one.write for name, one in FORMATS.items() if one.write}
@@ -24,22 +26,27 @@ _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 
 
 @click.command("import")
-@click.argument("source", type=click.Path(), metavar="FILE|DIR")
+@click.argument("source", type=click.Path(), metavar="FILE|DIR|github:OWNER/REPO[#N]")
+@click.option("--label", default="", metavar="NAME", help="Only the issues of github:OWNER/REPO with this label.")
 @click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the project or the file.")
 @click.option("--format", "kind", type=_FORMATS, help="The format; default: what it looks like.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show the stories; write nothing.")
 @with_options
-def import_(call: Invocation, source: str, name: str | None, kind: str | None, dry_run: bool) -> int:
+def import_(call: Invocation, source: str, label: str, name: str | None, kind: str | None, dry_run: bool) -> int:
     """Make a feature of another tool's stories: its prd.json, checked as any other.
 
     Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, a change of
     OpenSpec, lists of - [ ] items, YAML, the issues.jsonl of beads, and folders with a Markdown file for each task.
-    Stories that are done there stay done.
+    Stories that are done there stay done. Open issues of GitHub, or one by its number, are read through gh.
     """
+    from ralphy.forge.issues import source_of
     from ralphy.scaffold.writer import feature_with, slug
 
     path = call.directory / source
-    found, plan = read(_files(path), source, kind or "")
+    issues = source_of(source)
+    if label and (issues is None or issues.number):
+        raise InvalidInput("--label is for the issues of a repository", hint="github:OWNER/REPO --label NAME")
+    found, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "")
     text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
     _require_valid(plan, source)
     repository = call.repository()
@@ -51,9 +58,21 @@ def import_(call: Invocation, source: str, name: str | None, kind: str | None, d
         feature_with(features, feature, "prd.json", text)
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
     lines += [f"left out: {said}" for said in plan.left_out]
-    lines.append(f"{len(plan.stories)} stories, read as {FORMATS[found].said}; next: ralphy plan {feature}")
+    said = FORMATS[found].said if found in FORMATS else "issues of GitHub"
+    lines.append(f"{len(plan.stories)} stories, read as {said}; next: ralphy plan {feature}")
     return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
+
+
+def _of_issues(source: IssueSource, label: str) -> Plan:
+    from ralphy.exchange.issues import plan_of
+    from ralphy.forge.issues import read_issues
+
+    found, is_cut = read_issues(source, label, os.environ)
+    plan = plan_of(found, source.slug)
+    if is_cut:
+        plan.left_out.append(f"{source.slug}: the issues beyond the first {len(found)} (--label NAME reads fewer)")
+    return plan
 
 
 def _require_valid(plan: Plan, source: str) -> None:
