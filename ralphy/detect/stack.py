@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain, islice
@@ -15,6 +15,7 @@ from ralphy.detect.facts import Facts, Tree, gather, look
 from ralphy.detect.rules import ALWAYS, LANGUAGES, TARGETS, TASK_RUNNERS, Language, Manager
 
 _MOST_PROJECTS = 8  # in folders of their own
+_MOST_OF_A_NAME = 50
 _MOST_FOLDERS = 40  # that are looked at on each of two levels
 _NO_TEST = "no test command found for"
 _NOT_PROJECTS = frozenset(("test", "tests", "testdata", "fixtures", "example", "examples", "docs", "templates"))
@@ -82,15 +83,17 @@ def _with_projects(tree: Tree, root: StackReport) -> StackReport:
     checks: list[Check] = []
     evidence: list[str] = []
     for folder, project in found[:_MOST_PROJECTS]:
-        checks += [_moved(check, folder) for check in project.checks if check.name not in own]
+        checks += [_moved(check, folder, (*root.checks, *checks)) for check in project.checks if check.name not in own]
         evidence += [f"in {folder}/: {line}" for line in project.evidence if line.partition(":")[0] not in own]
     if len(found) > _MOST_PROJECTS:
         evidence.append(f"more than {_MOST_PROJECTS} folders have projects: only the first are looked at")
-    if not _has_manifest(tree):  # its stray sources are those of the projects
-        return replace(found[0][1], checks=tuple(checks), evidence=tuple(evidence))
+    setup = root.setup or next((_in(folder, one.setup) for folder, one in found if one.setup), "")
+    is_root_theirs = not root.checks or any(project.language == root.language for _, project in found)
+    if not _has_manifest(tree) and is_root_theirs:  # what was found from the root are the sources of the projects
+        return replace(found[0][1], checks=tuple(checks), evidence=tuple(evidence), setup=setup)
     is_tested = any(_has_test(project.checks) for _, project in found)
     told = (line for line in root.evidence if not (is_tested and line.startswith(_NO_TEST)))
-    return replace(root, checks=(*root.checks, *checks), evidence=(*told, *evidence))
+    return replace(root, checks=(*root.checks, *checks), evidence=(*told, *evidence), setup=setup)
 
 
 def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
@@ -122,9 +125,16 @@ def _has_manifest(tree: Tree) -> bool:
     return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or any(_targets(tree, ("test",)))
 
 
-def _moved(check: Check, folder: str) -> Check:
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{folder}-{check.name}").strip("-")
-    return replace(check, name=name, run=f"env -C {shlex.quote(folder)} {check.run}")
+def _moved(check: Check, folder: str, others: Sequence[Check]) -> Check:
+    """The check in its folder, with a name that no other has."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{folder}-{check.name}")[-_MOST_OF_A_NAME:].strip("-_")
+    while any(name == other.name for other in others):
+        name += "-2"
+    return replace(check, name=name, run=_in(folder, check.run))
+
+
+def _in(folder: str, command: str) -> str:
+    return f"env -C {shlex.quote(folder)} {command}"
 
 
 def _weigh(tree: Tree, row: Language, prefer: str, around: str) -> _Candidate | None:

@@ -434,7 +434,29 @@ def test_the_packages_of_a_workspace_are_checked_in_their_folders(
 def test_projects_are_found_in_folders_of_folders(tmp_path: Path) -> None:
     files = {"services/api/pyproject.toml": "[tool.pytest.ini_options]\n", "services/go.md": "",
              "tests/app/package.json": '{"scripts": {"test": "x"}}'}  # fmt: skip
-    assert runs(detect(repo(tmp_path, files))) == {"services-api-test": "env -C services/api python3 -m pytest -q"}
+    report = detect(repo(tmp_path, files))
+    assert runs(report) == {"services-api-test": "env -C services/api python3 -m pytest -q"}
+    assert report.language == "python"
+
+
+def test_a_project_in_a_folder_is_set_up_there_and_its_checks_have_names_of_their_own(tmp_path: Path) -> None:
+    assert next(iter(runs(detect(repo(tmp_path / "2", {f"_{'x' * 80}/go.mod": ""}))))) == f"{'x' * 45}-test"
+    tmp_path = tmp_path / "1"
+    files = {"a-b/meson.build": "", "a/b/go.mod": "", "a b/meson.build": ""}
+    report = detect(repo(tmp_path, files))
+    assert report.setup == "env -C 'a b' meson setup build"
+    assert runs(report) == {
+        "a-b-test": "env -C 'a b' meson test -C build",
+        "a-b-test-2": "env -C a-b meson test -C build",
+        "a-b-test-2-2": "env -C a/b go test -v ./...",
+        "a-b-vet": "env -C a/b go vet ./...",
+    }
+
+
+def test_tests_at_the_root_stay_beside_a_project_in_another_language(tmp_path: Path) -> None:
+    files = {"test_a.py": "def test_a(): pass\n", "web/package.json": '{"scripts": {"test": "node --test"}}'}
+    report = detect(repo(tmp_path, files))
+    assert runs(report) == {"test": "python3 -m pytest -q", "web-test": "env -C web npm test"}
 
 
 def test_the_first_of_many_projects_are_taken_and_the_report_says_so(tmp_path: Path) -> None:
