@@ -23,6 +23,7 @@ _SUBTEST = re.compile(r"^  (\w+ \([\w.]+\)) .*\.\.\. (?:FAIL|ERROR)$", re.M)
 _SUITE = re.compile(
     rf"^ *▶ (.+?){_TIME}$|^ *(?:not )?ok \d+ - (.+)\n( +)---\n(?:\3(?!\.\.\.)[^\n]*\n)*?\3type: 'suite'$", re.M
 )
+_OF_CTEST = r"^ *\d+/\d+ Test +#\d+: (.+?) \.{2,}"
 _FAILED = (
     # pytest's short summary; a parameter may hold spaces, unittest's last line `FAILED (failures=1)` is none
     re.compile(r"^(?:FAILED|ERROR) (\S+?::.+?|\S+\.\w+)(?: - .*)?$", re.M),
@@ -33,6 +34,8 @@ _FAILED = (
     re.compile(rf"^ *(?:×|FAIL)\s+(\S.*?){_TIME}$", re.M),  # vitest
     re.compile(rf"^ *✖ (?!failing tests:)(.+?){_TIME}$", re.M),  # node --test
     re.compile(r"^ *not ok \d+(?: -)? (?!.*# (?:TODO|SKIP))(.+)$", re.M | re.I),  # TAP
+    re.compile(rf"{_OF_CTEST} *\*\*\*(?!Skipped|Not Run \(Disabled\))", re.M),
+    re.compile(r"^\[ +FAILED +\] (\S+) \(\d+ ms\)$", re.M),  # googletest
 )
 _MOST_FAILED = 500
 _NONE_RAN = 5  # pytest's exit code when it collected nothing, and that of unittest since Python 3.12
@@ -113,6 +116,23 @@ RUNNERS = (
         re.compile(r"^(?:\[\w+\] +)?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+ *$", re.M),
         _patterns(passed=r"Tests run: (\d+)", failed=r"(?:Failures|Errors): (\d+)", skipped=r"Skipped: (\d+)"),
         {},
+        is_summed=True,
+    ),
+    Runner(
+        "ctest",
+        re.compile(r"^ *\d+/\d+ Test +#\d+: .+? \.{2,}.*$", re.M),
+        _patterns(passed=r" (Passed) ", failed=r"\*\*\*(?!Skipped|Not Run \(Disabled\))(\w+)",
+                  skipped=r"\*\*\*(Skipped|Not Run \(Disabled\))"),
+        _patterns(passed=rf"{_OF_CTEST} +Passed ", failed=rf"{_OF_CTEST} *\*\*\*(?!Skipped|Not Run \(Disabled\))",
+                  skipped=rf"{_OF_CTEST} *\*\*\*(?:Skipped|Not Run \(Disabled\))"),
+        is_summed=True,
+    ),
+    Runner(
+        "googletest",
+        re.compile(r"^\[ +(?:OK|FAILED|SKIPPED) +\] \S+ \(\d+ ms\)$", re.M),
+        _patterns(passed=r"(OK) ", failed=r"(FAILED)", skipped=r"(SKIPPED)"),
+        _patterns(passed=r"^\[ +OK +\] (\S+) \(", failed=r"^\[ +FAILED +\] (\S+) \(",
+                  skipped=r"^\[ +SKIPPED +\] (\S+) \("),
         is_summed=True,
     ),
     Runner(

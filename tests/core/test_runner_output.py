@@ -8,9 +8,33 @@ from hypothesis import strategies as st
 
 from ralphy.checks.listing import PASSED, Listing
 from ralphy.checks.narrowing import folder_of, narrowed
-from ralphy.checks.runner_output import read_output, tells_of_tests
+from ralphy.checks.runner_output import failing_tests, read_output, tells_of_tests
 
 NAMED = {
+    "ctest": (
+        "      Start  1: calc_test\n 1/10 Test  #1: calc_test ........................   Passed    0.00 sec\n"
+        "      Start  2: fails\n 2/10 Test  #2: fails ............................***Failed    0.00 sec\n"
+        " 3/10 Test  #3: skips ............................***Skipped   0.00 sec\n"
+        " 4/10 Test  #4: off ..............................***Not Run (Disabled)   0.00 sec\n"
+        " 5/10 Test  #5: never built ......................***Not Run   0.00 sec\n"
+        "10/10 Test #10: slow one .........................***Timeout   1.01 sec\n\n"
+        "33% tests passed, 3 tests failed out of 5\n\nThe following tests FAILED:\n\t  2 - fails (Failed)\n",
+        {
+            "calc_test": "passed",
+            "fails": "failed",
+            "skips": "skipped",
+            "off": "skipped",
+            "never built": "failed",
+            "slow one": "failed",
+        },
+    ),
+    "googletest": (
+        "[==========] Running 3 tests from 1 test suite.\n[ RUN      ] Calc.Adds\n[       OK ] Calc.Adds (0 ms)\n"
+        "[ RUN      ] Calc.Subs\ncalc_test.cpp:9: Failure\n[  FAILED  ] Calc.Subs (0 ms)\n[ RUN      ] Calc.Slow\n"
+        "[  SKIPPED ] Calc.Slow (0 ms)\n[==========] 3 tests from 1 test suite ran. (0 ms total)\n"
+        "[  PASSED  ] 1 test.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Calc.Subs\n",
+        {"Calc.Adds": "passed", "Calc.Subs": "failed", "Calc.Slow": "skipped"},
+    ),
     "cargo": (
         "running 3 tests\ntest tests::adds ... ok\ntest tests::subs ... ok\ntest tests::slow ... ignored\n\n"
         "test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
@@ -107,6 +131,11 @@ def test_tests_are_known_by_name(runner: str) -> None:
     found = read_output(NAMED[runner][0])
     assert found is not None
     assert found.tests == NAMED[runner][1]
+
+
+def test_the_tests_that_a_c_project_fails_are_named() -> None:
+    assert failing_tests(NAMED["ctest"][0]) == ("fails", "never built", "slow one")
+    assert failing_tests(NAMED["googletest"][0]) == ("Calc.Subs",)
 
 
 def test_a_check_that_runs_in_a_folder_names_its_tests_from_the_root() -> None:
