@@ -68,6 +68,7 @@ OTHER_WORDS = {
     ("ralphy/cli/status/state.py", "clarify"): "a phase of ralph-dev",
     ("ralphy/scaffold/config_template.py", "clarify"): "a section of the settings",
     ("ralphy/cli/setup/demo.py", "story"): "the head of a column",
+    ("ralphy/exchange/structured.py", "acceptance"): "a field of a feature in other tools' files",
     ("ralphy/cli/records.py", "story"): "an argument of commands",
     ("ralphy/cli/stories/story.py", "story"): "a command",
     ("ralphy/documents/prd_merge.py", "story"): "the whole of a story among its fields",

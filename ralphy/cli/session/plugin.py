@@ -50,7 +50,7 @@ def plugin_folder() -> str:
 @with_options
 def start(
     call: Invocation, feature: str | None, mode: str | None, story_id: str, one: bool, prd: str | None,
-    **limits: int | None,
+    max_iterations: int | None, max_attempts: int | None,
 ) -> int:  # fmt: skip
     """Begin the loop of a session of Claude Code, and print its first task.
 
@@ -61,7 +61,8 @@ def start(
         raise InvalidInput("this is no session of Claude Code: CLAUDE_CODE_SESSION_ID is not set",
                            hint="ralphy start --mode hook opens one")  # fmt: skip
     feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
-    call.flags.update({f"limits.{name}": value for name, value in limits.items() if value is not None})
+    limits = {"limits.max_iterations": max_iterations, "limits.max_attempts": max_attempts}
+    call.flags.update({name: value for name, value in limits.items() if value is not None})
     found = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
     said = f"mode: {found['mode']} ({found['why']})\n\n{found['prompt']}"
     return call.output.answer("plugin-start", said, **found)
