@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.presets import PRESETS
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
+from ralphy.text.durations import seconds_of
 
 if TYPE_CHECKING:
     from ralphy.text.schema_compiler import Fits
@@ -25,7 +26,7 @@ _EXPECTED = {
     "str": "text on one line",
     "bool": "true or false",
     "int": "a whole number, 1 or more",
-    "float": "a number of seconds above 0 (at most 30 days)",
+    "float": "a number of seconds above 0, or a duration such as 30m or 4h (at most 30 days)",
     "float | None": "an amount in USD above 0, or null for no limit",
     "tuple[str, ...]": "a list of names",
 }
@@ -56,6 +57,11 @@ class Field:
     def node(self) -> Mapping[str, Any]:
         """What the schema says of it."""
         return nodes()[self.dotted]
+
+    @property
+    def is_duration(self) -> bool:
+        """A number of seconds, which may be said as `30m` too."""
+        return self.kind.startswith("float") and "pattern" in self.node
 
     @property
     def expected(self) -> str:
@@ -117,10 +123,12 @@ def named(dotted: str) -> Field:
 
 
 def accept(field: Field, value: object) -> object:
-    """`value` as the field holds it (lists become tuples, whole seconds floats); raises UnfitError."""
+    """`value` as the field holds it (lists become tuples, `30m` and whole seconds floats); raises UnfitError."""
     plain = _without_line_ends(value)
+    if field.is_duration and isinstance(plain, str) and _fits(field.dotted)(plain):
+        plain = seconds_of(plain)
     if not _fits(field.dotted)(plain):
-        is_unquoted = "pattern" in field.node and isinstance(value, (bool, int, float))
+        is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
         raise UnfitError(field.expected + ("; put it in quotes" if is_unquoted else ""))
     if field.dotted in _COMMANDS and plain and not any(_split_words(field, str(plain))):
         raise UnfitError(field.expected)

@@ -21,7 +21,7 @@ _REMARKS = {
     "setup": "a command that prepares a lane, such as npm ci; runs again when a manifest or lock file changes",
     "agent": "command: the agent's program; env: more variables to pass to it",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
-    "timeouts": "in seconds; agent: one run; startup: until it begins to work; the others: a whole step",
+    "timeouts": "seconds, or such as 30m; agent: one run; startup: until it begins to work; the others: a whole step",
     "limits": "max_iterations: agent runs per invocation; until: a time as HH:MM",
     "gates": "human: wait for a person's APPROVED or REJECTED; auto: approve without one",
     "clarify": "ask: on lets an agent ask you about PRD.md before it is specified; most: how many questions",

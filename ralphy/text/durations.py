@@ -1,10 +1,12 @@
-"""Spans of time in words."""
+"""Spans of time in words, and durations as people write them."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_SIZES = {unit[0]: size for size, unit in _UNITS}
 
 
 def span(seconds: float) -> str:
@@ -15,3 +17,8 @@ def span(seconds: float) -> str:
             rest = left % size // smaller
             return f"{left // size} {unit}" + (f" {rest} {name}" if rest else "")
     return f"{left} s"
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds of `90s`, `30m`, `1h30m` or `2d`."""
+    return sum(float(number) * _SIZES[unit] for number, unit in re.findall(r"([0-9.]+)([dhms])", duration))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ralphy.config.fields import all_fields
 from ralphy.config.load import Settings, load, with_stack
-from ralphy.config.values import Check, Config, Limits, Stack
+from ralphy.config.values import Check, Config, Limits, Stack, Timeouts
 from ralphy.errors import InvalidInput
 
 ALIAS_BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
@@ -99,6 +99,23 @@ def test_environment_beats_files_and_flags_beat_environment(tmp_path: Path) -> N
     assert found.sources["limits.max_attempts"] == "command line"
     assert found.sources["limits.max_iterations"] == "RALPHY_LIMITS_MAX_ITERATIONS"
     assert found.sources["limits.max_cost_usd"] == "default"
+
+
+def test_a_duration_may_have_its_unit_and_a_bare_number_is_seconds(tmp_path: Path) -> None:
+    text = """\
+timeouts: {specification: 30m, implementation: 4h, qa: 90s, pr: 1.5h, agent: 900, startup: 1h30m}
+checks: [{name: test, run: make test, timeout_s: 2m}]
+notify: {remind_after_s: 2d}
+"""
+    write(tmp_path, text)
+    env = {"RALPHY_CI_MAX_TOTAL_TIME": "4h", "RALPHY_CI_MAX_HEALING_TIME": "60"}
+    config = load(tmp_path, None, env=env, flags={"limits.max_wait_s": "3h"}).config
+    assert config.timeouts == Timeouts(1800.0, 14400.0, 90.0, 5400.0, 900.0, 5400.0)
+    assert config.checks == (Check("test", "make test", 120.0),)
+    assert (config.notify.remind_after_s, config.limits.max_wait_s) == (172800.0, 10800.0)
+    assert (config.ci.max_total_time, config.ci.max_healing_time) == (14400.0, 60.0)
+    with pytest.raises(InvalidInput, match="RALPHY_CI_MAX_TOTAL_TIME"):
+        load(tmp_path, None, env={"RALPHY_CI_MAX_TOTAL_TIME": "4 hours"})
 
 
 def test_the_users_file_is_looked_for_where_xdg_says(tmp_path: Path) -> None:
@@ -242,6 +259,16 @@ def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object])
         ("limits: {until: 25:00}", ":1", 'limits.until is "25:00", must be a time as "HH:MM"', ""),
         ("limits: 3", ":1", "limits is 3, must be a mapping", ""),
         ("timeouts: {agent: -1}", ":1", "timeouts.agent is -1, must be a number of seconds", ""),
+        (
+            "timeouts:\n  qa: 30 minutes",
+            ":2",
+            'timeouts.qa is "30 minutes", must be a number of seconds above 0, '
+            "or a duration such as 30m or 4h (at most 30 days)",
+            "",
+        ),
+        ("checks:\n- {name: a, run: a, timeout_s: 0m}", ":2", 'checks[0].timeout_s is "0m", must be', ""),
+        ("ci: {max_total_time: 31d}", ":1", 'ci.max_total_time is "31d", must be a number of seconds', ""),
+        ("limits: {max_file_mb: 4h}", ":1", "limits.max_file_mb is", ""),
         ("gates: {spec: true}", ":1", 'gates.spec is true, must be "human" or "auto"', ""),
         ("safety: {level: paranoid}", ":1", 'must be "minimal", "moderate" or "strict"', ""),
         ("git: {commit: merge}", ":1", 'must be "squash": a story is one commit, so that one revert reopens it', ""),

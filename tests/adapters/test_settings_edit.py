@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.config.edit import typed, with_setting
-from ralphy.config.fields import all_fields, named, nodes
+from ralphy.config.fields import accept, all_fields, named, nodes
 from ralphy.config.file import read_values
 from ralphy.config.values import Check
 from ralphy.errors import Conflict, InvalidInput
@@ -76,8 +76,7 @@ def test_every_setting_can_be_set_in_the_file_that_init_writes(data: st.DataObje
     expected = values_of(text)
     for name in data.draw(st.lists(st.sampled_from(list(all_fields())), min_size=1, max_size=6)):
         field, example = named(name), nodes()[name]["examples"][0]
-        value = tuple(example) if isinstance(example, list) else example
-        value = (Check("unit", "make unit"),) if name == "checks" else value
+        value = (Check("unit", "make unit"),) if name == "checks" else accept(field, example)
         before = text.decode().splitlines()
         text = with_setting(text, "config.yaml", field, value)
         expected |= {name: value}

@@ -41,6 +41,8 @@ from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if
 `ralphy config show --origin` lists what is in force, and where each value comes from. `ralphy config set KEY VALUE`
 changes one setting in 4; `ralphy config check` checks all places.
 
+A duration is a number of seconds, or has units: `90s`, `30m`, `4h`, `1h30m`, `2d`.
+
 An unknown key is an error (exit code 3); the message has the file, the line and the closest known key. The files are
 plain YAML 1.2: no anchors, aliases, tags or duplicate keys, at most 256 KB.
 """
@@ -271,6 +273,8 @@ def _takes(node: Mapping[str, Any]) -> str:
     if "enum" in node:
         return ", ".join(f"`{choice}`" if choice else '`""`' for choice in node["enum"])
     types = [node["type"]] if isinstance(node["type"], str) else list(node["type"])
+    if types[:2] == ["number", "string"]:
+        return " or ".join(["a duration above 0", *(_WORDS[one] for one in types[2:])])
     return " or ".join([_WORDS[types[0]] + _bounds(node), *(_WORDS[one] for one in types[1:])])
 
 
