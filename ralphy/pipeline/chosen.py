@@ -1,11 +1,14 @@
-"""Which stories a person asked for: ids, lists and ranges, as `US-003`, `US-001,US-004` or `US-003..US-005`."""
+"""Which stories a person asked for: ids, lists and ranges, as `US-003`, `US-001,US-004` or `US-003..US-005`.
+
+The pieces that a story was split into come along: it cannot be completed without them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from ralphy.pipeline.model import Prd
+from ralphy.pipeline.model import Prd, Story
 
 _RANGE = re.compile(r"(.*?)(\d+)\.\.(?:(.*?)(\d+))")
 
@@ -21,7 +24,15 @@ def chosen(prd: Prd, words: Sequence[str]) -> tuple[frozenset[str], tuple[str, .
     if not words:
         return frozenset(ids), ()
     meant = {word: _meant(ids, word) for word in words}
-    return frozenset(one for found in meant.values() for one in found), tuple(w for w in words if not meant[w])
+    named = {one for found in meant.values() for one in found}
+    pieces = {story.id for story in prd.stories if split_from(story) in named}
+    return frozenset(named | pieces), tuple(w for w in words if not meant[w])
+
+
+def split_from(story: Story) -> str:
+    """The story that this one is a piece of; "" if it is none."""
+    context = story.raw.get("context")
+    return str(context.get("split_from") or "") if isinstance(context, dict) else ""
 
 
 def _meant(ids: Sequence[str], word: str) -> list[str]:

@@ -14,7 +14,7 @@ from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.forecast import Expected, expected
 from ralphy.pipeline.gates import word_on
 from ralphy.pipeline.life import is_done
-from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.spec import SPEC
@@ -101,13 +101,15 @@ def _wave(left: Sequence[Story], completed: set[str], jobs: int, paths: Mapping[
 def _planned(s: Snapshot, config: Config, story: Story, wave: int) -> PlannedStory:
     used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
     model = STORY.model(config, used + 1, str(story.raw.get("model") or ""))
-    return PlannedStory(story, wave, model, used + 1, "" if wave else _why_not(s.prd, story))
+    return PlannedStory(story, wave, model, used + 1, "" if wave else _why_not(s, story))
 
 
-def _why_not(prd: Prd, story: Story) -> str:
+def _why_not(s: Snapshot, story: Story) -> str:
+    if s.session.only and story.id not in chosen(s.prd, s.session.only)[0]:
+        return "not selected"
     if story.status in _AFTER_FAILURE:
         return _AFTER_FAILURE[story.status]
-    open_ = [name for name in story.depends_on if not prd.story(name).is_completed]
+    open_ = [name for name in story.depends_on if not s.prd.story(name).is_completed]
     return f"blocked by {', '.join(open_)}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ralphy.errors import InvalidInput
+from ralphy.pipeline.chosen import split_from
 from ralphy.pipeline.model import Document, Prd, Story
 from ralphy.pipeline.stories import as_drafted, reopened
 
@@ -22,18 +23,13 @@ _DRAFTED = ("id", "title", "description", "acceptanceCriteria", "tasks", "notes"
 
 def pieces_of(prd: Prd, story_id: str) -> list[Story]:
     """The stories that were cut off a story, in the file's order."""
-    return [story for story in prd.stories if _split_from(story) == story_id]
-
-
-def _split_from(story: Story) -> str:
-    context = story.raw.get("context")
-    return str(context.get("split_from") or "") if isinstance(context, dict) else ""
+    return [story for story in prd.stories if split_from(story) == story_id]
 
 
 def may_be_split(prd: Prd, story: Story, most: int) -> bool:
     """Has it not been split as often as it may? A piece is never split itself: then a person should look."""
     rounds = {_round(piece) for piece in pieces_of(prd, story.id)}
-    return not _split_from(story) and len(rounds) < most
+    return not split_from(story) and len(rounds) < most
 
 
 def _round(piece: Story) -> int:

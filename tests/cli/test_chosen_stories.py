@@ -23,6 +23,34 @@ def test_ids_lists_and_ranges_name_stories(said: list[str], meant: set[str]) -> 
     assert chosen(PRD, words_of(said)) == (frozenset(meant), ())
 
 
+def test_the_pieces_of_a_split_come_along() -> None:
+    split = Prd.of({"userStories": [story("US-001", dependsOn=["US-001-1"]), story("US-002"),
+                                    story("US-001-1", context={"split_from": "US-001", "split": 1})]})  # fmt: skip
+    assert chosen(split, ("US-001",)) == (frozenset({"US-001", "US-001-1"}), ())
+    assert chosen(split, ("US-001-1",)) == (frozenset({"US-001-1"}), ())
+
+
+def test_a_run_for_a_story_that_is_split_does_its_pieces_and_ends(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002"), limits={"max_attempts": 1, "max_splits": 1})
+    piece = {"id": "A", "title": "Piece A", "acceptanceCriteria": ["it is there"]}
+    project.play(stories={"US-001": [breaks(), works()], "*": [works()]},
+                 split=[{"outbox": {"stories.json": {"userStories": [piece]}}}])  # fmt: skip
+    code, _, err = call("loop", "--story", "US-001")
+    assert (code, project.landed()) == (0, ["login/US-001-1", "login/US-001"]), err
+    assert "completed: US-001, US-001-1" in err
+
+
+def test_the_dry_run_says_what_is_not_selected(made: Make) -> None:
+    _, call = made(story("US-001"), story("US-002"), story("US-003", dependsOn=["US-002"]), story("US-004"))
+    code, value = call.json("loop", "--dry-run", "--story", "US-001,US-003")
+    assert code == 0
+    assert {one["id"]: (one["wave"], one["why_not"]) for one in value["stories"]} == {
+        "US-001": (1, ""), "US-002": (0, "not selected"), "US-003": (0, "blocked by US-002"),
+        "US-004": (0, "not selected"),
+    }  # fmt: skip
+    assert "US-004 Story US-004 (not selected)" in call("start", "--dry-run", "--story", "US-001")[1]
+
+
 def test_what_names_no_story_is_told() -> None:
     assert chosen(PRD, ("US-007", "US-007..US-009", "US-001..FIX-2", "US-002"))[1] == (
         "US-007", "US-007..US-009", "US-001..FIX-2")  # fmt: skip

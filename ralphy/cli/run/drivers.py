@@ -165,8 +165,8 @@ def limit_options(command: Any) -> Any:
 def run_options(command: Any) -> Any:
     """What bounds a run of one feature, and what only such a run can do."""
     dry_run = click.option("--dry-run", "-n", is_flag=True, help="Show the plan (ralphy plan); change nothing.")
-    only = click.option("--story", "only", multiple=True, metavar="ID", help="Only this story; repeatable, a list "
-                        "US-001,US-004 or a range US-003..US-005. Ends when they are completed.")  # fmt: skip
+    only = click.option("--story", "only", multiple=True, metavar="ID", help="Only this story and the pieces it is "
+                        "split into; repeatable, a list US-001,US-004 or a range US-003..US-005.")  # fmt: skip
     options = (
         click.option("--safety-level", type=_LEVELS, help="The setting safety.level, for this run."),
         click.option("--reset-circuit", is_flag=True, help="Close the circuit breaker first (ralphy reset-circuit)."),
