@@ -49,6 +49,7 @@ class Invocation:
     _environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _features: list[Found] | None = None
+    _ignored: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
     senders: dict[Notify, Sender] = field(default_factory=dict)
     deadline: float | None = None
@@ -135,14 +136,25 @@ class Invocation:
         return only_open(self.features(repository), self._config(repository).project.features_dir)
 
     def features(self, repository: Repository) -> list[Found]:
-        """All features of the repository; looked up once."""
+        """All features of the repository; looked up once. A folder that is none for its name alone is said once."""
         from ralphy.engine.feature.features import features_of
         from ralphy.engine.workspace.checkout import Checkout
 
         if self._features is None:
+            self.tell_ignored(repository)
             with closing(Checkout.of(repository)) as checkout:
                 self._features = features_of(checkout, self._config(repository))
         return self._features
+
+    def tell_ignored(self, repository: Repository) -> None:
+        """Say which folders would be features if it were not for their names, each once."""
+        from ralphy.documents.feature_folder import ignored, misnamed
+
+        folder = self._config(repository).project.features_dir
+        for name in (name for name in ignored(repository.root, folder) if name not in self._ignored):
+            self._ignored.add(name)
+            error = misnamed(repository.root / folder / name)
+            self.output.note(f"warning: {folder}/{name} is ignored: {error}; rename it: {error.hint}")
 
     def set_author(self, author: str) -> None:
         """Have Git in this process commit as `Name <address>`; "" leaves it as it is configured."""

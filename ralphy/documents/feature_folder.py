@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import stat
 import time
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from ralphy.errors import InvalidInput, NotFound
@@ -18,6 +21,7 @@ from ralphy.pipeline.steps.table import documents
 from ralphy.text.nearest import nearest
 
 NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
+_SHORT = 60  # of a proposed name: there is room for a number
 MARKERS = ("APPROVED", "REJECTED", "STOP")
 # What Ralphy writes for people alone: nothing reads it, so nothing wakes up when it changes.
 VIEWS = ("TASKS.md", "REPORT.md", "REPORT.html")
@@ -68,6 +72,8 @@ def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
         if not folder.is_dir():
             raise NotFound(f"there is no feature {wanted!r} in {features_dir}/", hint=_hint(root, features_dir, wanted))
         return _feature(root, folder)
+    if wanted in ignored(root, features_dir):
+        raise misnamed(root / features_dir / wanted)
     if not _is_folder(cwd / wanted):
         raise NotFound(f"there is no feature {wanted[:80]!r}", hint=_hint(root, features_dir, wanted))
     return _feature(root, (cwd / wanted).resolve())
@@ -99,20 +105,42 @@ def _feature(root: Path, folder: Path) -> Feature:
         raise InvalidInput("the repository's root cannot be a feature folder",
                            hint="move prd.json into its own folder, such as docs/features/<name>/")  # fmt: skip
     if not NAME.fullmatch(folder.name):
-        raise InvalidInput(f"{folder.name!r} is not a feature name", hint="letters, digits, - and _, at most 64")
+        raise misnamed(folder)
     return Feature(folder.name, real, real.relative_to(top).as_posix())
 
 
 def listed(root: Path, features_dir: str) -> Iterator[Feature]:
     """Every feature of the repository, by name; folders without PRD.md, SPEC.md or prd.json are none."""
+    for name in _folders(root / features_dir):
+        if NAME.fullmatch(name) and _holds_documents(root / features_dir / name):
+            yield _feature(root, root / features_dir / name)
+
+
+def ignored(root: Path, features_dir: str) -> list[str]:
+    """Folders with documents of a feature and no name of one; a . or _ at its beginning is meant so."""
+    folders = (name for name in _folders(root / features_dir) if not NAME.fullmatch(name) and name[0] not in "._")
+    return [name for name in folders if _holds_documents(root / features_dir / name)]
+
+
+def misnamed(folder: Path) -> InvalidInput:
+    """What is wrong with the name of a folder, and the command that renames it."""
+    plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^a-zA-Z0-9_]+", "-", plain).strip("-_")[:_SHORT] or "feature"
+    free = next(one for n in count(1) if not (folder.parent / (one := f"{name}-{n}" if n > 1 else name)).exists())
+    old, new = (os.path.relpath(path) for path in (folder, folder.parent / free))
+    return InvalidInput(f"{folder.name!r} is not a feature name (letters, digits, - and _, at most 64)",
+                        hint=shlex.join(["mv", old, new]))  # fmt: skip
+
+
+def _folders(of: Path) -> list[str]:
     try:
-        names = sorted(entry.name for entry in os.scandir(root / features_dir) if entry.is_dir(follow_symlinks=False))
+        return sorted(entry.name for entry in os.scandir(of) if entry.is_dir(follow_symlinks=False))
     except OSError:
-        return
-    for name in names:
-        folder = root / features_dir / name
-        if NAME.fullmatch(name) and any((folder / file).exists() for file in _DOCUMENTS):
-            yield _feature(root, folder)
+        return []
+
+
+def _holds_documents(folder: Path) -> bool:
+    return any((folder / file).exists() for file in _DOCUMENTS)
 
 
 @dataclass(slots=True)

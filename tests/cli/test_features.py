@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -360,3 +361,31 @@ def test_stop_in_one_feature_ends_the_night(made: Make) -> None:
     (project.folder / "STOP").touch()
     assert call("loop")[0] == 130
     assert project.journal("run") == []
+
+
+def test_a_folder_with_a_space_in_its_name_is_said_with_the_command_that_renames_it(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, call = made(ONE, gates=AUTO)
+    for name in ("Größe und Maß", "größe und maß (2)", "_template", "no documents"):
+        (project.repo / "docs/features" / name).mkdir()
+    for name in ("Größe und Maß", "größe und maß (2)", "_template"):
+        (project.repo / "docs/features" / name / "PRD.md").write_text("# Size\n\n## Objective\n\nIt fits.\n")
+    (project.repo / "docs/features/Groe-und-Ma").mkdir()
+    monkeypatch.chdir(project.repo / "docs")
+    rule = "is not a feature name (letters, digits, - and _, at most 64)"
+    said = f"warning: docs/features/Größe und Maß is ignored: 'Größe und Maß' {rule}; rename it: "
+    for words in (("status",), ("status", "--all"), ("status",), ("loop", "--dry-run")):
+        err = call(*words)[2]
+        assert err.count("is ignored") == 2 and err.count(said) == 1, (words, err)
+    code, _, err = call("validate")
+    assert (code, err.count(rule)) == (3, 2) and "_template" not in err
+    code, _, err = call("start", "Größe und Maß")
+    assert code == 3 and not (project.repo / "docs/features/grosse-und-mass").exists()
+    assert call("loop", "Größe und Maß")[2] == err
+
+    rename = err.splitlines()[-1].removeprefix("  hint: ")
+    assert rename == "mv 'features/Größe und Maß' features/Groe-und-Ma-2"
+    assert rename in call("status")[2]
+    subprocess.run(rename, shell=True, check=True)
+    assert "Groe-und-Ma-2" in call("status", "--all")[1]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.cli.run import drivers as run
+from ralphy.cli.run import signals
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make
@@ -390,13 +390,13 @@ class Dying:
 def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: pytest.CaptureFixture[str]) -> None:
     came: list[type[BaseException]] = []
     decided: list[object] = []
-    listener = run.heeding(came, decided.append)
+    listener = signals.heeding(came, decided.append)
     said, next_decision = Said(text="…"), Decided(decision="RunAgent", phase="QA", reason="…", rests=False)
-    with run.signals(came):
+    with signals.signals(came):
         dying = Dying()
         del dying
         listener(said)  # what stands before a decision is finished first
-        with pytest.raises(run.Terminated):
+        with pytest.raises(signals.Terminated):
             listener(next_decision)
     assert decided == [said]
     assert "Traceback" not in capfd.readouterr().err

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,10 +18,10 @@ from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
+from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline.chosen import words_of
-from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 
@@ -36,51 +33,6 @@ if TYPE_CHECKING:
 _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])
 _MOST_REMARKS = 5
-
-
-class Terminated(BaseException):
-    """SIGTERM or SIGHUP, as something that unwinds: what was open is closed on the way out."""
-
-
-Came = list[type[BaseException]]
-
-
-@contextmanager
-def signals(came: Came) -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so.
-
-    What is raised while Python clears up an object is lost: it is noted in `came`, and raised at the next decision.
-    """
-
-    def raise_it(number: int, _: FrameType | None) -> None:
-        came.append(KeyboardInterrupt if number == signal.SIGINT else Terminated)
-        raise came[-1]
-
-    def unraisable(lost: sys.UnraisableHookArgs) -> None:
-        if not issubclass(lost.exc_type, (KeyboardInterrupt, Terminated)):
-            sys.__unraisablehook__(lost)
-
-    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
-    heard += [signal.SIGINT] if signal.getsignal(signal.SIGINT) is signal.default_int_handler else []
-    before = {number: signal.signal(number, raise_it) for number in heard}
-    sys.unraisablehook = unraisable
-    try:
-        yield
-    finally:
-        sys.unraisablehook = sys.__unraisablehook__
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def heeding(came: Came, listener: Listener) -> Listener:
-    """The listener, which at a decision first raises what a signal has raised in vain."""
-
-    def heed(event: Event) -> None:
-        if came and isinstance(event, Decided):
-            raise came.pop()
-        listener(event)
-
-    return heed
 
 
 def until_signal(call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
@@ -247,10 +199,13 @@ def _would_make(call: Invocation, description: str, name: str | None) -> int:
 
 
 def _make_feature(call: Invocation, description: str, name: str | None) -> str:
+    from ralphy.documents.feature_folder import ignored, misnamed
     from ralphy.scaffold.writer import new_feature, slug
 
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
+    if description in ignored(repository.root, features_dir):
+        raise misnamed(repository.root / features_dir / description)
     name = name or slug(description)
     prd = new_feature(repository.root / features_dir, name, description)
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
@@ -400,6 +355,7 @@ def watch(call: Invocation, **limits: Any) -> int:
     features_dir = call.settings(repository).config.project.features_dir
     call.require_settings(repository)
     call.require_trusted(repository)
+    call.tell_ignored(repository)
     checkout, came, live = Checkout.of(repository), Came(), Live(call.output)
 
     def opened(feature: Feature) -> Workspace:

@@ -6,12 +6,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ralphy.cli.run.drivers import Came, attend, open_features, until_of, until_signal
+from ralphy.cli.run.drivers import attend, open_features, until_of, until_signal
 from ralphy.cli.run.in_ci import with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator
 from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan
+from ralphy.cli.run.signals import Came
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.reactor import Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout

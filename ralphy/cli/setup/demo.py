@@ -41,7 +41,7 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
     another claims success without working, and Ralphy rejects it. The demo passes both gates as you would: touch
     APPROVED.
     """
-    from ralphy.cli.run.drivers import Terminated, signals
+    from ralphy.cli.run.signals import Terminated, signals
 
     if agent == "claude" and shutil.which("claude") is None:
         raise EnvironmentProblem("claude is not on PATH", hint="npm install -g @anthropic-ai/claude-code")

@@ -44,16 +44,19 @@ class _Verdict:
 def validate(call: Invocation, target: str | None) -> int:
     """Check a PRD.md, a prd.json, a config.yaml or a draft (stories.json), or those of a FEATURE; change nothing.
 
-    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository, and each PRD.md that has no
-    SPEC.md yet. Reports mistakes with file, line and field, and ends with 3. Of a PRD.md only a missing title or
-    objective is one; what is vague, open or contradictory is a remark.
+    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository, each PRD.md that has no
+    SPEC.md yet, and the names of the features' folders. Reports mistakes with file, line and field, and ends with 3. Of
+    a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a remark.
     """
-    return report(call, "validate", _targets(call, target), _bases(call))
+    return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
 
 
-def report(call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], **more: object) -> int:
-    """Judge the files, say what is wrong with each, and give the exit code."""
-    verdicts = [_judge(path, _shown(path, call.directory), bases) for path in targets]
+def report(
+    call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], also: Sequence[_Verdict] = (),
+    **more: object,
+) -> int:  # fmt: skip
+    """Judge the files, say what is wrong with each, `also` with others, and give the exit code."""
+    verdicts = [*also, *(_judge(path, _shown(path, call.directory), bases) for path in targets)]
     rows = [verdict.row() for verdict in verdicts]
     wrong = [verdict.error for verdict in verdicts if verdict.error]
     text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
@@ -100,6 +103,16 @@ def all_files(call: Invocation) -> Iterator[Path]:
     for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
         if name and (repository.root / name).exists():
             yield repository.root / name
+
+
+def _misnamed(call: Invocation) -> list[_Verdict]:
+    """The folders that are no features because of their names alone."""
+    from ralphy.documents.feature_folder import ignored, misnamed
+
+    repository = call.repository()
+    folder = _features_dir(call, repository)
+    return [_Verdict(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
+            for name in ignored(repository.root, folder)]  # fmt: skip
 
 
 def _features_dir(call: Invocation, repository: Repository) -> str:

@@ -1,0 +1,56 @@
+"""SIGTERM, SIGHUP and Ctrl-C while a run is on: raised, and none of them lost."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ralphy.pipeline.events import Decided, Event, Listener
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP, as something that unwinds: what was open is closed on the way out."""
+
+
+Came = list[type[BaseException]]
+
+
+@contextmanager
+def signals(came: Came) -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so.
+
+    What is raised while Python clears up an object is lost: it is noted in `came`, and raised at the next decision.
+    """
+
+    def raise_it(number: int, _: FrameType | None) -> None:
+        came.append(KeyboardInterrupt if number == signal.SIGINT else Terminated)
+        raise came[-1]
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, (KeyboardInterrupt, Terminated)):
+            sys.__unraisablehook__(lost)
+
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    heard += [signal.SIGINT] if signal.getsignal(signal.SIGINT) is signal.default_int_handler else []
+    before = {number: signal.signal(number, raise_it) for number in heard}
+    sys.unraisablehook = unraisable
+    try:
+        yield
+    finally:
+        sys.unraisablehook = sys.__unraisablehook__
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def heeding(came: Came, listener: Listener) -> Listener:
+    """The listener, which at a decision first raises what a signal has raised in vain."""
+
+    def heed(event: Event) -> None:
+        if came and isinstance(event, Decided):
+            raise came.pop()
+        listener(event)
+
+    return heed
