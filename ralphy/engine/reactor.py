@@ -81,7 +81,7 @@ def _driven(w: Workspace, patience: Patience, dialogue: Dialogue | None) -> Rest
 
 
 def _is_waited_for(rest: Rest, patience: Patience) -> bool:
-    if not isinstance(rest, Wait):
+    if not isinstance(rest, Wait) or rest.story:  # whoever drives it asks after each story
         return False
     if rest.until is not None:
         return patience.limits

@@ -25,13 +25,15 @@ class Rest(Decision):
 class Wait(Rest):
     """A person or a time is waited for: `gate` names the gate, `until` is epoch seconds.
 
-    `brief` is the reason without how to answer, for lists that say that elsewhere; "" if they are the same.
+    `brief` is the reason without how to answer, for lists that say that elsewhere; "" if they are the same. `story` is
+    the one that --interactive asks about.
     """
 
     exit_code: int = ExitCode.WAITING
     gate: str = ""
     until: float | None = None
     brief: str = ""
+    story: str = ""
 
 
 @dataclass(frozen=True, slots=True)

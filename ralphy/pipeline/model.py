@@ -49,15 +49,8 @@ class Story:
         status = raw.get("status")
         if status is None:
             status = "completed" if raw.get("passes") is True else "pending"
-        return cls(
-            raw["id"],
-            raw["title"],
-            _STATUS[status],
-            raw.get("priority", 0),
-            tuple(raw.get("dependsOn", ())),
-            index,
-            raw,
-        )
+        after = tuple(raw.get("dependsOn", ()))
+        return cls(raw["id"], raw["title"], _STATUS[status], raw.get("priority", 0), after, index, raw)
 
     @property
     def is_completed(self) -> bool:
@@ -322,7 +315,8 @@ class InWork:
 class Session:
     """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
 
-    `only` are the stories that it is for (ids and ranges), () for all.
+    `only` are the stories that it is for (ids and ranges), () for all. `over` are those that had ended (with how) when
+    a person last said to go on; None where nobody is asked after each story.
 
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
@@ -337,6 +331,7 @@ class Session:
     until: float | None = None
     last_step: str = ""
     only: tuple[str, ...] = ()
+    over: frozenset[tuple[str, str]] | None = None
     stop_asked: bool = False
     accepts_red: bool = False
     fatal: str = ""

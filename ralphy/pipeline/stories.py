@@ -31,6 +31,11 @@ def all_ready(prd: Prd, only: Sequence[str] = ()) -> list[Story]:
     return [story for story in ready if story.id in wanted] if only else ready
 
 
+def over(prd: Prd) -> frozenset[tuple[str, str]]:
+    """(id, status) of every story that no run works on any more."""
+    return frozenset((story.id, story.status.value) for story in prd.stories if not story.is_open)
+
+
 def shown_status(prd: Prd) -> dict[str, str]:
     """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked."""
     completed = {story.id for story in prd.stories if story.is_completed}

@@ -20,7 +20,7 @@ from ralphy.cli.run import signals
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, reports, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2))
 GATES = {"spec": "human", "qa": "human"}
@@ -174,6 +174,52 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     assert set(project.statuses().values()) == {"completed"}
     assert not (project.folder / "APPROVED").exists()
     assert_clean(project)
+
+
+def test_interactive_asks_after_each_story_whether_to_go_on_do_it_again_or_stop(made: Make) -> None:
+    project, call = made(*(story(f"US-00{number}", priority=number) for number in range(1, 5)), lanes={"jobs": 4},
+                         limits={"max_attempts": 1})  # fmt: skip
+    again = {"write": {"src/{{slug}}.py": "WORKS = 'again'\n"}}
+    project.play(stories={"US-002": [works(), again], "US-003": [breaks(), works()], "*": [works()]}, qa=[reports()])
+    with on_a_terminal(project, "start", "--interactive") as (heard, process):
+        heard.until("US-001 is completed: go on, redo it or stop?")
+        heard.until("ralphy story show US-001 login")
+        heard.until("Go on, redo US-001, or stop? [g/r/s]")
+        heard.send("what\n")
+        heard.until("g goes on, r does US-001 again")
+        heard.send("g\n")
+        heard.until("Go on, redo US-002, or stop? [g/r/s]")
+        heard.send("r\n")
+        heard.until("US-002 is pending again")
+        heard.until("Go on, redo US-002, or stop? [g/r/s]")
+        assert project.statuses() == dict.fromkeys(("US-001", "US-002"), "completed") | dict.fromkeys(
+            ("US-003", "US-004"), "pending")  # fmt: skip
+        heard.send("go\n")
+        heard.until("US-003 is failed: go on")
+        heard.send("r\n")
+        heard.until("US-003 is completed: go on")
+        heard.send("s\n")
+        heard.rest()
+    assert process.returncode == 10
+    assert "ralphy start login --interactive goes on from here" in heard.text
+    assert project.landed() == [f"login/{name}" for name in ("US-001", "US-002", "US-002", "US-003")]
+    assert_clean(project)
+    with on_a_terminal(project, "start", "--interactive") as (heard, process):
+        heard.until("Go on, redo US-004, or stop?")
+        assert "US-003 is completed: go on" not in heard.text
+        heard.send("g\n")
+        heard.until("Approve qa of login?")
+        heard.send("y\n")
+        heard.rest()
+    assert process.returncode == 0
+
+    code, _, err = call("start", "Log out again", "--interactive")
+    assert code == 3 and "no terminal" in err and "hint: leave it out" in err
+    assert not (project.folder.parent / "log-out-again").exists()
+    with on_a_terminal(project, "start", "--interactive", "--jobs", "2") as (heard, process):
+        heard.until("leave out --jobs")
+        heard.rest()
+    assert process.returncode == 3
 
 
 def test_on_a_terminal_questions_before_the_specification_are_asked_one_by_one(made: Make) -> None:

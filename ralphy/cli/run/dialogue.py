@@ -1,4 +1,5 @@
-"""The dialogue of `ralphy start` on a terminal: what there is to read at a gate, and what a person says to it."""
+"""The dialogues of `ralphy start` on a terminal: at a gate what there is to read and what a person says to it, and
+with --interactive the question after each story."""
 
 from __future__ import annotations
 
@@ -6,17 +7,21 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ralphy.cli.output import harmless
 from ralphy.cli.run import clarifying
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
+from ralphy.pipeline.stories import over
 from ralphy.processes import program_paths
 from ralphy.text.tone import FAINT, STRONG, WAITING
 
@@ -161,6 +166,51 @@ class GateDialogue:
         finally:
             signal.signal(signal.SIGINT, before)
         return True
+
+
+class StoryDialogue:
+    """With --interactive, asks a person after each story."""
+
+    def __init__(self, output: Output, workspace: Workspace, live: Live) -> None:
+        self._output = output
+        self._w = workspace
+        self._live = live
+
+    def begin(self) -> None:
+        """What is over now is not asked about."""
+        from ralphy.engine.view.observe import observe
+
+        self._w.session = replace(self._w.session, over=over(observe(self._w, review=False).prd))
+
+    def goes_on(self, story_id: str) -> bool:
+        """Ask whether to go on, to do the story again, or to stop. False to stop, as at the end of the input."""
+        name = self._w.feature.name
+        self._live.pause()
+        self._output.note(f"  look   ralphy story show {story_id} {name}", FAINT)
+        while True:
+            self._output.note(f"Go on, redo {story_id}, or stop? [g/r/s] ", STRONG)
+            line = sys.stdin.readline()
+            match line.strip().lower():
+                case "g" | "go" | "go on":
+                    break
+                case "r" | "redo":
+                    self._redo(story_id)
+                    break
+                case answer if answer in ("s", "stop", "q") or not line:
+                    self._output.note(f"Stopped. ralphy start {name} --interactive goes on from here.")
+                    return False
+            self._output.note(f"g goes on, r does {story_id} again (its commit stays), s stops here")
+        self.begin()
+        return True
+
+    def _redo(self, story_id: str) -> None:
+        from ralphy.engine.person.story_changes import keep, plan
+        from ralphy.engine.view.observe import observe
+
+        s = observe(self._w, review=False)
+        new = plan(s, Change(Verb.RESET, story_id))
+        keep(self._w, s, new)
+        self._output.say(new.said)
 
 
 def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:

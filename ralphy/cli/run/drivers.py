@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import click
 from ralphy.cli.ci import is_ci, use_profile
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import reporting
+from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator
@@ -22,6 +24,7 @@ from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline.chosen import words_of
+from ralphy.pipeline.decision import Wait
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 
@@ -163,16 +166,18 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 @click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
 @click.option("--mode", type=click.Choice(["script", "hook", "auto"]), default="script", show_default=True,
               help="script: agents of their own; hook: in a session of Claude Code; auto: by size.")  # fmt: skip
-@click.option("--interactive", is_flag=True, help="Same as --mode hook.")
+@click.option("--interactive", is_flag=True, help="Stop after each story and ask: go on, redo it, or stop.")
 @with_options
 def start(
-    call: Invocation, feature: str | None, name: str | None, fresh: bool, mode: str, interactive: bool, **limits: Any
+    call: Invocation, feature: str | None, name: str | None, fresh: bool, mode: str, **limits: Any
 ) -> int:  # fmt: skip
     """Run one feature in the foreground; on a terminal, ask at gates.
 
     A DESCRIPTION contains a space; it creates a feature with a PRD.md, called NAME or after its first words. At a gate,
     approve at the prompt or with `touch APPROVED` in the feature folder.
     """
+    if limits["interactive"]:
+        _require_terminal(limits)
     if feature and (name or " " in feature.strip()):
         if limits["dry_run"]:
             return _would_make(call, feature, name)
@@ -181,12 +186,21 @@ def start(
         raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
     if fresh and not limits["dry_run"]:
         _forget(call, feature)
-    if interactive or mode != "script":
+    if mode != "script":
         from ralphy.cli.session.start import start_in_session
 
-        if (code := start_in_session(call, feature, "hook" if interactive else mode, limits)) is not None:
+        if (code := start_in_session(call, feature, mode, limits)) is not None:
             return code
     return drive(call, feature, "", limits, asks=True)
+
+
+def _require_terminal(limits: dict[str, Any]) -> None:
+    """Raises InvalidInput where nobody can be asked after each story, or stories are worked on side by side."""
+    if limits["ci"] or is_ci(os.environ) or not sys.stdin.isatty():
+        raise InvalidInput("--interactive asks after each story, and there is no terminal",
+                           hint="leave it out; for one story at a time: --story ID")  # fmt: skip
+    if limits["jobs"] not in (None, 1):
+        raise InvalidInput("--interactive stops after each story: one agent works", hint="leave out --jobs")
 
 
 def _would_make(call: Invocation, description: str, name: str | None) -> int:
@@ -236,6 +250,8 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
     flags: dict[str, object] = {path: limits[name] for name, path in names.items() if limits.get(name) is not None}
     if limits.get("overnight"):
         flags.setdefault("limits.until", "07:00")
+    if limits.get("interactive"):
+        flags["lanes.jobs"] = 1
     if limits.get("auto_approve"):
         flags |= {f"gates.{name}": "auto" for name in gates()}
     return flags
@@ -273,7 +289,9 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
             from ralphy.cli.run.planned import tell_plan
 
             tell_plan(call, workspace)
-        return _run(call, workspace, asks=asks, waits=not limits.get("no_wait"))
+        return _run(
+            call, workspace, asks=asks, waits=not limits.get("no_wait"), by_story=bool(limits.get("interactive"))
+        )
 
 
 def _require_allowed(call: Invocation, workspace: Workspace) -> None:
@@ -324,19 +342,25 @@ def need_walls(workspace: Workspace) -> None:
         lanes_of(workspace)  # opening them puts up the walls
 
 
-def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool) -> int:
+def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool, by_story: bool) -> int:
     from ralphy.git.run_lock import Lock
 
     workspace.session = replace(workspace.session, began=workspace.clock())
     patience, came, live = Patience(gates=asks, limits=waits), Came(), Live(call.output)
     narrator = attend(call, workspace, came, live, patience=patience)
+    after_story = StoryDialogue(call.output, workspace, live) if by_story else None
 
     def work() -> int:
         with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"), live:
             call.lay_out(workspace)
             dialogue = narrator.dialogue if asks else None
             prepared = workspace.config.ci.answers if call.deadline is not None else ()
-            rest = with_answers(workspace, prepared, lambda: run_feature(workspace, patience, dialogue))
+            if after_story:
+                after_story.begin()
+            while True:
+                rest = with_answers(workspace, prepared, lambda: run_feature(workspace, patience, dialogue))
+                if not (after_story and isinstance(rest, Wait) and rest.story and after_story.goes_on(rest.story)):
+                    break
         return narrator.finished(rest)
 
     return until_signal(call, came, work, narrator.interrupted)

@@ -12,7 +12,7 @@ from ralphy.pipeline.preconditions import baseline, too_many_deaths
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
-from ralphy.pipeline.stories import next_ready, startable, why_stuck
+from ralphy.pipeline.stories import next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
 
 # A draft that splits a story gets one more chance: after that a person is asked.
@@ -84,6 +84,8 @@ def _answers(s: Snapshot) -> d.Decision | None:
 
 
 def _stories(s: Snapshot, config: Config) -> d.Decision | None:
+    if asks := _after_story(s):
+        return asks
     if all(story.is_completed for story in s.prd.stories):
         return None
     if s.session.in_work:
@@ -97,6 +99,14 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
         asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
         return rest(f"{why_stuck(s.prd)}{asked}", ExitCode.STORIES_OPEN)
     return _for_story(s, config, story)
+
+
+def _after_story(s: Snapshot) -> d.Wait | None:
+    """With --interactive, the question after each story that is over."""
+    if s.session.over is None or s.session.in_work:
+        return None
+    new = sorted(over(s.prd) - s.session.over)
+    return d.Wait(f"{new[0][0]} is {new[0][1]}: go on, redo it or stop?", story=new[0][0]) if new else None
 
 
 def _chosen_end(s: Snapshot) -> d.Rest | None:
