@@ -130,17 +130,6 @@ def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(made: Mak
     assert "warning: docs/features/login/PRD.md:5: " in err
 
 
-def test_a_fresh_start_tries_failed_stories_again(made: Make) -> None:
-    project, call = made(*TWO)
-    call("story", "fail", "US-001")
-    assert call("loop")[0] == 11
-    with on_a_terminal(project, "start", "--fresh") as (heard, _):
-        heard.until("Approve qa of login? [y/n/d/e/q]")
-        heard.send("y\n")
-        heard.rest()
-    assert project.statuses() == {"US-001": "completed", "US-002": "completed"}
-
-
 @contextmanager
 def on_a_terminal(project: Project, *words: str) -> Iterator[tuple[Heard, subprocess.Popen[bytes]]]:
     """`ralphy …` on a pseudo-terminal."""

@@ -163,13 +163,14 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 @click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
 @run_options
 @click.option("--name", metavar="NAME", help="Name of the feature that a DESCRIPTION creates.")
-@click.option("--fresh", is_flag=True, help="Start over: discard earlier attempts first.")
+@click.option("--fresh", is_flag=True, help="Start from nothing but PRD.md; asks first, and keeps what there was.")
+@click.option("--yes", "-y", is_flag=True, help="Answer the question of --fresh with yes.")
 @click.option("--mode", type=click.Choice(["script", "hook", "auto"]), default="script", show_default=True,
               help="script: agents of their own; hook: in a session of Claude Code; auto: by size.")  # fmt: skip
 @click.option("--interactive", is_flag=True, help="Stop after each story and ask: go on, redo it, or stop.")
 @with_options
 def start(
-    call: Invocation, feature: str | None, name: str | None, fresh: bool, mode: str, **limits: Any
+    call: Invocation, feature: str | None, name: str | None, fresh: bool, yes: bool, mode: str, **limits: Any
 ) -> int:  # fmt: skip
     """Run one feature in the foreground; on a terminal, ask at gates.
 
@@ -184,8 +185,13 @@ def start(
         feature = _make_feature(call, feature, name)
     elif name:
         raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
+    if yes and not fresh:
+        raise InvalidInput("--yes answers the question of --fresh", hint="leave it out")
     if fresh and not limits["dry_run"]:
-        _forget(call, feature)
+        from ralphy.cli.run.fresh import start_fresh
+
+        if not start_fresh(call, feature, yes=yes):
+            return ExitCode.WAITING
     if mode != "script":
         from ralphy.cli.session.start import start_in_session
 
@@ -224,23 +230,6 @@ def _make_feature(call: Invocation, description: str, name: str | None) -> str:
     prd = new_feature(repository.root / features_dir, name, description)
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
     return name
-
-
-def _forget(call: Invocation, feature: str | None) -> None:
-    from ralphy.engine.housekeeping import without_lanes
-    from ralphy.engine.person.again import start_over
-    from ralphy.engine.person.story_changes import keep, plan
-    from ralphy.pipeline.requests import Change, Verb
-
-    with call.edited(feature, "reset", starts_over=True) as (workspace, seen):
-        done = [story.id for story in seen.prd.stories if story.is_completed]
-        without = f"; to plan without them: ralphy redo spec {workspace.feature.name}" if seen.lost else ""
-        seen = start_over(workspace, seen)
-        new = plan(seen, Change(Verb.RESET_ALL))
-        keep(workspace, seen, new)
-        without_lanes(workspace)
-        names = f"{', '.join(done[:5])}{' …' if done[5:] else ''}"
-        call.output.say(f"{new.said}; completed stories stay: {names}{without}" if done else new.said)
 
 
 def _flags(limits: dict[str, Any]) -> dict[str, object]:

@@ -119,6 +119,11 @@ def record_branch_tip(w: Workspace, tip: str) -> None:
     write_note(_tip_file(w), {"branch": w.feature_branch, "tip": tip, "next": ""}, durable=False)
 
 
+def forget_branch_tip(w: Workspace) -> None:
+    """The feature has no branch that Ralphy knows of."""
+    _tip_file(w).unlink(missing_ok=True)
+
+
 def recorded_branch(w: Workspace) -> str:
     """The branch of the feature as Ralphy left it; "" if it has none yet."""
     return str(read_note(_tip_file(w)).get("branch") or "")

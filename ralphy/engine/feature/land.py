@@ -357,10 +357,7 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     files: dict[str, bytes | None] = {**edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)
-    new = NewCommit(subject, [("Ralphy-Event", f"branch {w.feature.name}")], "", before.head, {})
-    with w.objects.together():
-        tree = w.objects.graft(w.objects.tree_of(before.head), _entries(w, files))
-        commit = _write_commit(w, new, tree)
+    commit = written_commit(w, before.head, subject, f"branch {w.feature.name}", files)
     w.milestone("objects_written")
     exclude(w.repository, f"{w.feature.path}/")
     _move(w, before.behind, commit)
@@ -370,6 +367,13 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     _put_back(w)
     record_branch_tip(w, commit)
     return commit
+
+
+def written_commit(w: Workspace, parent: str, subject: str, event: str, files: Mapping[str, bytes | None]) -> str:
+    """A commit of these documents that no branch has yet."""
+    new = NewCommit(subject, [("Ralphy-Event", event)], "", parent, {})
+    with w.objects.together():
+        return _write_commit(w, new, w.objects.graft(w.objects.tree_of(parent), _entries(w, files)))
 
 
 def _put_back(w: Workspace) -> None:

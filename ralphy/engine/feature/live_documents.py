@@ -407,5 +407,10 @@ def _head_text(w: Workspace) -> str:
     return f"{ref_text(head)} {git.head_of(w.repository)[1]} {signature(head)}"
 
 
+def forget_documents(w: Workspace) -> None:
+    """What lies in the folder from now on is a person's."""
+    _record_path(w).unlink(missing_ok=True)
+
+
 def _record_path(w: Workspace) -> Path:
     return w.repository.checkout_dir / f"documents-{w.feature.name}.json"

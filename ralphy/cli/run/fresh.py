@@ -1,0 +1,45 @@
+"""start --fresh: a feature from nothing, after a question."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ralphy.errors import InvalidInput
+from ralphy.text.first_few import first_few
+from ralphy.text.tone import STRONG
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+
+
+def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
+    """Keep what there is of the feature under a ref, and leave PRD.md alone; False where the person says no."""
+    from ralphy.engine.housekeeping import without_lanes
+    from ralphy.engine.person.from_nothing import is_begun, next_ref, require_possible, start_from_nothing, what_goes
+
+    with call.edited(feature, "start over", review=False, starts_over=True) as (w, s):
+        if not is_begun(w):
+            return True
+        require_possible(w, s)
+        name, ref = s.feature, next_ref(w)
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput("--fresh asks before it starts from nothing, and there is no terminal",
+                               hint=f"--yes answers it; to try failed stories again: ralphy reset {name}")  # fmt: skip
+        done = sum(story.is_completed for story in s.prd.stories)
+        call.output.note(f"{name} starts from nothing: only PRD.md stays, and the stories are planned again")
+        call.output.note(f"  kept in {ref}: {done} of {len(s.prd.stories)} stories completed; "
+                         f"{first_few(what_goes(w), 9)}")  # fmt: skip
+        if not yes and not _is_yes(call, f"Start {name} from nothing? [y/N] "):
+            call.output.note(f"Nothing has changed. To try failed stories again: ralphy reset {name}")
+            return False
+        ref, branch = start_from_nothing(w, s), w.feature_branch
+        without_lanes(w)
+        call.output.say(f"{name} starts from nothing; to bring back what was: git branch -f {branch} {ref}")
+    call.look_again()
+    return True
+
+
+def _is_yes(call: Invocation, question: str) -> bool:
+    call.output.note(question, STRONG)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
