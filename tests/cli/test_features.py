@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ralphy.cli.main import main
 from tests.cli.conftest import Bell, Call, Heard, Make
 from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, reports, story, works
 from tests.sampling import sampled
@@ -389,3 +391,39 @@ def test_a_folder_with_a_space_in_its_name_is_said_with_the_command_that_renames
     assert rename in call("status")[2]
     subprocess.run(rename, shell=True, check=True)
     assert "Groe-und-Ma-2" in call("status", "--all")[1]
+
+
+def test_one_inbox_of_several_repositories_has_commands_that_work_from_here(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, call = made(ONE, gates=AUTO)
+    top = project.repo.parent / "all of them"
+    for place in ("shop/front", "one/two/three/four/too-deep", "node_modules/pkg", ".hidden"):
+        shutil.copytree(project.repo, top / place)
+    shutil.copytree(project.repo, top / "torn")
+    (top / "torn/.ralphy/config.yaml").write_text("limits: [")
+    shutil.copytree(project.repo, top / "not-ours")
+    shutil.rmtree(top / "not-ours/.ralphy")
+    monkeypatch.chdir(top.parent)
+
+    code, out, _ = call("status", "--all", "--under", str(top))
+
+    assert code == 3, out
+    assert [line for line in out.splitlines() if line and line[0] != " " and line not in ("Ready", "Needs you")] == [
+        "all of them/shop/front", "all of them/torn"]  # fmt: skip
+    assert "cannot be read: .ralphy/config.yaml:2: is not YAML" in out
+    command = "ralphy start login -C 'all of them/shop/front'"
+    assert f"    {command}\n" in out
+    code, value = call.json("status", "--all", "--under", str(top))
+    shop, torn = value["repositories"]
+    assert (code, value["ok"], shop["repository"]) == (3, False, str(top / "shop/front"))
+    assert [(one["feature"], one["command"]) for one in shop["features"]] == [("login", command)]
+    assert torn["features"] == [] and torn["error"]["name"] == "invalid_input"
+    assert main([*shlex.split(command)[1:], "--dry-run"]) == 0
+
+    shutil.rmtree(top / "torn")
+    assert call("status", "--all", "--under", str(top))[0] == 0
+    assert call("status", "--under", str(top))[0] == 3
+    assert call("status", "--all", "--under", str(top / "node_modules/pkg/src"))[0] == 2
+    code, _, err = call("status", "--all", "--under", "nowhere")
+    assert code == 2 and "nowhere cannot be read" in err

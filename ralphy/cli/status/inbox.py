@@ -56,11 +56,15 @@ def _answer(v: Mapping[str, Any]) -> str:
     return f"ralphy status {name}" if v["status"] == "failed" else f"ralphy why {name}"
 
 
-def inbox_lines(values: Sequence[Mapping[str, Any]], line: Callable[[Mapping[str, Any]], str]) -> Iterator[str]:
-    """The sections that are not empty; `line` says a feature in one line."""
+def inbox_lines(
+    values: Sequence[Mapping[str, Any]],
+    line: Callable[[Mapping[str, Any]], str],
+    command: Callable[[Mapping[str, Any]], str] = command_of,
+) -> Iterator[str]:
+    """The sections that are not empty; `line` says a feature in one line, `command` what to type."""
     for section, (title, tone) in _TITLES.items():
         if found := [v for v in values if section_of(v) == section]:
             yield Toned(title, tone)
             for v in found:
                 yield Toned(f"  {line(v)}", BAD) if "error" in v else f"  {line(v)}"
-                yield Toned(f"    {command_of(v)}", FAINT)
+                yield Toned(f"    {command(v)}", FAINT)

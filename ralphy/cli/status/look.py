@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,9 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
 from ralphy.cli.status import quick
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
-from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.cli.status.repositories import repositories_below
+from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.text.tone import BAD, STRONG, Toned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,12 +121,17 @@ def bare(call: Invocation) -> int:
 @click.command("status")
 @feature_argument
 @click.option("--all", "every", is_flag=True, help="Show all features: first what needs you, and what to type.")
+@click.option("--under", type=click.Path(), metavar="DIR", help="With --all: of every repository below DIR.")
 @with_options
-def status(call: Invocation, feature: str | None, every: bool) -> int:
+def status(call: Invocation, feature: str | None, every: bool, under: str | None) -> int:
     """Show the status of a feature: phase, stories, cost, and what comes next.
 
     Ends with 0 also where there is no feature yet; with 2 for a FEATURE that does not exist.
     """
+    if under is not None:
+        if not every or feature:
+            raise InvalidInput("--under shows all features", hint=f"ralphy status --all --under {under}")
+        return _status_under(call, under)
     value = None if every else quick.now(call.where, feature)
     if every or (value is None and feature is None and not call.features(call.repository())):
         return _status_all(call)
@@ -141,8 +150,43 @@ def standing(call: Invocation, feature: str | None, *, keeps: bool = True) -> di
 
 
 def _status_all(call: Invocation) -> int:
-    """The inbox. A feature that cannot be looked at hides no other: its error is its line, and the exit code."""
-    values, code = [], ExitCode.DONE
+    """The inbox of this repository."""
+    lines, features, code = _inbox(call)
+    return call.output.answer("status-all", lines, code, features=features)
+
+
+def _status_under(call: Invocation, under: str) -> int:
+    """The inbox of each repository below a folder. One that cannot be read hides no other."""
+    lines: list[str] = []
+    rows: list[dict[str, Any]] = []
+    code, top = int(ExitCode.DONE), call.directory / under
+
+    def unreadable(error: OSError) -> None:
+        call.output.note(f"warning: {error.filename} cannot be read: {error.strerror}")
+
+    for root in repositories_below(top, unreadable):
+        shown = os.path.relpath(root)
+        row: dict[str, Any] = {"repository": str(root), "features": []}
+        try:
+            found, row["features"], own_code = _inbox(Invocation(str(root), call.output), shown)
+        except (RalphyError, OSError) as error:
+            own_code = error.exit_code if isinstance(error, RalphyError) else ExitCode.ENVIRONMENT
+            row["error"] = error_body(own_code, str(error), getattr(error, "hint", ""))
+            found = [Toned(f"  cannot be read: {error}", BAD)]
+        lines += [*([""] if lines else []), Toned(shown, STRONG), *found]
+        rows.append(row)
+        code = code or own_code
+    if not rows:
+        raise NotFound(f"no repository with Ralphy's settings below {top}", hint="ralphy init in one of them")
+    return call.output.answer("status-under", lines, code, repositories=rows)
+
+
+def _inbox(call: Invocation, at: str = "") -> tuple[list[str], list[dict[str, Any]], int]:
+    """(its lines, its features, the exit code); its commands work from here, if the repository is `at` another place.
+
+    A feature that cannot be looked at hides no other: its error is its line, and the exit code.
+    """
+    values, code = [], int(ExitCode.DONE)
     for found in call.features(call.repository()):
         try:
             values.append(standing(call, found.feature.name))
@@ -150,9 +194,12 @@ def _status_all(call: Invocation) -> int:
             body = error_body(error.exit_code, str(error), error.hint)
             values.append({"feature": found.feature.name, "error": body})
             code = code or error.exit_code
-    lines = [*inbox_lines(values, feature_line)] or [_NO_FEATURES]
-    sorted_in = [{**value, "section": section_of(value), "command": command_of(value)} for value in values]
-    return call.output.answer("status-all", lines, code, features=sorted_in)
+
+    def command(value: Mapping[str, Any]) -> str:
+        return f"{command_of(value)} -C {shlex.quote(at)}" if at else command_of(value)
+
+    lines = [*inbox_lines(values, feature_line, command)] or [_NO_FEATURES if not at else "  no features yet"]
+    return lines, [{**value, "section": section_of(value), "command": command(value)} for value in values], code
 
 
 def feature_line(v: Mapping[str, Any]) -> str:
