@@ -23,6 +23,7 @@ SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 INCLUDE_LINE = "-include .ralphy/ralphy.mk"
 MAX_NAME = 40
+UP_TO_DATE = "already up to date"
 
 _INCLUDED = re.compile(r"^[ ]*[-s]?include[ \t].*\.ralphy/ralphy\.mk", re.M)
 _RULE = re.compile(r"^([^\s#:=][^:=#\n]*?)[ \t]*::?(?![:=])", re.M)
@@ -161,10 +162,10 @@ def init_prompts(root: Path, force: bool = False) -> list[str]:
     for template in sorted((template_root() / "prompts").glob("[!_]*.md.j2")):
         text = template.read_text(encoding="utf-8")
         change = _new(root, f".ralphy/prompts/{template.name}", text, "edit or delete it")
-        if force and change.kind is ChangeKind.KEEP:
+        if force and change.kind is ChangeKind.KEEP and change.why != UP_TO_DATE:
             _refuse_links(change)
             replace_file(change.file, text.encode())
-            said.append(f"replaced {change.path}: {change.why}")
+            said.append(f"replaced {change.path}")
         else:
             said.append(_applied(change))
     return said
@@ -247,7 +248,7 @@ def _new(root: Path, path: str, text: str, why: str) -> Change:
     if not file.exists() and not file.is_symlink():
         return Change(root, path, ChangeKind.CREATE, text, why)
     same = read_text(file) == text
-    return Change(root, path, ChangeKind.KEEP, text, "already up to date" if same else "it already exists")
+    return Change(root, path, ChangeKind.KEEP, text, UP_TO_DATE if same else "it already exists")
 
 
 def _makefile(root: Path) -> Change:

@@ -247,8 +247,10 @@ def test_init_prompts_copies_what_is_missing_and_replaces_only_when_forced(git_r
     (prompts / "qa.md.j2").write_text("mine", encoding="utf-8")
     assert "kept .ralphy/prompts/qa.md.j2" in ralphy("init-prompts")[1]
     assert (prompts / "qa.md.j2").read_text() == "mine"
-    ralphy("init-prompts", "--force")
+    said = ralphy("init-prompts", "--force")[1].splitlines()
     assert (prompts / "qa.md.j2").read_text() != "mine"
+    assert "replaced .ralphy/prompts/qa.md.j2" in said
+    assert "kept .ralphy/prompts/spec.md.j2: already up to date" in said
 
 
 def test_validate_looks_at_everything_a_run_could_read(git_repo: Path, ralphy: Ralphy) -> None:
