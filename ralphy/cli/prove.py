@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,8 +29,8 @@ _SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
 def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, cached: bool, if_any: bool) -> int:
     """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
 
-    Works in any clone. By default it takes the stories between the base branch and HEAD, or on a feature's branch.
-    Exit code 11 if one of them does not hold.
+    Works in any clone. By default it takes the stories between the base branch and HEAD; where there are none, those
+    on the branch of the only open feature. Exit code 11 if one of them does not hold.
 
     --parts names the lines that no test would miss. It takes at least one run of the story's tests for each part.
     Notes of --cached hold for the same commit, checks, settings and kind of machine; push them with
@@ -62,21 +63,31 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:
-    """(feature, commit) of the stories that are meant, oldest first."""
+    """(feature, commit) of the stories that are meant, oldest first. Without a word: those below HEAD; if there are
+    none, as on the base branch, those of the only open feature."""
+    base, dots, head = (what or "").partition("..")
+    if dots:
+        return _between(repository, base, head)
+    base = _base(call, repository)
+    if what is None:
+        if rows := _between(repository, base, "HEAD"):
+            return rows
+        with suppress(NotFound, InvalidInput):  # none, or more than one
+            what = call.only(repository).feature.name
+    found = call.found(repository, what) if what else None
+    tip = f"refs/heads/{found.branch}" if found and found.has_branch else "HEAD"
+    return [row for row in _between(repository, base, tip) if row[0] == what]
+
+
+def _between(repository: Repository, base: str, head: str) -> list[tuple[str, StoryCommit]]:
+    """The stories above `base` up to `head`; "" is HEAD. Raises InvalidInput for what is not a commit."""
     from ralphy.git.ledger import commit_named, landed_between
 
-    base, dots, head = (what or "").partition("..")
-    name = what if what and not dots else None
-    if not dots:
-        head = "HEAD"
-        if name and (found := call.found(repository, name)) and found.has_branch:
-            head = f"refs/heads/{found.branch}"
-        base = _base(call, repository)
     tips = [commit_named(repository, ref or "HEAD") for ref in (base, head)]
     for ref, tip in zip((base, head), tips, strict=True):
         if not tip:
             raise InvalidInput(f"{ref!r} is not a commit", hint="ralphy prove main..HEAD")
-    return [row for row in landed_between(repository, *tips) if name in (None, row[0])]
+    return landed_between(repository, *tips)
 
 
 def _base(call: Invocation, repository: Repository) -> str:

@@ -42,7 +42,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
 
 def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{step.content(s)}" not in s.history.gates:
-        return d.OpenGate(f"{artifact} is ready", gate)
+        return d.OpenGate(f"{artifact} is ready for review", gate)
     if s.baseline is None and not s.tree.busy:
         return d.TakeBaseline("run the baseline checks while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)

@@ -97,6 +97,14 @@ def test_in_a_clone_every_story_of_a_rebased_branch_is_proved_again_by_name(land
     ]
 
 
+def test_without_a_word_on_the_base_branch_the_only_open_feature_is_meant(landed: Project) -> None:
+    assert landed.git("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
+
+    code, value = proved(landed)
+
+    assert (code, [row["story"] for row in value["stories"]]) == (0, ["US-001", "US-002"])
+
+
 def test_what_is_not_there_is_said_and_where_no_story_landed_a_required_check_succeeds(landed: Project) -> None:
     assert proved(landed, "main..main", "--if-any") == (0, {"schema": "ralphy/prove@1", "ok": True, "stories": []})
 

@@ -53,6 +53,14 @@ def test_every_phase_from_the_prd_to_the_end_is_shown(made: Make) -> None:
     assert list(dict.fromkeys(phases)) == ["SPECIFICATION", waits[0], "IMPLEMENTATION", "QA", waits[1], "COMPLETED"]
 
 
+def test_a_run_up_to_the_specification_leaves_its_gate_open(made: Make) -> None:
+    project, call = made(gates={"spec": "human", "qa": "human"})
+    project.play()
+    assert call("loop", "login", "--to", "spec")[0] == 0
+    assert phase(project, call) == "AWAITING_SPEC_VALIDATION"
+    assert "SPEC.md is ready for review" in call("status")[1] and "`ralphy approve login`" in call("status")[1]
+
+
 def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     project, call = made(*TWO, limits={"max_iterations": 1})
     project.loop()

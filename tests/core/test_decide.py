@@ -479,7 +479,7 @@ RULES: dict[str, Situation] = {
         d.Halt, "after 3 rounds", {"exit_code": ExitCode.STORIES_OPEN},
     ),
     "the review was all that was asked for": (
-        reviewed(session={"last_step": "qa"}), d.Done, "QA_REPORT.md", {"exit_code": ExitCode.DONE},
+        at_qa_gate(session={"last_step": "qa"}), d.Done, "QA_REPORT.md", {"exit_code": ExitCode.DONE},
     ),
     # the QA gate
     "the review is approved": (

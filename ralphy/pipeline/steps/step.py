@@ -119,9 +119,10 @@ class Step:
             return d.RunAgent(why, self.name)
         if applies and (more := self.then(s, config)):
             return more
-        if s.session.last_step == self.name:
+        at_gate = gate_decision(s, self, self.gate(config.gates)) if applies and self.gate else None
+        if s.session.last_step == self.name and not isinstance(at_gate, d.OpenGate):
             return d.Done(f"{self.document} is there and fresh")
-        return gate_decision(s, self, self.gate(config.gates)) if applies and self.gate else None
+        return at_gate
 
     def applies(self, s: Snapshot) -> bool:
         """Is it the step's turn, as far as the steps before it go?"""
