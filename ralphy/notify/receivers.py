@@ -150,7 +150,7 @@ def _apprise(urls: tuple[str, ...], env: Mapping[str, str], notice: Notice) -> N
     try:
         apprise = import_module("apprise")
     except ImportError:
-        raise Undelivered("apprise is not installed: pip install 'ralphy-pipeline[notify]'") from None
+        raise Undelivered("apprise is not installed; in a clone of Ralphy: pip install '.[notify]'") from None
     service = apprise.Apprise()
     if not all(map(service.add, urls)):
         raise Undelivered("an address is none that apprise knows")

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OUTSIDE = "install it outside: pipx install ralphy-pipeline, or uv tool install ralphy-pipeline"
+OUTSIDE = "install it outside; in a clone of Ralphy: pipx install . (or uv tool install .)"
 UNSET = "an agent could put modules there that your next Python runs: unset it for Ralphy"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
 # Lists of places from which a program, or the interpreter of one, loads code at its start.

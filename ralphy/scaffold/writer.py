@@ -52,6 +52,9 @@ _CI = (
 )
 
 
+_NO_SOURCE = 'RALPHY_SOURCE: ""'
+
+
 class ChangeKind(Enum):
     CREATE = "create"
     APPEND = "append"
@@ -96,8 +99,24 @@ def plan(
     if with_ci:
         for name, path, why in _CI:
             text = (template_root() / "ci" / name).read_text(encoding="utf-8")
+            text = text.replace(_NO_SOURCE, f'RALPHY_SOURCE: "{source_of_this_ralphy()}"')
             changes.append(_new(root, path, text, why))
     return [*changes, _makefile(root)]
+
+
+def source_of_this_ralphy() -> str:
+    """What pip installs this very Ralphy from, anywhere: its repository at its commit; "" if it came from elsewhere.
+
+    Reads what pip notes at an installation (PEP 610).
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to load
+
+    try:
+        noted = json.loads(distribution("ralphy-pipeline").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return ""
+    source = f"git+{noted.get('url')}@{noted.get('vcs_info', {}).get('commit_id')}"
+    return source if re.fullmatch(r"git\+https://[\w./~-]+@[0-9a-f]{40,64}", source) else ""
 
 
 def stale_schemas(root: Path) -> list[str]:
@@ -140,6 +159,9 @@ def to_do_first(changes: Sequence[Change]) -> list[str]:
         checks = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
         none = "add at least one check to .ralphy/config.yaml, which shows an example: without it no story is tested"
         steps.append(checks if "\nchecks:" in settings.text else none)
+    unset = [change.path for change in changes if change.kind is ChangeKind.CREATE and _NO_SOURCE in change.text]
+    if unset:
+        steps.append(f"set RALPHY_SOURCE in {' and '.join(unset)}: where to install Ralphy from is not known")
     makefile = changes[-1]
     if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
         steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")

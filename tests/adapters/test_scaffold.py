@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -170,6 +172,46 @@ def test_the_workflow_of_pull_requests_is_written_where_asked_for_and_calls_what
         module, _ = COMMANDS[name]
         known = getattr(import_module(f"ralphy.cli.{module}"), name).params
         assert {word for word in words if word.startswith("-")} <= {option for one in known for option in one.opts}
+
+
+@pytest.mark.parametrize(
+    ("noted", "source"),
+    [
+        ({"url": "https://example.com/a/ralphy", "vcs_info": {"vcs": "git", "commit_id": "a" * 40}},
+         f"git+https://example.com/a/ralphy@{'a' * 40}"),
+        ({"url": "file:///home/me/ralphy", "dir_info": {"editable": True}}, ""),
+        ({"url": "file:///home/me/ralphy", "vcs_info": {"vcs": "git", "commit_id": "a" * 40}}, ""),
+        (None, ""),
+    ],
+)  # fmt: skip
+def test_the_workflows_install_the_ralphy_that_wrote_them_or_say_that_none_is_named(
+    noted: dict[str, Any] | None, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    info = site / "ralphy_pipeline-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ralphy-pipeline\nVersion: 1\n", encoding="utf-8")
+    if noted:
+        (info / "direct_url.json").write_text(json.dumps(noted), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+    root = tmp_path / "root"
+    root.mkdir()
+    changes = plan(root, with_ci=True)
+    apply(changes)
+
+    texts = [(root / ".github/workflows" / name).read_text(encoding="utf-8") for name in ("prove.yml", "ralphy.yml")]
+    assert [yaml.safe_load(text)["env"]["RALPHY_SOURCE"] for text in texts] == [source, source]
+    assert any("set RALPHY_SOURCE" in step for step in to_do_first(changes)) == (not source)
+    action = yaml.safe_load((root / ".github/actions/ralphy/action.yml").read_text(encoding="utf-8"))["runs"]
+    steps = [*yaml.safe_load(texts[0])["jobs"]["prove"]["steps"], *action["steps"]]
+    scripts = [step["run"] for step in steps if "pip install" in step.get("run", "")]
+    (tmp_path / "pip").write_text('#!/bin/sh\necho "$@"\nexit 1\n', encoding="utf-8")
+    (tmp_path / "pip").chmod(0o755)
+    for script in scripts:
+        env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RALPHY_SOURCE": source}
+        done = subprocess.run(["bash", "-e", "-c", script], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and (source in done.stdout if source else "RALPHY_SOURCE" in done.stderr)
+    assert len(scripts) == 2
 
 
 @pytest.mark.parametrize("text", ["all: ; true\n", "all: ; true", "all: ; true\nX = a \\", ""])

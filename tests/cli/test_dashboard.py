@@ -185,4 +185,4 @@ def test_a_missing_extra_is_a_hint(made: Make, lacks: str, words: tuple[str, ...
     done = subprocess.run([sys.executable, "-P", "-c", program, "dashboard", *words], cwd=project.repo, check=False,
                           env={**project.env, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 5
-    assert f"pip install 'ralphy-pipeline[{extra}]'" in done.stderr and "Traceback" not in done.stderr
+    assert f"pip install '.[{extra}]'" in done.stderr and "Traceback" not in done.stderr

@@ -47,7 +47,7 @@ def dashboard(
 
 def _require(module: str, extra: str) -> None:
     if find_spec(module) is None:
-        hint = f"pip install 'ralphy-pipeline[{extra}]'; in a clone of Ralphy: pip install '.[{extra}]'"
+        hint = f"in a clone of Ralphy: pip install '.[{extra}]'"
         raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed", hint=hint)
 
 
