@@ -9,9 +9,12 @@ import click
 
 from ralphy.cli.options import Amount, Invocation, with_options
 from ralphy.cli.run.drivers import drive
+from ralphy.cli.setup.init import CONFIG
+from ralphy.cli.setup.ralph_sh import written
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ralphy.pipeline.model import Story
@@ -25,15 +28,18 @@ _MOST_BYTES = 1024 * 1024
 @click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the PRD's title.")
 @click.option("--granularity", type=_SIZES, help="Size of the stories; default: the setting stories.granularity.")
 @click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD.")
+@click.option("--ralph-sh/--no-ralph-sh", "with_script", default=None,
+              help="Also write ralph.sh and prompt.md; default: where there is no .ralphy/config.yaml.")  # fmt: skip
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; change nothing.")
 @with_options
 def decompose(
-    call: Invocation, prd: str, name: str | None, granularity: str | None, max_cost: float | None, dry_run: bool
+    call: Invocation, prd: str, name: str | None, granularity: str | None, max_cost: float | None,
+    with_script: bool | None, dry_run: bool,
 ) -> int:  # fmt: skip
     """Turn a PRD into SPEC.md and stories that wait for approval; build nothing.
 
     A PRD.md outside of docs/features/ is copied into a new feature. An agent writes the stories; they are refused if
-    their dependencies are unknown or circular.
+    their dependencies are unknown or circular. ralph.sh is a loop over them that runs without Ralphy.
     """
     repository = call.repository()
     text = _read(call.directory / prd)
@@ -57,7 +63,12 @@ def decompose(
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()
     code = drive(call, feature, SPEC.name, {"max_cost": max_cost}, asks=False)
-    return code if code != ExitCode.DONE else _show(call, feature, config.stories.granularity)
+    if code != ExitCode.DONE:
+        return code
+    if with_script is None:
+        with_script = not (repository.root / CONFIG).exists()
+    files = written(call, features / feature) if with_script else []
+    return _show(call, feature, config.stories.granularity, files)
 
 
 def _read(path: Path) -> str:
@@ -99,7 +110,7 @@ def _is_new(folder: Path, text: str) -> bool:
     return False
 
 
-def _show(call: Invocation, feature: str, granularity: str) -> int:
+def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tuple[str, str]]) -> int:
     """The stories with what each waits for, and how to go on."""
     from ralphy.engine.view.status import seen
     from ralphy.pipeline.plan import waves_of
@@ -114,8 +125,13 @@ def _show(call: Invocation, feature: str, granularity: str) -> int:
     lines = [f"{number:>3}  {story.id} {story.title}{_after(story)}" for number, story in found]
     rows = [{"id": story.id, "title": story.title, "priority": story.priority, "wave": number,
              "depends_on": list(story.depends_on)} for number, story in found]  # fmt: skip
+    folder = at.rpartition("/")[0]
+    lines += [f"{how} {folder}/{file}" for file, how in files]
+    if files:
+        lines.append(f"without Ralphy: customise both (TO CUSTOMISE), commit {folder}/, then {folder}/ralph.sh")
     return call.output.answer("decompose", "\n".join([*lines, f"next: {', then '.join(following)}"]), feature=feature,
-                              dry_run=False, granularity=granularity, stories=rows, next=following)  # fmt: skip
+                              dry_run=False, granularity=granularity, stories=rows, next=following,
+                              files=[{"name": file, "done": how} for file, how in files])  # fmt: skip
 
 
 def _after(story: Story) -> str:

@@ -26,22 +26,27 @@ def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: b
 
     It needs bash, git, jq and claude, and reads the prd.json beside it. It has no sandbox, budget or proof of Ralphy's.
     """
+    folder = call.directory / output if output else call.feature(call.repository(), feature).folder
+    done = written(call, folder, force=force)
+    following = _following(call, folder)
+    lines = [*(f"{how} {folder / name}" for name, how in done), *(f"next: {step}" for step in following)]
+    return call.output.answer("ralph-sh", "\n".join(lines), folder=str(folder), next=following,
+                              files=[{"name": name, "done": how} for name, how in done])  # fmt: skip
+
+
+def written(call: Invocation, folder: Path, *, force: bool = False) -> list[tuple[str, str]]:
+    """Write both files into the folder, for this repository's stack; (name, what was done) for each."""
     from ralphy.detect.stack import detect
     from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
 
     repository = call.repository()
     config = call.settings(repository).config
     found = detect(repository.root, prefer=config.stack.language)
-    folder = call.directory / output if output else call.feature(repository, feature).folder
     files = ralph_files(
         name=config.project.name or repository.root.name, language=config.stack.language or found.language,
         framework=found.framework or "", package_manager=found.package_manager or "", checks=_checks(config, found),
     )  # fmt: skip
-    done = write_ralph_files(folder, files, force=force)
-    following = _following(call, folder)
-    lines = [*(f"{how} {folder / name}" for name, how in done), *(f"next: {step}" for step in following)]
-    return call.output.answer("ralph-sh", "\n".join(lines), folder=str(folder), next=following,
-                              files=[{"name": name, "done": how} for name, how in done])  # fmt: skip
+    return write_ralph_files(folder, files, force=force)
 
 
 def _checks(config: Config, found: StackReport) -> tuple[Check, ...]:
