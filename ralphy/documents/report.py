@@ -19,7 +19,7 @@ from ralphy.pipeline.nights import Moment, Past, Turn, nights_of
 from ralphy.pipeline.parts import parts_in_words
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import warnings_of
-from ralphy.pipeline.verification import is_unverified, verified_by
+from ralphy.pipeline.verification import changed_lines, is_unverified, verified_by
 from ralphy.text.json_coerce import count_of, mapping_of, number_of
 
 # The names under which the report stands in the feature's folder.
@@ -53,7 +53,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A story that landed: what it took, over all its attempts, and what verified it."""
+    """A story that landed: what it took, over all its attempts, how many `lines` it changed, and what verified it."""
 
     id: str
     title: str
@@ -61,6 +61,7 @@ class Landed:
     seconds: float
     cost_usd: float
     files: int
+    lines: str
     verified: str
     commit: str
 
@@ -225,6 +226,7 @@ def _landed(story: Story, past: Past, commits: Mapping[str, str]) -> Landed:
         round(seconds, 1),
         number_of(evidence.get("cost_usd")) or 0.0,
         len(changed) if isinstance(changed, list) else 0,
+        changed_lines(evidence),
         verified_by(evidence),
         commits.get(story.id, "")[:10],
     )

@@ -17,7 +17,7 @@ from ralphy.text.durations import span
 Clock = Callable[[float], str]
 Rows = Iterable[tuple[str, ...]]
 TOKENS = {"input": "In", "output": "Out", "cache_read": "Cache read", "cache_creation": "Cache written"}
-LANDED = ("Story", "Verified by", "Commit", "Files", "Attempts", "Time", "Cost")
+LANDED = ("Story", "Verified by", "Commit", "Files", "Lines", "Attempts", "Time", "Cost")
 MATRIX = ("Criterion", "Test", "Before", "After", "Commit")
 MENU = ("Without", "Then")
 NIGHT = ("From", "To", "Lane", "Work", "Attempt", "Model", "Result")
@@ -34,7 +34,7 @@ def in_markdown(report: Report, clock: Clock) -> str:
     """The whole report, with moments as `clock` says them; a section that has nothing to say is left out."""
     blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed", _plain(report.state)]
     blocks += _section("What waits for you", _need_lines(report.waits))
-    blocks += _section("What landed", _table(LANDED, landed_rows(report.done), 4))
+    blocks += _section("What landed", _table(LANDED, landed_rows(report.done), 5))
     for _, title, lines in lists(report, clock):
         blocks += _section(title, [f"- {_plain(line)}" for line in lines])
     blocks += _section(_MENU, _table(MENU, menu_rows(report.menu)))
@@ -81,7 +81,7 @@ def lists(report: Report, clock: Clock) -> list[tuple[str, str, list[str]]]:
 
 def landed_rows(done: Sequence[Landed]) -> Rows:
     for one in done:
-        yield (f"{one.id} {one.title}", one.verified, one.commit, str(one.files), str(one.attempts),
+        yield (f"{one.id} {one.title}", one.verified, one.commit, str(one.files), one.lines, str(one.attempts),
                span(one.seconds), f"${one.cost_usd:.2f}")  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.parts import unproved, with_parts
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
-from ralphy.pipeline.verification import is_unverified
+from ralphy.pipeline.verification import changed_lines, is_unverified
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import WAITING
 
@@ -136,8 +136,8 @@ def evidence_of(story: Story) -> StoryEvidence:
     files = len(execution.get("files_modified") or ())
     cost = float(evidence.get("cost_usd", 0.0))
     attempts, notes = int(execution.get("attempts") or 0), tuple(map(str, evidence.get("warnings") or ()))
-    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, number_of_tests(evidence), notes,
-                         is_unverified(story), unproved(story))  # fmt: skip
+    return StoryEvidence(story.id, story.title, attempts, cost, checks, files, changed_lines(evidence),
+                         number_of_tests(evidence), notes, is_unverified(story), unproved(story))  # fmt: skip
 
 
 def _record(w: Workspace, s: Snapshot, done: _Published) -> str:

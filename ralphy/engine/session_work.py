@@ -72,10 +72,12 @@ def _complete(
     names = [shown(path) for path in candidate.files[:_MOST_FILES]]
     execution = {"attempts": loop.attempts, "code_test_attempts": loop.attempts, "completed_at": w.iso_now,
                  "files_modified": names}  # fmt: skip
+    added, removed = git.lines_changed(w.repository, candidate.green, candidate.tree)
     evidence: dict[str, Any] = {
         "tree": candidate.code,
         "base": base,
         "accepted": "done in a session of Claude Code, without a sandbox",
+        "lines": {"added": added, "removed": removed},
         "checks": [checked(check) for check in verdict.checks],
         "verified": any(not check.is_empty for check in verdict.checks),
     }

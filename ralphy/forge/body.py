@@ -46,7 +46,8 @@ class PullRequestText:
 
 @dataclass(frozen=True, slots=True)
 class StoryEvidence:
-    """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed.
+    """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed,
+    `lines` how many of their lines (`+41 -3`).
 
     `tests` says how many there were and are; `notes` are the warnings of its evidence; `is_unverified` says that it
     landed without a check that had anything to run, `unproved` which lines no test would miss.
@@ -58,6 +59,7 @@ class StoryEvidence:
     cost_usd: float
     checks: tuple[tuple[str, float], ...]
     files: int
+    lines: str = ""
     tests: str = ""
     notes: tuple[str, ...] = ()
     is_unverified: bool = False
@@ -93,12 +95,12 @@ def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()
     lines = ["Read these files first; they steer agents, CI or what people run:", "", *first, ""] if first else []
     missed = [f"- {_cell(row.id)}: {_cell(_short(row.unproved, MAX_NOTE))}" for row in rows if row.unproved]
     lines += ["No test would miss these lines:", "", *missed[:MAX_NOTES], ""] if missed else []
-    lines += ["| Story | Attempts | Cost | Checks | Files |", "|---|---:|---:|---|---:|"]
+    lines += ["| Story | Attempts | Cost | Checks | Files | Lines |", "|---|---:|---:|---|---:|---:|"]
     lines += [_row(row) for row in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:
-        lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | |")
+        lines.append(f"| … and {len(rows) - MAX_ROWS} more | | | | | |")
     attempts, cost = sum(row.attempts for row in rows), sum(row.cost_usd for row in rows)
-    lines.append(f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} |")
+    lines.append(f"| **{len(rows)} in all** | {attempts} | ${cost:.2f} | | {sum(row.files for row in rows)} | |")
     if doubtful := sum(row.is_unverified for row in rows):
         lines += ["", f"**{doubtful} of {len(rows)} stories landed unverified: no checks ran.**"]
     notes = [f"- {_cell(row.id)}: {_cell(_short(note, MAX_NOTE))}" for row in rows for note in row.notes]
@@ -198,7 +200,7 @@ def _row(row: StoryEvidence) -> str:
     doubt = "unverified" if row.is_unverified else ""
     checks = "; ".join(part for part in (doubt, _short(checks, 120), row.tests) if part)
     name = _cell(f"{row.id} {_short(row.title, 80)}")
-    return f"| {name} | {row.attempts} | ${row.cost_usd:.2f} | {_cell(checks)} | {row.files} |"
+    return f"| {name} | {row.attempts} | ${row.cost_usd:.2f} | {_cell(checks)} | {row.files} | {row.lines} |"
 
 
 def _cell(text: str) -> str:

@@ -242,6 +242,18 @@ def is_ancestor(repository: Repository, commit: str, of: str) -> bool:
     return True
 
 
+def lines_changed(repository: Repository, old: str, new: str) -> tuple[int, int]:
+    """(added, removed) lines between two trees; a binary file has none.
+
+    Run in the Git folder: no `.gitattributes` of a working tree has a say, nor can a pipe in its place stop it.
+    """
+    out = repository.run("-C", str(repository.git_dir), "--git-dir=.", "--bare", "diff-tree", "-r", "--numstat", "-z",
+                         "--no-renames", "--no-ext-diff", "--no-textconv", old, new)  # fmt: skip
+    counts = [row.split(b"\t", 2)[:2] for row in out.split(b"\0") if row]
+    added, removed = (sum(int(row[side]) for row in counts if row[side].isdigit()) for side in (0, 1))
+    return added, removed
+
+
 def is_squashed(repository: Repository, tip: str, into: str, outside: str) -> bool:
     """Has one commit of `into` the same patch as the whole branch, but for the folder `outside`?
 

@@ -8,6 +8,7 @@ from typing import Any
 from ralphy.checks.listing import number_of_tests
 from ralphy.pipeline.model import Prd, Story
 from ralphy.text.first_few import first_few
+from ralphy.text.json_coerce import count_of, mapping_of
 
 _MOST_NAMED = 8
 
@@ -37,6 +38,12 @@ def unverified(prd: Prd) -> str:
     """Which stories landed unverified; "" if none did."""
     ids = unverified_ids(prd)
     return f"landed unverified (no check had anything to run): {first_few(ids, _MOST_NAMED)}" if ids else ""
+
+
+def changed_lines(evidence: Mapping[str, Any]) -> str:
+    """How many lines of code the story added and removed, as `+41 -3`; "" if that was not noted."""
+    lines = mapping_of(evidence.get("lines"))
+    return f"+{count_of(lines.get('added'))} -{count_of(lines.get('removed'))}" if lines else ""
 
 
 def verified_by(evidence: Mapping[str, Any]) -> str:

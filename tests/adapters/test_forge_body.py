@@ -24,7 +24,8 @@ GAP = "\u200b"
 
 
 def evidence(number: int = 1, title: str = "Log in", **changes: object) -> StoryEvidence:
-    fields = {"attempts": 2, "cost_usd": 0.425, "checks": (("test", 3.24), ("lint", 0.4)), "files": 4}
+    fields = {"attempts": 2, "cost_usd": 0.425, "checks": (("test", 3.24), ("lint", 0.4)), "files": 4,
+              "lines": "+41 -3"}  # fmt: skip
     return StoryEvidence(f"US-{number:03}", title, **{**fields, **changes})  # type: ignore[arg-type]
 
 
@@ -132,12 +133,12 @@ def test_the_evidence_is_kept_when_the_prose_is_too_long() -> None:
 
 
 def test_the_table_has_a_row_for_each_story_and_the_totals() -> None:
-    assert evidence_table([evidence(1), evidence(2, "Log out", attempts=1, checks=(), files=1)]) == (
-        "| Story | Attempts | Cost | Checks | Files |\n"
-        "|---|---:|---:|---|---:|\n"
-        "| US-001 Log in | 2 | $0.42 | test 3.2 s, lint 0.4 s | 4 |\n"
-        "| US-002 Log out | 1 | $0.42 |  | 1 |\n"
-        "| **2 in all** | 3 | $0.85 | | 5 |\n"
+    assert evidence_table([evidence(1), evidence(2, "Log out", attempts=1, checks=(), files=1, lines="")]) == (
+        "| Story | Attempts | Cost | Checks | Files | Lines |\n"
+        "|---|---:|---:|---|---:|---:|\n"
+        "| US-001 Log in | 2 | $0.42 | test 3.2 s, lint 0.4 s | 4 | +41 -3 |\n"
+        "| US-002 Log out | 1 | $0.42 |  | 1 |  |\n"
+        "| **2 in all** | 3 | $0.85 | | 5 | |\n"
     )
 
 

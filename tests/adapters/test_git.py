@@ -160,6 +160,23 @@ def test_replace_refs_are_ignored(repository: Repository, git: RunGit) -> None:
     assert repository.text("log", "-1", "--format=%s", old) == "chore: begin"
 
 
+def test_lines_are_counted_whatever_lies_in_the_working_tree(
+    repository: Repository, git_repo: Path, git: RunGit
+) -> None:
+    old = commit(git)
+    (git_repo / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    (git_repo / "b.bin").write_bytes(b"\0\1\n\n")
+    git("add", "--all")
+    middle = commit(git)
+    (git_repo / "a.txt").write_text("two\nthree\nfour\n", encoding="utf-8")
+    git("add", "--all")
+    new = commit(git)
+    os.mkfifo(git_repo / ".gitattributes")
+    assert verbs.lines_changed(repository, old, middle) == (2, 0)
+    assert verbs.lines_changed(repository, middle, new) == (2, 1)
+    assert verbs.lines_changed(repository, new, new) == (0, 0)
+
+
 def test_a_failed_command_says_what_git_says(repository: Repository) -> None:
     with pytest.raises(GitError) as caught:
         repository.run("rev-parse", "--verify", "nope")

@@ -136,7 +136,8 @@ def assert_pull_request(project: Project, github: GitHubApi) -> None:
         "| US-002 Shout a greeting",
         "| **2 in all**",
     ]
-    assert min(costs) > 0 and re.search(r"\| 1 \| \$\S+ \| test \d+\.\d s; 1 → 2 tests, 1 red first \| 2 \|$", rows[0])
+    first = r"\| 1 \| \$\S+ \| test \d+\.\d s; 1 → 2 tests, 1 red first \| 2 \| \+\d+ -\d+ \|$"
+    assert min(costs) > 0 and re.search(first, rows[0])
     assert project.prd()["workflow"]["pr"]["url"] == "https://github.com/acme/widget/pull/1"
 
 

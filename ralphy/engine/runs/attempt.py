@@ -30,6 +30,7 @@ from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
+from ralphy.git.commands import lines_changed
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
@@ -174,7 +175,9 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     }
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
     change = digest_of(file_changes(w, a.candidate.green, a.candidate.tree))
-    evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change}
+    added, removed = lines_changed(w.repository, a.candidate.green, a.candidate.tree)
+    evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change,
+                "lines": {"added": added, "removed": removed}}  # fmt: skip
     fields = completed(a.story, execution, evidence, tests, review_follows=QA in steps())
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
