@@ -19,6 +19,7 @@ _MOST_LEARNINGS = 4000
 _MOST_PATTERN = 300
 _MOST_NAMES = 2000
 _ENTRY = re.compile(r"^(?=## \[)", re.M)
+_UNNAMED = re.compile(r"^Run: (\S+)\n(?!Commit: )", re.M)
 _PATTERN = re.compile(r"^\s*[-*]\s*pattern:\s*(\S.*)$", re.I | re.M)
 _TITLE = "# Ralphy Progress Log"
 _PATTERNS = "## Codebase Patterns"
@@ -87,6 +88,18 @@ def added(text: str, entry: ProgressEntry, started: str) -> str:
     head = _with_patterns(head, [pattern.strip()[:_MOST_PATTERN] for pattern in learnt])
     entries.append(entry.render())
     return _bounded(head, entries)
+
+
+def run_without_commit(text: str) -> str:
+    """The run of the last story that landed, as long as its entry names no commit; "" otherwise."""
+    landed = [entry for entry in _split(text)[1] if entry.split("\n", 1)[0].endswith(" - completed")]
+    found = _UNNAMED.search(landed[-1]) if landed else None
+    return found[1] if found else ""
+
+
+def with_commit(text: str, run: str, commit: str) -> str:
+    """progress.txt with the commit of a run's entry: that could not stand in the commit itself."""
+    return text.replace(f"\nRun: {run}\n", f"\nRun: {run}\nCommit: {commit[:10]}\n", 1)
 
 
 def _split(text: str) -> tuple[str, list[str]]:

@@ -101,6 +101,12 @@ def newest_commit_of(repository: Repository, story: str, tip: str) -> str:
     return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--").strip() if tip else ""
 
 
+def commit_of_run(repository: Repository, run: str, tip: str) -> str:
+    """The commit below `tip` that an agent's run led to, or ""."""
+    grep = f"--grep=^Ralphy-Run: {re.escape(run)}$"
+    return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--").strip()
+
+
 def landed_between(repository: Repository, base: str, tip: str) -> list[tuple[str, StoryCommit]]:
     """(feature, commit) of every story that landed above `base` and up to `tip`, oldest first."""
     found = []

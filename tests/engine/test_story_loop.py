@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,17 @@ def test_learnings_stand_in_the_progress_log_and_patterns_on_top(two: Project) -
     assert log.index("- files live in src") < log.index("## [")
     assert log.count("## [") == 2
     assert "files live in src" in two.read("stories/US-002.md")
+
+
+def test_the_progress_log_names_each_storys_commit_as_soon_as_the_next_one_is_made(two: Project) -> None:
+    def named(commit: str) -> list[str]:
+        return re.findall(r"^Commit: (\S+)$", two.git("show", f"{commit}:docs/features/login/progress.txt"), re.M)
+
+    first, second = two.commit_of("US-001"), two.commit_of("US-002")
+    assert named(first) == [] and named(second) == [first[:10]]
+    assert named(two.branch) == [first[:10], second[:10]]
+    entry = two.read("progress.txt").split("## [")[2]
+    assert two.trailer("Ralphy-Run", second) in entry and f"Commit: {second[:10]}\n" in entry
 
 
 def test_a_story_document_holds_its_own_entries_alone(two: Project) -> None:

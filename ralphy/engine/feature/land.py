@@ -15,7 +15,9 @@ from typing import Any
 
 import orjson
 
+from ralphy.documents import progress
 from ralphy.documents.prd_reader import check_prd
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.checkout_sync import (
     How,
     Moved,
@@ -44,6 +46,7 @@ from ralphy.errors import BranchMoved, Conflict, InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.files.notes import read_note
 from ralphy.git import commands as git
+from ralphy.git.ledger import commit_of_run
 from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Landed
 from ralphy.pipeline.model import Document, Prd, Snapshot, Story, Tree
@@ -54,6 +57,7 @@ from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
 
 _TRIES, _PAUSE_S = 20, 1.0
+_LOG = "progress.txt"
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
@@ -81,17 +85,29 @@ def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None 
     `when_moved` is called with the commit as soon as the branch is there.
 
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
+    progress.txt gets the name of the last story's commit.
     """
     _wait_for_git(w)
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.is_anyone_outside(new.end.get("run")) else Edits()
-    taken = take_in(w, new.parent, edits, new.files)
+    taken = take_in(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
 
     def write() -> str:
         parent, tree = _adoption(w, new, taken)
         return _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
 
     return _moved_to(w, new.parent, write, edits, taken, new.end, when_moved)
+
+
+def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
+    """progress.txt, if the entry of the story that landed last can name its commit now."""
+    before = documents.text(w, _LOG, new.parent)
+    run = progress.run_without_commit(before)
+    commit = commit_of_run(w.repository, run, new.parent) if run else ""
+    if not commit:
+        return {}
+    log = (new.files.get(_LOG) or b"").decode() or before
+    return {_LOG: progress.with_commit(log, run, commit).encode()}
 
 
 def _moved_to(
