@@ -6,14 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ralphy.rehearsal import files
+from ralphy.rehearsal.languages import language_of
 from ralphy.rehearsal.scene import Scene
-
-FUNCTION = '''
-
-def {name}() -> str:
-    """Name the story that this stands for."""
-    return "{story}"
-'''
 
 
 def usual_act(scene: Scene) -> dict[str, Any]:
@@ -77,15 +71,23 @@ def _acceptance(scene: Scene) -> dict[str, Any]:
 
 
 def _story(scene: Scene) -> dict[str, Any]:
-    """One tiny real function; a file that exists already gets one more, so that there is a diff."""
-    name = f"rehearsal/{scene.slug}.py"
-    before = files.read_or_empty(files.join(scene.cwd, name))
-    again = before.count("\ndef ")
-    function = FUNCTION.format(name=f"{scene.slug}_{again + 1}" if again else scene.slug, story=scene.story)
-    say = {"think": f"{scene.story} needs one small function.", "say": f"{scene.story} is done: see {name}."}
-    if before:
-        return {**say, "append": {name: function}}
-    return {**say, "write": {name: f'"""{scene.story}, as a rehearsal writes it."""\n{function}'}}
+    """One tiny real function with its test; a file that exists already gets one more, so that there is a diff."""
+    language = language_of(scene.cwd)
+    slug, name = scene.slug, f"rehearsal/{scene.slug}{language.suffix}"
+    parts = {name: (language.begin.format(story=scene.story), language.function)}
+    if language.file:
+        parts[language.file.format(slug=slug)] = (language.begin_test, language.test)
+    again = files.read_or_empty(files.join(scene.cwd, name)).count("  return ")
+    function = f"{slug}_{again + 1}" if again else slug
+    act: dict[str, Any] = {"think": f"{scene.story} needs one small function.",
+                           "say": f"{scene.story} is done: see {name}."}  # fmt: skip
+    for path, (begin, text) in parts.items():
+        filled = text.format(name=function, story=scene.story, source=language.source.format(slug=slug))
+        if files.read_or_empty(files.join(scene.cwd, path)):
+            act.setdefault("append", {})[path] = filled
+        else:
+            act.setdefault("write", {})[path] = begin + filled
+    return act
 
 
 def _split(scene: Scene) -> dict[str, Any]:

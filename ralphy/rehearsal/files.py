@@ -54,6 +54,16 @@ def replace(path: str, text: str) -> None:
     os.replace(fresh, path)
 
 
+def below(root: str, but: tuple[str, ...] = (), most: int = 5000) -> Iterator[str]:
+    """The paths of the first files below `root`, in order, outside of hidden folders and those named in `but`."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in but)
+        for name in sorted(names):
+            if (most := most - 1) < 0:
+                return
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
 def make_parent(path: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
 

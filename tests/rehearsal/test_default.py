@@ -118,12 +118,42 @@ def test_any_prd_gives_two_to_five_stories(prd: str, titles: list[str], tmp_path
     assert [story["title"] for story in specify(prd, tmp_path)] == titles
 
 
-def test_a_story_writes_one_small_real_function(rehearse: Rehearse, git: RunGit) -> None:
+def test_a_story_writes_one_small_real_function_and_its_test(rehearse: Rehearse, git: RunGit) -> None:
     played = rehearse()
     assert played.code == 0
-    assert git("status", "--porcelain", "--untracked-files=all") == "?? rehearsal/us_001.py"
+    written = ["?? rehearsal/us_001.py", "?? tests/test_us_001.py"]
+    assert git("status", "--porcelain", "--untracked-files=all").splitlines() == written
     assert _module(rehearse.cwd / "rehearsal" / "us_001.py").us_001() == "US-001"
-    assert "FILES_MODIFIED: 1" in played.text
+    assert "FILES_MODIFIED: 2" in played.text
+
+
+def test_in_a_language_that_is_not_known_there_is_no_test(rehearse: Rehearse, git: RunGit) -> None:
+    git("rm", "-r", "--quiet", "tests", "calc.py", "conftest.py")
+    (rehearse.cwd / "go.mod").write_text("module shop\n")
+    rehearse()
+    assert git("ls-files", "--others") == "go.mod\nrehearsal/us_001.py"
+    assert (rehearse.cwd / "rehearsal" / "us_001.py").read_text().startswith('"""US-001, as a rehearsal writes it."""')
+
+
+@pytest.mark.parametrize(
+    ("package", "begins", "source"),
+    [
+        ({"devDependencies": {"jest": "29"}}, 'const assert = require("node:assert");', 'require("../rehearsal'),
+        ({"devDependencies": {"vitest": "3"}}, 'import { test } from "vitest";', 'await import("../rehearsal'),
+        ({"type": "module", "scripts": {"test": "node --test"}}, 'import test from "node:test";', "await import("),
+        ({"scripts": {"test": "node --test"}}, 'const test = require("node:test");', 'require("../rehearsal'),
+    ],
+)
+def test_a_test_is_written_for_the_runner_of_the_project(
+    package: dict[str, Any], begins: str, source: str, rehearse: Rehearse, git: RunGit
+) -> None:
+    git("rm", "-r", "--quiet", "tests", "calc.py", "conftest.py")
+    (rehearse.cwd / "package.json").write_text(json.dumps(package))
+    rehearse()
+    text = (rehearse.cwd / "test" / "us_001.test.js").read_text()
+    assert text.startswith(begins) and source in text
+    code = (rehearse.cwd / "rehearsal" / "us_001.js").read_text()
+    assert ("export function us_001(" in code) == ("await" in source)
 
 
 def test_a_story_that_was_done_before_still_changes_something(rehearse: Rehearse) -> None:
