@@ -392,7 +392,7 @@ RULES: dict[str, Situation] = {
         "failed: US-001; blocked by these: B", {"exit_code": ExitCode.STORIES_OPEN},
     ),
     "a blocked story": (
-        snapshot(story(status="blocked")), d.Wait, "QUESTIONS.md: US-001", {"exit_code": ExitCode.STORIES_OPEN},
+        snapshot(story(status="blocked")), d.Wait, "QUESTIONS.md: US-001", {"exit_code": ExitCode.WAITING},
     ),
     "a failed story does not stop the others": (
         snapshot(story(status="failed"), story("B")), d.RunAgent, "B is next", {"story": "B"},

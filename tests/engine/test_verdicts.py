@@ -64,7 +64,7 @@ def satisfied(tmp_path: Path) -> Project:
     """A story whose agent changed nothing and says that it is already satisfied."""
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"US-001": [SATISFIED, works()], "US-002": [works()]})
-    assert project.loop().code == ExitCode.STORIES_OPEN
+    assert project.loop().code == ExitCode.WAITING
     return project
 
 

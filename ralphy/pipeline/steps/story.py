@@ -95,9 +95,8 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
     story = next_ready(s.prd, s.session.only)
     if story is None:
         asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
-        rest = d.Wait if asks_only else d.Halt  # an answer may come; a failed story stays failed
         asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
-        return rest(f"{why_stuck(s.prd)}{asked}", ExitCode.STORIES_OPEN)
+        return _stuck(f"{why_stuck(s.prd)}{asked}", asks_only)
     return _for_story(s, config, story)
 
 
@@ -125,7 +124,13 @@ def _chosen_end(s: Snapshot) -> d.Rest | None:
     waits = [f"{story.id} waits for {', '.join(sorted(set(story.depends_on) - completed))}" for story in left
              if story.is_open]  # fmt: skip
     ended = [f"{story.id} is {story.status.value}" for story in left if not story.is_open]
-    return d.Halt(first_few([*ended, *waits], 5, "; "), ExitCode.STORIES_OPEN)
+    asks_only = all(story.status is Status.BLOCKED for story in left)
+    return _stuck(first_few([*ended, *waits], 5, "; "), asks_only)
+
+
+def _stuck(why: str, asks_only: bool) -> d.Rest:
+    """An answer may come, which is waited for; a failed story stays failed."""
+    return d.Wait(why) if asks_only else d.Halt(why, ExitCode.STORIES_OPEN)
 
 
 def _beside(s: Snapshot, config: Config) -> d.Decision:
