@@ -1,29 +1,43 @@
-"""What a last message without a report seems to say: a guess for people and the evidence, never a verdict."""
+"""What a last message without an exit signal says of the work: signs that it is done, and words of unfinished work."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-_DONE = re.compile(
-    r"\b(?:(?:tests?|checks) (?:pass|are green)|implemented|completed?|done|finished|works|verified)\b", re.I
-)  # fmt: skip
-_DOUBT = re.compile(
-    r"\b(?:not|never|todo|fixme|unable|un(?:finished|implemented)|cannot|fail(?:s|ed|ing|ures?)?|errors?|stuck|blocked|"
-    r"remain(?:s|ing)|still|incomplete|partial(?:ly)?|broken|next steps?)\b|[a-z]{2,8}n't\b", re.I,
-)  # fmt: skip
-_BASE, _FOR, _AGAINST, _MOST = 0.5, 0.1, 0.2, 0.8  # prose is never as sure as a report
+# Kind -> words; a kind counts once. What a report says in its fields has the same kinds.
+_SIGNS = {
+    "done": r"done|finished|completed?",
+    "implemented": r"implemented",
+    "tests pass": r"(?:tests?|checks?|suite)(?: \w+){0,2} (?:pass(?:es|ed)?|green)",
+    "criteria met": r"(?:criteri(?:on|a)|requirements?)(?: \w+){0,3} (?:met|satisfied|fulfilled)",
+    "works": r"works",
+    "verified": r"verified|tested",
+}
+_DONE = {kind: re.compile(rf"\b(?:{words})\b", re.I) for kind, words in _SIGNS.items()}
+_LEFT = r"remain(?:s|ing)?|left|todos?|fixmes?|fail(?:s|ed|ing|ures?)?"
+_NOT_DONE = r"yet|all|every|fully|able|(?:\w+ )?(?:done|finish\w*|complet\w*|implement\w*|test\w*|pass\w*|work\w*|met)"
+_UNFINISHED = re.compile(
+    rf"\b(?:(?:not|\w+n't) (?:{_NOT_DONE})|(?:could|can|have|has) ?not|(?:could|ca|have|has|wo)n't|unable|"
+    r"(?:tests?|checks?|suite)(?: \w+){0,2} fail(?:s|ed|ing)?|no (?:\w+ )?(?:tests?|checks?) (?:pass|ran)|"
+    r"un(?:finished|implemented)|incomplete|partial(?:ly)?|(?<!as )parts? of|half of|stuck|blocked|broken|todo|fixme|"
+    r"remains?|remaining (?:work|tasks?|steps?|criteria)|left to|still(?! (?:pass|green|work|hold))|later|"
+    r"continu(?:e|ing)|next steps?|will (?:now )?(?:finish|complete|implement)|needs? to be|work in progress|wip)\b",
+    re.I,
+)
+_NOTHING_LEFT = re.compile(rf"\b(?:no|nothing|none|0|zero|without)(?: \w+){{0,2}} (?:{_LEFT})\b", re.I)
 _MOST_READ, _MOST_LINES, _MOST_ASKED = 4000, 20, 1000
 
 
-def confidence(lines: Iterable[str]) -> float:
-    """How sure the text seems, 0 to 1, that the work is done; what is negated speaks against it."""
-    text = "\n".join(lines)[-_MOST_READ:]
-    if not text.strip():
-        return 0.0
-    doubts = len({found.group().lower() for found in _DOUBT.finditer(text)})
-    signs = len({found.group().lower() for found in _DONE.finditer(text)})
-    return round(max(0.0, min(_MOST, _BASE + _FOR * signs - _AGAINST * doubts)), 2)
+def signs_of(text: str) -> list[str]:
+    """The kinds of words that say that the work is done."""
+    return [kind for kind, words in _DONE.items() if words.search(text[-_MOST_READ:])]
+
+
+def unfinished_words(text: str) -> list[str]:
+    """The words that speak of work to be done; "nothing is left" does not."""
+    plain = _NOTHING_LEFT.sub("", text[-_MOST_READ:].replace("\u2019", "'"))
+    return list(dict.fromkeys(found.group().lower() for found in _UNFINISHED.finditer(plain)))
 
 
 def closing_question(lines: Sequence[str]) -> str:

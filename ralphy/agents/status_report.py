@@ -1,19 +1,20 @@
 """What the agent claims: its RALPH_STATUS block and promise tags, read from its last message alone.
 
-A claim can hold a story back, never pass it. Tool output, quotes and the prompt itself are not
-claims: only the final text counts, and of it the last complete block that says anything.
+A claim can hold a story back, never pass it; without an exit signal the text itself must sound done. Tool output,
+quotes and the prompt itself are not claims: only the final text counts, and of it the last complete block that says
+anything.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from ralphy.agents.prose import closing_question, confidence
+from ralphy.agents.prose import closing_question, signs_of, unfinished_words
 from ralphy.text.json_coerce import mapping_of
 
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
@@ -29,6 +30,9 @@ _REPORT = re.compile(
 )
 _EMPTY_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*\s*(?:```|~~~)[ \t]*$", re.M)
 _HELD = ("BLOCKED", "FAILED")
+_SIGNS = {"STATUS": ("COMPLETE", "done"), "TESTS_STATUS": ("PASSING", "tests pass")}
+ENOUGH_SIGNS = 2
+FINISH = "finish the work and report"  # what the next run is told where this one did not
 _MOST_RECOMMENDED = 4000
 _DRESS = " \t`*_\"'.,!"  # what a word may be put into
 
@@ -37,7 +41,8 @@ _DRESS = " \t`*_\"'.,!"  # what a word may be put into
 class Claim:
     """`exit_signal` is None when it was not said; `promise` is "" when there was no tag on a line of its own.
 
-    `question` is one that a message without any report ends with; `guess` is what its prose sounds like.
+    `question` is one that a message without any report ends with. `signs` are the kinds of words and fields that say
+    that the work is done, `unfinished` those that speak against it.
     """
 
     has_block: bool = False
@@ -47,7 +52,8 @@ class Claim:
     promise: str = ""
     question: str = ""
     work_type: str = field(default="", compare=False)
-    guess: float = field(default=0.0, compare=False)
+    signs: Collection[str] = field(default=(), compare=False)
+    unfinished: Collection[str] = field(default=(), compare=False)
 
     @property
     def holds_back(self) -> str:
@@ -71,11 +77,20 @@ class Claim:
         return self.has_block and self.exit_signal is True and not self.holds_back
 
     @property
+    def leaves_open(self) -> str:
+        """Why nobody can know that the agent is done: it gave no exit signal, and its text does not sound done."""
+        if self.exit_signal is not None or (len(self.signs) >= ENOUGH_SIGNS and not self.unfinished):
+            return ""
+        said = ", ".join(list(self.unfinished)[:5])
+        sounds = f"speaks of unfinished work ({said})" if said else "does not say that the work is done"
+        return f"EXIT_SIGNAL is missing, and the agent's text {sounds}"
+
+    @property
     def confidence(self) -> float:
-        """How sure it is, 0 to 1, that the agent means to be done: its own word, else a guess from its prose."""
-        if self.holds_back:
+        """How sure it is, 0 to 1, that the agent means to be done: its own word, else what its text sounds like."""
+        if self.holds_back or self.leaves_open:
             return 0.0
-        return 1.0 if self.is_complete else 0.9 if self.exit_signal else self.guess
+        return 1.0 if self.is_complete else 0.9 if self.exit_signal else min(0.8, 0.5 + len(self.signs) / 10)
 
     @property
     def says_satisfied(self) -> bool:
@@ -98,15 +113,18 @@ def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
     # A signal that stands alone after the block, or where there is none, counts as well; false wins.
     signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
     is_silent = not block and not promises and all(signal is None for signal in signals)
+    status, recommendation = _status(block), _recommendation(block)
+    prose = f"{_prose(text, lines)}\n{recommendation}"
     return Claim(
         has_block=bool(block),
-        status=_status(block),
+        status=status,
         exit_signal=False if False in signals else True if True in signals else None,
-        recommendation=_recommendation(block),
+        recommendation=recommendation,
         promise=promises[-1] if promises else "",
         question=closing_question(plain) if is_silent else "",
         work_type=_word(block.get("WORK_TYPE", ())),
-        guess=confidence(plain),
+        signs={*signs_of(prose), *_signs(block), *("promise" for said in promises if said != "FAILED")},
+        unfinished=[*unfinished_words(prose), *_unfinished(block)],
     )
 
 
@@ -139,6 +157,20 @@ def _last_fence(text: str) -> tuple[str, str]:
         return "", ""
     begin = next((n for n in range(len(lines) - 2, -1, -1) if lines[n].lstrip().startswith(_FENCES)), 0)
     return "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : -1])
+
+
+def _prose(text: str, lines: Sequence[str]) -> str:
+    """What is said beside the report; of a message that is data, nothing."""
+    return "" if text.lstrip().startswith(("{", "[")) else without_report("\n".join(_outside_code(lines)))
+
+
+def _signs(block: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    return (kind for name, (word, kind) in _SIGNS.items() if _word(block.get(name, ())) == word)
+
+
+def _unfinished(block: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    said = ((name, _word(block.get(name, ()))) for name in _SIGNS)
+    return (f"{name}: {word}" for name, word in said if word not in ("", _SIGNS[name][0], "NOT_RUN"))
 
 
 def _json_fields(value: Mapping[str, Any] | None) -> dict[str, str]:

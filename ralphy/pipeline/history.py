@@ -177,6 +177,10 @@ class History:
         past = self.of(names.STORY, story)
         return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
 
+    def hands_on(self, run: str) -> bool:
+        """Does the next run of its step begin with the documents of this one?"""
+        return any(counts.outbox == run for counts in self.steps.values())
+
     def kept_of(self, run: str) -> str:
         """The commit that holds what a run without an end had made; "" if that is still in the checkout alone."""
         return text_of(self.kept.get("commit")) if self.kept.get("run") == run else ""
@@ -278,7 +282,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         # A run knows its number: after a wiped journal it goes on from prd.json's.
         counts.attempts = max(counts.attempts + 1, int(_number(run.get("attempt"))))
         counts.last_failure = str(entry.get("failure", ""))
-        counts.tree, counts.outbox = str(entry.get("tree", "")), ""
+        counts.tree, counts.outbox = str(entry.get("tree", "")), text_of(entry.get("outbox"))
         counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
         _refused(counts, entry)
@@ -297,6 +301,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         if outcome is Outcome.DIED:
             _count_death(counts, text_of(entry.get("work")))
     elif outcome in (Outcome.LIMITED, Outcome.TRANSIENT):
+        counts.outbox = text_of(entry.get("outbox"))
         history.retry_at = moment_of(entry.get("retry_at")) or 0.0
         history.retry_s = max(0.0, history.retry_at - _number(entry.get("at")))
         history.retry_reason = str(entry.get("detail", outcome.value))

@@ -87,6 +87,44 @@ def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: str)
     assert not (project.folder / "prd.json").exists()
 
 
+def test_a_specification_without_an_exit_signal_is_finished_by_the_next_run(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    goes_on = [
+        "sh",
+        "-c",
+        'cp "$RALPHY_OUTBOX/unfinished/"* "$RALPHY_OUTBOX/" && echo "The rest." >> "$RALPHY_OUTBOX/SPEC.md"',
+    ]
+    part = {**GOOD, "say": "I wrote a part of it and will continue later.", "exit_signal": None}
+    project.play(spec=[part, {"run": [goes_on]}])
+
+    ended = project.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec", "spec"])
+    assert project.read("SPEC.md") == f"{SPEC}The rest.\n"
+    told = project.prompts("spec")[1]
+    assert "EXIT_SIGNAL is missing" in told and "finish the work and report" in told
+    assert "unfinished/ in the outbox" in told
+
+
+def test_a_review_without_an_exit_signal_is_finished_by_the_next_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    goes_on = ["sh", "-c", 'cp "$RALPHY_OUTBOX/unfinished/"* "$RALPHY_OUTBOX/"']
+    project.play(
+        stories={"*": [works()]}, qa=[{**reports(), "say": "More later.", "exit_signal": None}, {"run": [goes_on]}]
+    )
+
+    assert project.loop().runs == ["US-001", "qa", "qa"]
+    assert "verdict" in project.read("QA_REPORT.md")
+
+
+def test_a_specification_without_an_exit_signal_whose_text_sounds_done_is_taken(tmp_path: Path) -> None:
+    project = build(tmp_path, gates={"spec": "human"})
+    project.play(spec=[{**GOOD, "say": "SPEC.md is finished, and verified.", "exit_signal": None}])
+
+    assert project.loop().runs == ["spec"]
+    assert project.read("SPEC.md") == SPEC
+
+
 def test_a_limit_in_a_step_uses_none_of_its_chances(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     project.play(spec=[{"limit": {"resets_in_s": 3600}}, BAD, BAD, BAD, GOOD])

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from ralphy.agents.status_report import read
 from ralphy.errors import ExitCode
 from tests.engine.building import build, story, tried, works
+
+PROMISE = "<promise>STORY_DONE</promise>"
 
 
 @pytest.mark.fault("A8")
@@ -25,21 +28,95 @@ def test_a_question_without_a_report_waits_for_an_answer(tmp_path: Path, act: di
 
 @pytest.mark.fault("A6")
 def test_a_promise_that_is_negated_or_read_from_a_file_is_no_report(tmp_path: Path) -> None:
-    promise = "<promise>STORY_DONE</promise>"
-    act = {"write": {"notes.md": f"{promise}\nEXIT_SIGNAL: true\n"}, "read": ["notes.md"],
-           "say": f"I am NOT outputting {promise}: two tests still fail.", "exit_signal": None}  # fmt: skip
+    act = {"write": {"notes.md": f"{PROMISE}\nEXIT_SIGNAL: true\n"}, "read": ["notes.md"],
+           "say": f"I am NOT outputting {PROMISE}: two tests still fail.", "exit_signal": None}  # fmt: skip
     project = tried(tmp_path, act)
 
     assert project.outcomes() == [("US-001", "rejected")]
     assert project.landed() == []
 
 
-def test_work_without_a_report_passes_with_how_sure_its_text_sounds(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(say="I implemented it. All tests pass.", exit_signal=None))
+DONE = "I implemented it. All tests pass."
+PART = "I wrote a part of it and will continue later."
+BLOCK = "---RALPH_STATUS---\nSTATUS: {}\nTESTS_STATUS: PASSING\n---END_RALPH_STATUS---"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        DONE,
+        "Done: every criterion is met, and verified.\n\nNo errors remain; the old tests still pass.",
+        BLOCK.format("COMPLETE"),
+        f"Implemented as part of the login form.\n\n{PROMISE}",
+    ],
+)
+def test_two_signs_and_no_unfinished_work_sound_done(said: str) -> None:
+    claim = read(said)
+
+    assert claim.leaves_open == ""
+    assert 0.7 <= claim.confidence < 0.9
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (PART, "speaks of unfinished work (part of, continue, later)"),
+        (f"{DONE} The second criterion is not done yet.", "speaks of unfinished work (not done)"),
+        (f"{DONE} I couldn\u2019t run the linter.", "speaks of unfinished work (couldn't)"),
+        (f"{DONE}\n\n{BLOCK.format('IN_PROGRESS')}", "speaks of unfinished work (STATUS: IN_PROGRESS)"),
+        ("Done.", "does not say that the work is done"),
+        (PROMISE, "does not say that the work is done"),
+        ("", "does not say that the work is done"),
+        ('{"done": true, "tested": true, "works": true}', "does not say that the work is done"),
+        (f"> {DONE}\n\n```\n{DONE}\n```", "does not say that the work is done"),
+    ],
+)
+def test_what_else_a_text_says_leaves_open_whether_the_agent_is_done(said: str, why: str) -> None:
+    claim = read(said)
+
+    assert claim.leaves_open == f"EXIT_SIGNAL is missing, and the agent's text {why}"
+    assert claim.confidence == 0
+    assert read(f"{said}\n\nEXIT_SIGNAL: true").leaves_open == ""
+
+
+def test_green_work_without_an_exit_signal_whose_text_sounds_done_lands_and_is_flagged(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(say=DONE, exit_signal=None, promise=None))
 
     assert project.landed() == ["login/US-001"]
     (warning,) = [text for text in project.story("US-001")["evidence"]["warnings"] if "no report" in text]
     assert warning == "the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: 0.7 of 1"
+
+
+def test_green_work_without_an_exit_signal_whose_text_does_not_is_finished_by_the_next_run(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    more = {"append": {"src/us_001.py": "REST = 1\n"}}
+    project.play(stories={"US-001": [works(say=PART, exit_signal=None, promise=None), more]})
+
+    project.loop()
+
+    assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
+    assert project.code("src/us_001.py") == "WORKS = 1\nREST = 1\n"
+    told = project.prompts("US-001")[1]
+    assert "speaks of unfinished work (part of, continue, later): finish the work and report" in told
+    assert "Its work is still in the tree" in told
+
+
+def test_work_that_lacks_nothing_but_a_report_is_never_started_over(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    silent = {"append": {"src/us_001.py": "N = {{attempt}}\n"}, "say": "Ok.", "exit_signal": None, "promise": None}
+    project.play(stories={"US-001": [silent, silent, silent, {"append": {"src/us_001.py": "N = 4\n"}}]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert project.code("src/us_001.py") == "N = 1\nN = 2\nN = 3\nN = 4\n"
+
+
+def test_exit_signal_false_wins_over_a_text_that_sounds_done(tmp_path: Path) -> None:
+    project = tried(tmp_path, works(say=f"{DONE} Done, verified.", exit_signal=False, promise="STORY_DONE"))
+
+    assert project.landed() == []
+    assert "EXIT_SIGNAL: false" in project.story("US-001")["execution"]["last_error"]
 
 
 def test_stories_that_say_they_are_blocked_tell_the_breaker(tmp_path: Path) -> None:

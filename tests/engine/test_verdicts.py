@@ -142,19 +142,13 @@ def test_status_blocked_never_passes(tmp_path: Path) -> None:
     assert tried(tmp_path, works(status={"STATUS": "BLOCKED"})).landed() == []
 
 
-def test_a_missing_signal_with_verified_work_passes_with_a_warning(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(exit_signal=None, promise=None))
-
-    assert project.landed() == ["login/US-001"]
-    assert any("EXIT_SIGNAL" in text for text in project.story("US-001")["evidence"]["warnings"])
-
-
 @pytest.mark.fault("A6")
 def test_a_claim_quoted_from_elsewhere_is_no_claim(tmp_path: Path) -> None:
     quoted = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
     project = tried(tmp_path, works(exit_signal=None, promise=None, say=quoted))
 
-    assert any("EXIT_SIGNAL" in text for text in project.story("US-001")["evidence"]["warnings"])
+    assert project.landed() == []
+    assert "EXIT_SIGNAL is missing" in project.story("US-001")["execution"]["last_error"]
 
 
 ENDS_BADLY: dict[str, Act] = {

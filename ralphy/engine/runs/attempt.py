@@ -247,7 +247,8 @@ def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
 
 def _is_green(verdict: Verdict) -> bool:
     """The checks are green and only the run's end was bad: the next attempt goes on from there."""
-    return verdict.outcome is not Outcome.REJECTED and all(check.is_green for check in verdict.checks)
+    is_rejected = verdict.outcome is Outcome.REJECTED
+    return verdict.lacks_report or (not is_rejected and all(check.is_green for check in verdict.checks))
 
 
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
+from ralphy.agents.status_report import FINISH
 from ralphy.documents.feature_folder import Digests
 from ralphy.documents.prd_reader import PRD_SCHEMA, check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
@@ -25,6 +26,7 @@ from ralphy.engine.runs.appendix import with_proof
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
+from ralphy.engine.runs.unfinished_documents import digest_of
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
 from ralphy.engine.workspace.subject import Subject
@@ -72,6 +74,8 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
         _ask(w, decision, snapshot, redacted(w, ran.claim.asks), end)
         return
     why, digest = _why_not(ran)
+    if why and digest_of(w, ran.run):
+        end["outbox"] = ran.run  # the next run goes on from what it had written
     try:
         made = _read(w, decision, snapshot, ran) if not why else None
         if made:
@@ -113,7 +117,8 @@ def _why_not(ran: Ran) -> tuple[str, str]:
     if ran.result.outcome is not Outcome.SUCCEEDED and not ran.claim.is_complete:
         detail = ran.result.detail or ran.result.outcome.value
         return detail, detail
-    return (ran.claim.holds_back, ran.claim.holds_back) if ran.claim.holds_back else ("", "")
+    why = ran.claim.holds_back or ran.claim.leaves_open
+    return (why, f"{why}: {FINISH}") if why else ("", "")
 
 
 def _refuse(w: Workspace, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:

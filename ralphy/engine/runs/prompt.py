@@ -89,14 +89,16 @@ def _documents(w: Workspace, s: Snapshot, share: float) -> dict[str, object]:
 
 
 def _resume(run: RunAgent, s: Snapshot) -> str:
-    """What a later attempt should know from the start, and a run that goes on with one that was cut off."""
+    """What a later attempt should know from the start, and a run that goes on with one that was not finished."""
     past = s.history.of(run.step, run.story)
     said = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
     if past.too_large:
         said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
     if past.cut_off:
+        said.append(f"The last run was cut off: {past.cut_off}.")
+    if past.cut_off or past.outbox:
         where = "in the tree" if run.step == STORY.name else f"in {UNFINISHED}/ in the outbox"
-        said.append(f"The last run was cut off: {past.cut_off}. What it left is {where}: check it, and go on from it.")
+        said.append(f"What it left is {where}: check it, and go on from it.")
     return " ".join(said)
 
 

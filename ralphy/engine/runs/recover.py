@@ -36,7 +36,6 @@ from ralphy.pipeline.history import Entry
 from ralphy.pipeline.steps import names
 from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
 from ralphy.processes.supervisor_link import SCRIPT
-from ralphy.text.json_coerce import text_of
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -87,7 +86,7 @@ def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
 def _clear_outbox(w: Workspace, run: Entry) -> None:
     """What a dead run had handed in goes, unless the next run of its step begins with it."""
     name = str(run["run"])
-    if w.history.of(text_of(run.get("step")), run.get("story")).outbox != name:
+    if not w.history.hands_on(name):
         remove(w.feature.private / "outbox" / name, below=w.repository.root)
 
 

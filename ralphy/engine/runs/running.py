@@ -160,12 +160,13 @@ def let_go(w: Workspace, lane: Lane, ran: Ran) -> None:
     w.session = replace(w.session, in_work=tuple(work for work in w.session.in_work if work.run != ran.run))
     lane.note(w.feature.name)
     root = w.repository.root
-    for done in (ran.outbox.path, *old_runs(root, w.feature.private / "runs")):
+    outbox = () if w.history.hands_on(ran.run) else (ran.outbox.path,)
+    for done in (*outbox, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
 
 
 def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
-    """The run's outbox; a document's step finds in it what a run that was cut off had written."""
+    """The run's outbox; a document's step finds in it what a run that was not finished had written."""
     outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
     if d.step != names.STORY:
         hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)

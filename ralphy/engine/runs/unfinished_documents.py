@@ -1,4 +1,4 @@
-"""What a run that was cut off had put into its outbox: material for the next run, never an artifact by itself."""
+"""What a run that was not finished had put into its outbox: material for the next run, never an artifact by itself."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
-from ralphy.agents.status_report import Claim
+from ralphy.agents.status_report import FINISH, Claim
 from ralphy.config.quarantine import QUARANTINE
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
@@ -49,8 +49,8 @@ SATISFIED = "the agent says it is already satisfied"
 class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
-    `goes_on` says that the tree is worth keeping for the next attempt (heal in place). `tests` is what the
-    evidence says of the tests, `acceptance` what the acceptance tests said.
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `lacks_report` that nothing
+    else is wrong with it. `tests` is what the evidence says of the tests, `acceptance` what the acceptance tests said.
     """
 
     outcome: Outcome
@@ -63,6 +63,7 @@ class Verdict:
     candidate: Candidate | None = None
     tests: Mapping[str, Any] = field(default_factory=dict)
     acceptance: Found = field(default_factory=Found)
+    lacks_report: bool = False
 
     @property
     def passed(self) -> bool:
@@ -251,10 +252,12 @@ def tests_are_kept(c: Case) -> Verdict | None:
 
 
 def run_ended_well(c: Case) -> Verdict | None:
-    if c.result.outcome is Outcome.SUCCEEDED or c.claim.is_complete:
-        return None
-    why = f"the run ended badly ({c.result.detail or c.result.outcome.value}), although the checks are green"
-    return c.no(why, f"{why}: finish the work and report", goes_on=True, outcome=c.result.outcome)
+    """Or a complete report came before; without an exit signal, the text sounds done."""
+    is_bad, why = c.result.outcome is not Outcome.SUCCEEDED, c.claim.leaves_open
+    if is_bad and not c.claim.is_complete:
+        why = f"the run ended badly ({c.result.detail or c.result.outcome.value}), although the checks are green"
+    no = c.no(why, f"{why}: {FINISH}", goes_on=True, outcome=c.result.outcome if is_bad else Outcome.REJECTED)
+    return replace(no, lacks_report=True) if why else None
 
 
 def checks_can_say_no(c: Case) -> Verdict | None:
