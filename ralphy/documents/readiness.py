@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_OBJECTIVE = re.compile(r"objecti(?:ve|f)s?|goals?|purpose|aim|buts?|overview|summary|introduction|problem", re.I)
+_OBJECTIVE = re.compile(
+    r"\b(?<!non-)(?<!non )(?:objecti(?:ve|f)s?|goals?|purpose|aims?|buts?|overview|summary|introduction|problem|vision|"
+    r"motivation|description|background|ziele?|zweck|objetivos?|obiettiv[oi])\b", re.I,
+)  # fmt: skip
 _SCOPE = re.compile(r"scope|non-?goals?|périmètre|perimetre|hors|exclu|limits?|constraints?", re.I)
 _OUTSIDE = re.compile(r"non-?goals?|out of scope|not in scope|hors|exclu", re.I)
 _OPEN = re.compile(r"\b(TODO|TBD|TBC|FIXME|XXX)\b|\?\?\?")
@@ -89,17 +92,21 @@ def _title(parts: _Text) -> Iterator[Remark]:
 
 
 def _objective(parts: _Text) -> Iterator[Remark]:
-    said = [row for row in (*parts.items, *parts.prose) if row[1]]
-    named = [(line, words) for line, _, words in parts.headings if _OBJECTIVE.match(words)]
-    if not said:
-        at = named[0][0] if named else parts.headings[-1][0] if parts.headings else 1
-        yield Remark(at, 'no objective: write below "## Objective" what is wanted, and for whom', stops=True)
-    elif not named:
-        yield Remark(min(said)[0], 'no section "## Objective": all of the text is taken for it')
-    elif not any(section == words for _, _, section in said for _, words in named):
-        inner = [line for line, level, _ in parts.headings if line > named[0][0] and level > 2]
-        if not inner:
-            yield Remark(named[0][0], f'"{named[0][1]}" is empty')
+    """A section of its own says what is wanted; its title may be another word for it, below the document's own."""
+    title = next((line for line, level, _ in parts.headings if level == 1), 0)
+    titled = [(line, level) for line, level, said in parts.headings if line != title and _OBJECTIVE.search(said)]
+    if any(_has_text(parts, line, level) for line, level in titled):
+        return
+    at = titled[0][0] if titled else parts.headings[-1][0] if parts.headings else 1
+    yield Remark(at, 'no objective: write below "## Objective" what is wanted, and for whom', stops=True)
+
+
+def _has_text(parts: _Text, begin: int, level: int) -> bool:
+    """Is anything said in this section, or in those below it?"""
+    end = next((line for line, other, _ in parts.headings if line > begin and other <= level), None)
+    return any(
+        words and begin < line and (end is None or line < end) for line, words, _ in (*parts.items, *parts.prose)
+    )
 
 
 def _scope(parts: _Text) -> Iterator[Remark]:

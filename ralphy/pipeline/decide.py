@@ -87,6 +87,8 @@ def _lost(s: Snapshot, _: Config) -> d.Decision | None:
 def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
     if s.digest("PRD.md") or s.digest("SPEC.md") or s.prd.stories:
         return None
+    if s.prd_faults:
+        return d.Halt("; ".join(s.prd_faults), ExitCode.INVALID)
     return d.Halt("there is no PRD.md and no prd.json with stories: write PRD.md first", ExitCode.NOT_FOUND)
 
 

@@ -67,7 +67,7 @@ def test_a_feature_that_cannot_be_opened_is_an_event_and_holds_up_no_other(made:
     settings = project.repo / "docs" / "features" / "broken" / ".ralphy" / "config.yaml"
     settings.parent.mkdir(parents=True)
     settings.write_text("gates: {spec: never}\n")
-    (settings.parents[1] / "PRD.md").write_text("# More\n\n- a button\n")
+    (settings.parents[1] / "PRD.md").write_text("# More\n\n## Objective\n\n- a button\n")
     _, out, err = call("--json", "loop")
     held = [row for row in lines_of(out) if row["kind"] == "held_up"]
     assert {row["feature"] for row in held} == {"broken"} and held[0]["exit_code"] == 3

@@ -87,7 +87,7 @@ def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> No
 
 def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> None:
     project, call = made(*TWO, gates=GATES)
-    project.write("PRD.md", "# Log in\n\n- a button\n")
+    project.write("PRD.md", "# Log in\n\n## Objective\n\n- a button\n")
     project.write("SPEC.md", "# Spec\n")
     assert call("loop")[1].endswith("0 agent runs, $0.00. Look: ralphy status login\n")
     project.approve()
@@ -121,9 +121,15 @@ def test_a_description_becomes_a_feature(made: Make) -> None:
 
 def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(made: Make) -> None:
     project, call = made(gates=GATES)
-    project.write("PRD.md", "# Bridges\n")
-    code, _, err = call("loop")
-    assert (code, "docs/features/login/PRD.md:" in err, project.journal("run")) == (3, True, [])
+    for text, said in (
+        ("", 'docs/features/login/PRD.md is empty: write below "# Title" and "## Objective" what is wanted'),
+        ("# Bridges\n", "docs/features/login/PRD.md:1: no objective"),
+        ("# Bridges\n\n## Scope\n\n- Over the river\n", "docs/features/login/PRD.md:3: no objective"),
+    ):
+        project.write("PRD.md", text)
+        code, _, err = call("loop")
+        assert (code, said in err, project.journal("run")) == (3, True, []), err
+        assert said in call("why")[1]
     project.write("PRD.md", "# Bridges\n\n## Objective\n\nPeople cross the river, quickly.\n")
     code, _, err = call("loop")
     assert code == 10
@@ -361,7 +367,7 @@ def test_watch_drives_two_features(made: Make) -> None:
         heard = Heard(process.stderr.fileno())
         heard.until("login: SPEC.md is ready for review")
         other.mkdir()
-        (other / "PRD.md").write_text("# Log out\n\n- a button\n")
+        (other / "PRD.md").write_text("# Log out\n\n## Objective\n\n- a button\n")
         heard.until("logout: SPEC.md is ready for review")
         project.approve()
         heard.until("login: QA_REPORT.md is ready for review")
@@ -382,7 +388,7 @@ def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: M
     features = project.repo / "docs" / "features"
     for name in ("broken", "deleted"):
         (features / name).mkdir()
-        (features / name / "PRD.md").write_text("# More\n\n- a button\n")
+        (features / name / "PRD.md").write_text("# More\n\n## Objective\n\n- a button\n")
     settings = features / "broken" / ".ralphy" / "config.yaml"
     settings.parent.mkdir()
     settings.write_text("gates: {spec: never}\n")
@@ -394,10 +400,10 @@ def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: M
         heard.until("login: SPEC.md is ready for review")
         shutil.rmtree(features / "deleted")
         settings.write_text("gates: {spec: human}\n")
-        (features / "broken" / "PRD.md").write_text("# More\n\n- two buttons\n")
+        (features / "broken" / "PRD.md").write_text("# More\n\n## Objective\n\n- two buttons\n")
         heard.until("broken: SPEC.md is ready for review")
         (features / "deleted").mkdir()
-        (features / "deleted" / "PRD.md").write_text("# Anew\n\n- a button\n")
+        (features / "deleted" / "PRD.md").write_text("# Anew\n\n## Objective\n\n- a button\n")
         heard.until("deleted: SPEC.md is ready for review")
         process.terminate()
         process.communicate(timeout=PATIENCE_S)

@@ -334,7 +334,7 @@ def test_all_features_stand_in_an_inbox_with_what_to_type(made: Make) -> None:
         folder = project.repo / "docs" / "features" / name
         folder.mkdir()
         for file in files:
-            (folder / file).write_text("# Log out\n\n- a button\n")
+            (folder / file).write_text("# Log out\n\n## Objective\n\n- a button\n")
     (project.repo / "docs" / "features" / "mail" / "prd.json").write_text((project.folder / "prd.json").read_text())
     (project.repo / "docs" / "features" / "broken" / "prd.json").write_text("{")
     assert call("loop", "mail")[0] == 10

@@ -49,7 +49,7 @@ class TestTheWholeWay:
         with Scripted({**script, "qa": qa_step(), "pr": pr_step()}) as api, the_forge(bare) as github:
             gh = {name: value for name, value in gh_environment(github).items() if name.startswith("GH_")}
             project = with_claude(git_repo, private_home, api.url, **gh)
-            project.write("PRD.md", "# Greetings\n\nPeople are greeted by name, loudly if they like.\n")
+            project.write("PRD.md", "# Greetings\n\n## Objective\n\nPeople are greeted by name, loudly if they like.\n")
             codes = [project.loop().code]
             project.approve()
             codes.append(project.loop().code)

@@ -38,7 +38,7 @@ def github(bare: Path) -> Iterator[GitHubApi]:
 def project(git_repo: Path, github: GitHubApi) -> Project:
     """A feature with one story, in a repository that is on the forge."""
     made = Project(git_repo, environment(github))
-    made.write("PRD.md", "# Sign in\n\n- People sign in.\n")
+    made.write("PRD.md", "# Sign in\n\n## Objective\n\n- People sign in.\n")
     made.write("SPEC.md", "# Sign in\n")
     made.plan(STORY)
     return made

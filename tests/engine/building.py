@@ -39,7 +39,7 @@ for path in broken:
     print(f"FAILED {path}::works - the word is there")
 sys.exit(1 if broken else 0)
 """
-PRD_MD = "# Login\n\n- People sign in\n- People sign out\n"
+PRD_MD = "# Login\n\n## Objective\n\n- People sign in\n- People sign out\n"
 
 Act = dict[str, Any]
 

@@ -217,7 +217,7 @@ def test_a_prd_edited_after_the_approval_waits_and_names_redo(tmp_path: Path) ->
     project.approve()
     project.loop()
     spec = project.read("SPEC.md")
-    project.write("PRD.md", "# Login\n\nPeople sign in twice.\n")
+    project.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
 
     ended = project.loop()
 
@@ -232,7 +232,7 @@ def test_a_prd_edited_after_the_approval_can_be_approved_as_it_is(tmp_path: Path
     project.loop()
     project.approve()
     project.loop()
-    project.write("PRD.md", "# Login\n\nPeople sign in, with a comma.\n")
+    project.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in, with a comma.\n")
     project.loop()
     project.approve()
 
@@ -240,7 +240,7 @@ def test_a_prd_edited_after_the_approval_can_be_approved_as_it_is(tmp_path: Path
 
 
 def test_a_prd_edited_before_the_approval_makes_the_spec_anew(waiting: Project) -> None:
-    waiting.write("PRD.md", "# Login\n\nPeople sign in twice.\n")
+    waiting.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
 
     assert waiting.loop().runs == ["spec"]
 

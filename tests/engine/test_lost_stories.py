@@ -19,7 +19,7 @@ Lose = Callable[[Project], None]
 def done(tmp_path: Path) -> Project:
     """Two completed stories and a failed one, on the feature's branch, with a specification."""
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.write("PRD.md", "# Login\n\nPeople sign in.\n")
+    project.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in.\n")
     project.write("SPEC.md", "# Specification\n")
     assert project.loop().code == ExitCode.WAITING
     assert project.landed() == ["login/US-001", "login/US-002"]

@@ -136,7 +136,9 @@ def spend(seed: int, folder: Path, jobs: int = 1) -> Told:
         project = build(place, *plan.stories, **{**plan.settings, "lanes": {**plan.settings["lanes"], "jobs": jobs}})
         if not plan.stories:
             project.write(
-                "PRD.md", "# Login\n\n" + "".join(f"- Wish {n}\n" for n in range(1, len(plan.scenario["stories"])))
+                "PRD.md",
+                "# Login\n\n## Objective\n\n"
+                + "".join(f"- Wish {n}\n" for n in range(1, len(plan.scenario["stories"]))),
             )
         remote = place / "remote.git"
         subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)

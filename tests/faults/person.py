@@ -148,7 +148,7 @@ def edits_another_feature(project: Project, known: Known, chance: random.Random)
     """Uncommitted work in another feature's folder."""
     path = project.repo / "docs/features/other/PRD.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(f"# Other\n\n- hours of work {chance.random()}\n".encode())
+    path.write_bytes(f"# Other\n\n## Objective\n\n- hours of work {chance.random()}\n".encode())
     known.precious[path] = path.read_bytes()
     return True
 

@@ -95,7 +95,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         folder = tmp_path_factory.mktemp("bytes")
         set_home(folder / "home", patch)
         made = build(folder, story("US-001"), story("US-002"))
-        made.write("PRD.md", "# Login\n\n- Sign in\n")
+        made.write("PRD.md", "# Login\n\n## Objective\n\n- Sign in\n")
         (made.repo / ".git" / "ralphy" / "checkouts" / "main").mkdir(parents=True)
         yield made
 

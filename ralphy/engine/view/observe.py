@@ -99,9 +99,14 @@ def _unclear(w: Workspace, tip: str) -> tuple[str, ...] | None:
 
 def _prd_faults(w: Workspace, tip: str, artifacts: Mapping[str, Artifact]) -> tuple[str, ...]:
     """What PRD.md lacks for a specification, where that refuses it and there is no specification yet."""
-    if w.config.verify.prd != "reject" or "SPEC.md" in artifacts or "PRD.md" not in artifacts:
+    if "SPEC.md" in artifacts:
         return ()
     at = documents.shown_at(w, "PRD.md")
+    if "PRD.md" not in artifacts:
+        is_empty = documents.read(w, "PRD.md", tip) is not None
+        return (f'{at} is empty: write below "# Title" and "## Objective" what is wanted',) if is_empty else ()
+    if w.config.verify.prd != "reject":
+        return ()
     return tuple(f"{at}:{fault}" for fault in faults(documents.text(w, "PRD.md", tip)))
 
 
