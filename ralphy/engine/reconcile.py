@@ -29,6 +29,7 @@ from ralphy.engine.view.observe import branch_of, observe
 from ralphy.engine.view.view import decided, render_tasks
 from ralphy.engine.wakeups import signature_of
 from ralphy.engine.workspace.full_disk import record_shortage, wait_instead
+from ralphy.engine.workspace.waiting import note_rest
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
 from ralphy.files.disk_space import named_trouble
@@ -65,6 +66,8 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         snapshot, rest = _look(w, crew, snapshot)
         decision = rest or decide(snapshot, w.config)
         if not (crew and isinstance(decision, Rest)):
+            with suppress(EnvironmentProblem):
+                note_rest(w, decision)  # before it is told: who hears of it may look
             w.emit(decided(decision, snapshot))
         if isinstance(decision, (Rest, RunAgent)):
             record_shortage(w, decision)

@@ -38,10 +38,14 @@ class Wait(Rest):
 
 @dataclass(frozen=True, slots=True)
 class Halt(Rest):
-    """Nothing more can be done until something changes, or until the epoch seconds `until`."""
+    """Nothing more can be done until something changes, or until the epoch seconds `until`.
+
+    `late` is the step that has used its time.
+    """
 
     exit_code: int = ExitCode.STORIES_OPEN
     until: float | None = None
+    late: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def what_is_left(s: Snapshot) -> str:
     """A sentence's part: how many stories are left, the first of them by name, and what they will take."""
     left = _left(s)
     if not left:
-        return "no story is left"
+        return "no story is left" if s.prd.stories else "there are no stories yet"
     names = ", ".join(left[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else "")
     are = "stories is" if len(left) == 1 else "stories are"
     found = forecast(s)

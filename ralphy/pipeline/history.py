@@ -86,6 +86,7 @@ class History:
     knows it.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
+    `rest` is what the last Ralphy that drove the feature waits for, or the step whose time was used up; a run ends it.
     `watchdog` is the last warning to a run that is open. `in_trouble` are the runs that were open when another one met
     a limit or a passing trouble: what they say of it is not news.
     """
@@ -122,6 +123,7 @@ class History:
     noted: dict[str, StoryHistory] | None = None
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
+    rest: Entry = field(default_factory=dict)
 
     @property
     def open_runs(self) -> tuple[Entry, ...]:
@@ -205,7 +207,7 @@ def _run(history: History, entry: Entry) -> None:
     before = history.unended.get(at)
     if before is not None:
         _end(history, {"run": before.get("run"), "outcome": Outcome.DIED.value})
-    history.unended[at] = entry
+    history.unended[at], history.rest = entry, {}
     history.iterations += 1
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
@@ -333,7 +335,12 @@ def _count_death(counts: StoryHistory, work: str) -> None:
     counts.works = (*counts.works, work)[-MOST_DEATHS:]
 
 
+def _rest(history: History, entry: Entry) -> None:
+    history.rest = entry
+
+
 def _reset(history: History, entry: Entry) -> None:
+    history.rest = {}
     story, step = entry.get("story"), entry.get("step")
     history.breaker.forgive(str(story or step))
     fresh_counts = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
@@ -396,6 +403,7 @@ _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _FOLDS = {
     "run": _run,
     "end": _end,
+    "rest": _rest,
     "reset": _reset,
     "reset_circuit": _reset_circuit,
     "gate": _gate,

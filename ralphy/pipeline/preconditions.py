@@ -113,7 +113,7 @@ def _is_open(s: Snapshot, subject: str) -> bool:
 
 def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
-    return (_limit_reached(s, config, step) or _too_little(s, config, run) or disk_space(s, config)
+    return (_limit_reached(s, config) or _late(s, config, step) or _too_little(s, config, run) or disk_space(s, config)
             or _warned(s, config) or _pace(s, config))  # fmt: skip
 
 
@@ -210,9 +210,18 @@ def share_of_budget(s: Snapshot, config: Config) -> float | None:
     return min(left, max(left / free, 2 * ahead.cost_of_one if ahead else 0.0))
 
 
-def _limit_reached(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
-    limits, session = config.limits, s.session
+def _late(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
+    """The step's active time in this invocation is used up: a failure, until it is run again."""
     limit_s = step.active_limit_s(config)
+    if s.session.active_s.get(step.name, 0.0) < limit_s:
+        return None
+    left = what_is_left(s) if step.name == names.STORY else f"{step.document} is not finished"
+    return d.Halt(f"the {step.name} step has used its {span(limit_s)}: {left}; run it again to go on with as much "
+                  f"time, or raise timeouts.{step.timeout}", ExitCode.BUDGET, late=step.name)  # fmt: skip
+
+
+def _limit_reached(s: Snapshot, config: Config) -> d.Halt | None:
+    limits, session = config.limits, s.session
     reached = (
         (session.runs + len(session.in_work) >= limits.max_iterations,
          f"max_iterations ({limits.max_iterations} agent runs) is reached"),
@@ -220,8 +229,6 @@ def _limit_reached(s: Snapshot, config: Config, step: Step) -> d.Halt | None:
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),
          f"the end time ({limits.until or 'until'}) has passed"),
-        (session.active_s.get(step.name, 0.0) >= limit_s,
-         f"the {step.name} step has used its {limit_s:.0f} s (timeouts.{step.timeout})"),
     )  # fmt: skip
     what = next((what for is_reached, what in reached if is_reached), "")
     return d.Halt(f"{what}: {what_is_left(s)}; run it again to resume", ExitCode.BUDGET) if what else None

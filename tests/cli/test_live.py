@@ -10,6 +10,7 @@ import struct
 import sys
 import termios
 import time
+from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -75,8 +76,12 @@ def test_what_is_waited_for_is_told() -> None:
     night = after(
         decided(4, decision="Wait", rests=True, reason="the usage limit is reached", until=NOW + 60), Night(0)
     )
-    night = after(e.Waiting(feature="login", reason="the usage limit is reached", until=NOW, seconds_left=60), night)
-    assert "  1 min left: the usage limit is reached" in shown(night, 79)
+    night = after(
+        e.Waiting(feature="login", reason="the usage limit is reached", until=NOW + 60, seconds_left=60), night
+    )
+    until = time.strftime("%H:%M:%S", time.localtime(NOW + 60))
+    assert f"  until {until}, 1 min left: the usage limit is reached" in shown(night, 79)
+    assert not any("ETA" in row for row in shown(replace(the_night(), until=NOW + 60), 199))
     night = after(decided(12, decision="Wait", rests=True, gate="qa", reason="QA_REPORT.md is ready"), night)
     assert shown(night, 79)[1:] == ["  waits for you: login (qa)   ralphy approve login"]
     assert shown(Night(0), 79) == []

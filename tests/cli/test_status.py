@@ -114,6 +114,23 @@ def test_a_feature_that_ended_badly_says_so(made: Make) -> None:
     assert "src/us_001.py::works" in value["stories"][0]["last_error"]
 
 
+def test_a_step_past_its_time_has_failed_until_it_is_run_again(made: Make) -> None:
+    project, call = made(timeouts={"specification": 0.01})
+    project.play(spec=[{"outbox": {"SPEC.md": "# Half\n"}}])
+    why = "the spec step has used its 0 s: SPEC.md is not finished; run it again to go on with as much time"
+    code, _, log = call("loop")
+    assert code == 13
+    assert why in log and "no story is left" not in log
+    value = agreed(project, call)
+    assert (value["phase"], value["status"]) == ("FAILED", "failed")
+    assert value["next"].startswith(why) and "timeouts.specification" in value["next"]
+    assert f"ends: {why}" in call("why")[1]
+    project.play(spec=[{"default": True}])
+    project.configure(timeouts={}, gates={"spec": "human"})
+    assert call("loop")[0] == 10
+    assert agreed(project, call)["phase"] == "AWAITING_SPEC_VALIDATION"
+
+
 def test_a_rejected_specification_is_the_end(made: Make) -> None:
     project, call = made(gates={"spec": "human", "qa": "human"})
     project.play()

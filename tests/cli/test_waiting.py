@@ -16,7 +16,7 @@ from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.pipeline.decision import Wait
 from tests.cli.conftest import Heard, Make
 from tests.cli.test_run import on_a_terminal
-from tests.engine.building import open_feature, story, works
+from tests.engine.building import PATIENCE_S, open_feature, story, works
 
 AN_HOUR: dict[str, Any] = {"limit": {"resets_in_s": 3600}}
 
@@ -105,6 +105,27 @@ def test_what_waits_for_no_time_has_no_until(made: Make) -> None:
 def test_a_moment_is_told_with_the_day_where_it_is_another_one(away_s: float, said: str) -> None:
     noon = time.mktime((2024, 1, 1, 12, 0, 0, 0, 0, -1))
     assert moment(noon + away_s, noon) == said
+
+
+def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002"))
+    project.play(stories={"*": [works()]})
+    assert call("status")[0] == 0
+    with project.start("loop", "--calls", "1") as process:
+        assert process.stderr
+        Heard(process.stderr.fileno()).until("waiting until")
+        why, value = call.json("why")[1], call.json("status")[1]
+        assert (why["decision"], value["status"], value["phase"]) == ("Wait", "waiting", "IMPLEMENTATION")
+        assert why["reason"] == value["next"] and "calls_per_hour" in value["next"]
+        assert why["waiting_until"] == value["waiting_until"] is not None
+        for words in (("why",), ("status",), ("status",), ("status", "--all")):
+            text = call(*words)[1]
+            assert value["next"] in text and re.search(rf"until:? +{IN_AN_HOUR}", text), words
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    value = call.json("status")[1]
+    assert (value["status"], value["waiting_until"]) == ("ready", None)
+    assert call.json("why")[1]["decision"] == "RunAgent"
 
 
 def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any) -> None:

@@ -44,7 +44,7 @@ class Evidence:
 class Night:
     """`feature` is the one that is worked on, the next lines are about it; `agents` are its runs by their ids.
 
-    `left_s` is what is left of a wait for a time. `waiting` has the features that wait at a gate, and at which.
+    `until` is the moment that is waited for. `waiting` has the features that wait at a gate, and at which.
     """
 
     began: float
@@ -55,7 +55,7 @@ class Night:
     stories: int = 0
     failed: frozenset[str] = frozenset()
     cost_usd: float = 0.0
-    left_s: float | None = None
+    until: float | None = None
     agents: Mapping[str, Working] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
@@ -89,13 +89,13 @@ def _(event: e.Decided, night: Night) -> Night:
         waiting[event.feature] = event.gate
     failed = night.failed if event.feature == night.feature else frozenset()
     return replace(night, feature=event.feature, reason=event.reason, rests=event.rests, completed=event.completed,
-                   stories=event.stories, failed=failed, cost_usd=event.cost_usd, left_s=None,
+                   stories=event.stories, failed=failed, cost_usd=event.cost_usd, until=event.until,
                    waiting=waiting)  # fmt: skip
 
 
 @after.register
 def _(event: e.Waiting, night: Night) -> Night:
-    return replace(night, reason=event.reason, left_s=float(event.seconds_left))
+    return replace(night, reason=event.reason, until=event.until)
 
 
 @after.register

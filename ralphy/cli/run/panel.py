@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ralphy.cli.run.night import Night, Working
+from ralphy.cli.status.moments import moment
 from ralphy.pipeline.steps.names import CLARIFY
 from ralphy.text.columns import columns_of, within
 from ralphy.text.durations import span
@@ -37,7 +38,7 @@ def _progress(night: Night, now: float, width: int) -> Row:
         parts += [(" ", ""), *_bar(night, min(_BAR, width // 4)), (f" {night.completed} of {night.stories}", "")]
         parts += [(f", {len(night.failed)} failed", BAD)] if night.failed else []
     parts.append((_GAP + span(now - night.began), FAINT))
-    if ahead := night.left_for_s:
+    if (ahead := night.left_for_s) and not night.until:
         least, most = (span(seconds) for seconds in ahead)
         parts.append((f"{_GAP}ETA {least}" + (f" to {most}" if most != least else ""), ""))
     return tuple(parts)
@@ -71,8 +72,9 @@ def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Row]:
         yield (("  " + name, ""), (figures, FAINT), doing)
     if hidden := len(agents) - len(shown):
         yield ((f"  and {hidden} more agents", FAINT),)
-    if not agents and night.left_s is not None:
-        yield ((f"  {span(night.left_s)} left", WAITING), (f": {night.reason}", ""))
+    if not agents and night.until:
+        clock = moment(night.until, now).partition(" (")[0]
+        yield ((f"  until {clock}, {span(max(0.0, night.until - now))} left", WAITING), (f": {night.reason}", ""))
     elif not agents:
         yield ((f"  {night.reason}", WAITING if night.rests else FAINT),)
 

@@ -214,6 +214,7 @@ def feature_line(v: Mapping[str, Any]) -> str:
 def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:
     """Look at everything, and keep the view for the next time."""
     from ralphy.engine.view.status import status_of
+    from ralphy.engine.workspace.waiting import waiting_pid
     from ralphy.state import status_cache
 
     found, w = call.opened(feature)
@@ -224,7 +225,13 @@ def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[s
         seen, around = place.seen(), quick.surroundings(place, branch, base)
         in_work = [run["story"] for run in w.history.open_runs if run.get("story")]
         value = {**status_of(w, found), "working_on": _working_on(w), "in_work": in_work}
-        truth = {"surroundings": around, "breaker_open": _open_span(w, value), "is_only": feature is None}
+        rest_pid = waiting_pid(w) if value["status"] == "waiting" else 0
+        truth = {
+            "surroundings": around,
+            "rest_pid": rest_pid,
+            "breaker_open": _open_span(w, value),
+            "is_only": feature is None,
+        }
         if keeps:
             status_cache.save(place, {**value, **truth}, seen)
     return {**value, "running": quick.running_in(place)}

@@ -119,7 +119,10 @@ def kept_view(where: str, feature: str | None) -> dict[str, Any] | None:
     is_over = until is not None and until <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if is_over or (open_span and not open_span[0] <= time.time() < open_span[1]):
         return None
-    return {**value, "running": running_in(place)}
+    rest_pid, running = value.pop("rest_pid", 0), running_in(place)
+    if rest_pid and rest_pid != (running or {}).get("pid"):
+        return None  # who waits is gone
+    return {**value, "running": running}
 
 
 def surroundings(place: status_cache.Place, branch: str, base: str) -> list[Any]:

@@ -9,6 +9,7 @@ from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.feature.features import Found
 from ralphy.engine.view.observe import branch_of, observe, observe_at
 from ralphy.engine.view.view import phase_of
+from ralphy.engine.workspace.waiting import as_it_rests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
@@ -34,7 +35,7 @@ def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
 def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
     """What comes next, and why: where the feature was `found`, if its newest state is not in the checkout."""
     snapshot = seen(w, found)
-    decision = decide(snapshot, w.config)
+    decision = as_it_rests(w, snapshot.now, decide(snapshot, w.config))
     if found and found.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
         return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
     return snapshot, decision, decision.reason
@@ -130,7 +131,7 @@ def _word(decision: d.Decision) -> str:
     if isinstance(decision, d.Done):
         return "completed"
     if isinstance(decision, d.Halt):
-        return "stopped" if decision.exit_code in _STOPPED else "failed"
+        return "stopped" if decision.exit_code in _STOPPED and not decision.late else "failed"
     return "ready"
 
 

@@ -137,6 +137,6 @@ def _halted(decision: d.Halt, s: Snapshot) -> str:
         return "IDLE"
     if "was rejected" in decision.reason:
         return "REJECTED"
-    if decision.exit_code == ExitCode.STORIES_OPEN:
+    if decision.exit_code == ExitCode.STORIES_OPEN or decision.late:
         return "FAILED"
     return _position(s)

@@ -1,15 +1,22 @@
-"""When to try again after a limit or a passing trouble (the provider's own word, else a back-off), what is left."""
+"""When to try again after a limit or a passing trouble (the provider's own word, else a back-off), what is left.
+
+What a Ralphy rests on may follow from its options alone: it is noted, so that other processes tell the same of it.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.pipeline.decision import Wait
+from ralphy.errors import ExitCode
+from ralphy.git.run_lock import holder
+from ralphy.pipeline.decision import Decision, Halt, RunAgent, Wait
 from ralphy.pipeline.events import Waiting
 from ralphy.pipeline.preconditions import AFTER_RESET_S
+from ralphy.text.json_coerce import moment_of, text_of
 
 _LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
 _TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -50,3 +57,30 @@ def tell_waiting(w: Workspace, wait: Wait, left_s: float) -> float:
     w.told = {wait.until: left_s}
     w.emit(Waiting(reason=wait.reason, until=wait.until, seconds_left=round(left_s)))
     return w.tick_s
+
+
+def note_rest(w: Workspace, decision: Decision) -> None:
+    """Note a wait for a time, or a step whose time is used up, once."""
+    late = (decision.late or None) if isinstance(decision, Halt) else None
+    is_wait = isinstance(decision, Wait) and decision.exit_code == ExitCode.LIMITED
+    said = {"reason": decision.reason, "until": getattr(decision, "until", None), "late": late, "pid": os.getpid()}
+    if (late or is_wait) and any(w.history.rest.get(name) != value for name, value in said.items()):
+        w.record("rest", durable=bool(late), **said)
+
+
+def as_it_rests(w: Workspace, now: float, decision: Decision) -> Decision:
+    """The decision; in place of a run, what the Ralphy that drives the feature waits for, or a step's failure."""
+    rest = w.history.rest
+    reason, until, late = text_of(rest.get("reason")), moment_of(rest.get("until")), text_of(rest.get("late"))
+    if not isinstance(decision, RunAgent) or not reason:
+        return decision
+    if late:
+        return Halt(reason, ExitCode.BUDGET, late=late) if late == decision.step else decision
+    is_waiting = until is not None and until > now and waiting_pid(w)
+    return Wait(reason, ExitCode.LIMITED, until=until) if is_waiting else decision
+
+
+def waiting_pid(w: Workspace) -> int:
+    """The process whose wait is noted, if it still holds the checkout; 0 if none does."""
+    pid = holder(w.repository.checkout_dir / "lock").get("pid")
+    return pid if isinstance(pid, int) and pid == w.history.rest.get("pid") else 0
