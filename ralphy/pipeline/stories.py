@@ -37,12 +37,19 @@ def over(prd: Prd) -> frozenset[tuple[str, str]]:
 
 
 def shown_status(prd: Prd) -> dict[str, str]:
-    """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked."""
+    """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked, one that a person
+    has started is in progress until it is completed, failed or reset."""
     completed = {story.id for story in prd.stories if story.is_completed}
-    return {
-        s.id: "blocked" if s.is_open and not all(d in completed for d in s.depends_on) else s.status.value
-        for s in prd.stories
-    }
+    begun, shown = started(prd), {s.id: s.status.value for s in prd.stories}
+    shown |= {s.id: Status.IN_PROGRESS.value for s in prd.stories if s.is_open and s.id in begun}
+    held = (s for s in prd.stories if s.is_open and not all(d in completed for d in s.depends_on))
+    return {**shown, **{s.id: Status.BLOCKED.value for s in held}}
+
+
+def started(prd: Prd) -> list[str]:
+    """The stories that a person has started; prd.json holds no status of theirs that an agent's run could change."""
+    found = prd.workflow.get("started")
+    return [id_ for id_ in found if isinstance(id_, str)] if isinstance(found, list) else []
 
 
 def warnings_of(story: Story) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from ralphy.errors import Conflict, NotFound
 from ralphy.pipeline.model import Document, Prd, Status, Story
 from ralphy.pipeline.requests import Change, Verb
-from ralphy.pipeline.stories import next_ready, reopened
+from ralphy.pipeline.stories import next_ready, reopened, started
 from ralphy.text.nearest import nearest
 
 _NUMBERED = re.compile(r"(US-)(\d+)")
@@ -89,7 +89,9 @@ def _start(prd: Prd, feature: str, change: Change) -> Changed:
     require_dependencies(prd, story)
     if next_ready(prd) != story:
         prd = _first(prd, story)
-    said = f"{story.id} is the next story; ralphy loop {feature} works on it"
+    if story.id not in (begun := started(prd)):
+        prd = prd.with_workflow(started=[*begun, story.id])
+    said = f"{story.id} is in progress: it is the next story, ralphy loop {feature} works on it"
     will = f"{story.id} will be the next story"
     return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said, will)
 
@@ -118,16 +120,21 @@ def _fail(prd: Prd, feature: str, change: Change) -> Changed:
 def _reset(prd: Prd, feature: str, change: Change) -> Changed:
     """The story is pending, its attempt count resets; its commit stays."""
     story = found(prd, change.story, feature)
-    prd = prd.with_story(story.id, **reopened(story))
+    prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
     return Changed(prd, story.id, f"redo {story.id}", f"{story.id} is done again", f"{story.id} is pending again",
                    f"{story.id} will be pending again", {"story": story.id}, (story.id,))  # fmt: skip
+
+
+def _not_started(prd: Prd, story: str) -> Prd:
+    begun = started(prd)
+    return prd.with_workflow(started=[other for other in begun if other != story]) if story in begun else prd
 
 
 def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
     """Failed and blocked stories are pending, and all attempt counts reset."""
     stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
     for story in stuck:
-        prd = prd.with_story(story.id, **reopened(story))
+        prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
     what = "failed and blocked stories" if stuck else "attempt counts"
     done, will = ("are pending again", "will be pending again") if stuck else ("are reset", "will be reset")
     return Changed(prd, "", "reset", "failed stories are tried again", f"{what} {done}", f"{what} {will}", {},

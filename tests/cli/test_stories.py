@@ -161,8 +161,32 @@ def test_what_prd_json_could_not_hold_is_not_added(made: Make, words: list[str],
 def test_a_started_story_comes_first(made: Make) -> None:
     project, call = made(story("US-001"), story("US-002"), story("US-003"))
     code, out, _ = call("story", "start", "US-003")
-    assert (code, out) == (0, "US-003 is the next story; ralphy loop login works on it\n")
+    assert (code, out) == (0, "US-003 is in progress: it is the next story, ralphy loop login works on it\n")
     assert project.loop().runs[:3] == ["US-003", "US-001", "US-002"]
+
+
+def test_a_started_story_is_in_progress_until_it_is_completed_failed_or_reset(made: Make) -> None:
+    project, call = made(*TWO, story("US-003"), story("US-004"))
+    project.play(stories={"*": [works()]})
+
+    def shown() -> dict[str, str]:
+        return {row["id"]: row["status"] for row in call.json("tasks", "list")[1]["stories"]}
+
+    for started in ("US-001", "US-003", "US-004"):
+        code, value = call.json("tasks", "start", started)
+        assert (code, value["story"]["status"]) == (0, "in_progress")
+    assert shown() == {"US-001": "in_progress", "US-002": "blocked", "US-003": "in_progress", "US-004": "in_progress"}
+    assert "US-003 Story US-003: in_progress" in project.read("TASKS.md")
+    assert "in_progress" not in project.statuses().values()
+    call("tasks", "fail", "US-003")
+    call("tasks", "reset", "US-004")
+    assert shown() == {"US-001": "in_progress", "US-002": "blocked", "US-003": "failed", "US-004": "pending"}
+    call("tasks", "reset", "US-003")
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert shown() == {"US-001": "in_progress", "US-002": "blocked", "US-003": "pending", "US-004": "completed"}
+    assert call("loop", "--max-iterations", "2")[0] == 13
+    assert shown() == {"US-001": "completed", "US-002": "pending", "US-003": "completed", "US-004": "completed"}
+    assert call("tasks", "start", "US-001")[0] == 4
 
 
 def test_below_the_lowest_priority_the_others_move_up(made: Make) -> None:
@@ -171,11 +195,13 @@ def test_below_the_lowest_priority_the_others_move_up(made: Make) -> None:
     assert {s["id"]: s["priority"] for s in project.prd()["userStories"]} == {"US-001": 1, "US-002": 0, "US-003": 2}
 
 
-def test_starting_the_next_story_changes_nothing(made: Make) -> None:
+def test_starting_the_next_story_changes_no_story(made: Make) -> None:
     project, call = made(*TWO)
-    before = project.read("prd.json")
+    before = project.prd()["userStories"]
     assert call("story", "start", "US-001")[0] == 0
-    assert project.read("prd.json") == before
+    assert [{**row, "passes": None, "status": None} for row in project.prd()["userStories"]] == [
+        {**row, "passes": None, "status": None} for row in before
+    ]
 
 
 def test_only_an_open_story_without_open_dependencies_can_start(made: Make) -> None:

@@ -173,7 +173,7 @@ def add(
 @feature_argument
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
-    """Make a story the next one."""
+    """Show a story as in_progress and make it the next one."""
     story_id, feature = named_story(story_id, feature)
     return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
 
