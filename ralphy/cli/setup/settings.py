@@ -116,6 +116,8 @@ def set_(call: Invocation, key: str, value: str) -> int:
     wanted = typed(field, value)
     repository = call.repository()
     call.require_settings(repository)
+    if field.dotted.startswith("models."):
+        _require_models(field.dotted, wanted, call.settings(repository).config.agent.preset)
     path = repository.root / FILE
     _require_no_link(path)
     before = read_bounded(path, _MOST_BYTES, where=FILE)
@@ -129,6 +131,18 @@ def set_(call: Invocation, key: str, value: str) -> int:
         said += f"\nno effect here: {origin} decides" if origin != "default" else ""
     return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=FILE, origin=origin,
                               changed=after != before)  # fmt: skip
+
+
+def _require_models(name: str, wanted: Any, preset: str) -> None:
+    """What is no model's name would only be replaced with the default, at each run anew."""
+    from ralphy.agents.presets import preset_of
+    from ralphy.config.strict_yaml import short
+
+    for model in (wanted,) if isinstance(wanted, str) else wanted:
+        if not preset_of(preset).models.fullmatch(model):
+            raise InvalidInput(f"{name} is {short(model)}, which is not the name of a model of the agent {preset}",
+                               hint="such as sonnet, opus or haiku for claude; for another agent, set agent.preset "
+                                    "first")  # fmt: skip
 
 
 def _require_no_link(path: Path) -> None:
