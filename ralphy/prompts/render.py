@@ -95,14 +95,31 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
     warnings: list[str] = []
     for candidate in _candidates(step, tuple(folders)):
         try:
-            text = _fill(candidate, context)
+            text, lacks_report = _fill(candidate, context)
         except Exception as error:  # a template of the project's own can fail in any way
             warnings.append(_why_unused(error, candidate))
         else:
+            if lacks_report:
+                warnings.append(f"{candidate.path}: EXIT_SIGNAL is missing; using the built-in report")
             return Rendered(text, str(candidate.path), tuple(warnings))
     if warnings:
         raise InvalidInput(f"the prompt of step {step} is unusable", where=warnings[0])
     raise NotFound(f"step {step} has no prompt", hint=f"write .ralphy/prompts/{step}.md.j2")
+
+
+def own_prompts(folder: Path) -> dict[Path, str]:
+    """The project's own templates in a folder, with the step that each is for."""
+    from ralphy.prompts.language import PromptFolders
+
+    package = _package()
+    steps = (built_in.name.removesuffix(".md.j2") for built_in in sorted(package.glob("[a-z]*.md.j2")))
+    return {own: step for step in steps if (own := PromptFolders((folder,), package).own(step))}
+
+
+def doubts(path: Path, step: str) -> tuple[str, ...]:
+    """What is wrong with a template of the project's own, and what a run uses instead; nothing is run."""
+    values = {"feature": "feature", "outbox": str(path.parent), "story": {"id": "US-001", "title": "a story"}}
+    return render(step, values, [path.parent]).warnings
 
 
 def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Candidate]:
@@ -126,17 +143,18 @@ def _package() -> Path:
     return template_root() / "prompts"
 
 
-def _fill(candidate: _Candidate, context: Mapping[str, Any]) -> str:
-    """The whole prompt: the line that names the run, the text, and what the text left out."""
+def _fill(candidate: _Candidate, context: Mapping[str, Any]) -> tuple[str, bool]:
+    """The whole prompt: the line that names the run, the text, and what the text left out. Was the report left out?"""
     from ralphy.prompts.language import generate, language
 
     environment = language(candidate.folders, _package())
     parts = [_first_line(context), generate(environment, candidate.name, context).strip("\n")]
     if context["outbox"] not in parts[1]:
         parts.append(generate(environment, "_rules.md.j2", context))
-    if not _says(parts[1], "EXIT_SIGNAL", context):
+    lacks_report = not _says(parts[1], "EXIT_SIGNAL", context)
+    if lacks_report:
         parts.append(generate(environment, "_report.md.j2", context))
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n", lacks_report
 
 
 def _first_line(context: Mapping[str, Any]) -> str:

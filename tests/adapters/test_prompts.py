@@ -291,7 +291,7 @@ def test_the_features_template_goes_before_the_projects_and_that_before_the_buil
 
 @pytest.mark.parametrize("name", ["story.md.j2", "story.md", "dev_agent.md"])
 def test_a_template_is_found_under_each_of_its_names(name: str, tmp_path: Path) -> None:
-    rendered = render("story", values(), [own(tmp_path, LONG + "mine: {{project_name}}", name)])
+    rendered = render("story", values(), [own(tmp_path, LONG + "mine: {{project_name}}, EXIT_SIGNAL", name)])
     assert "mine: shop" in rendered.text and rendered.warnings == ()
 
 
@@ -305,7 +305,7 @@ def test_a_template_that_changes_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_every_placeholder_works_in_every_template(step: str, tmp_path: Path) -> None:
     lines = "".join(f"{name}=<{{{{{name}}}}}>\n" for name in PLACEHOLDERS)
-    folder = own(tmp_path, LONG + lines, f"{step}.md.j2")
+    folder = own(tmp_path, LONG + lines + "EXIT_SIGNAL", f"{step}.md.j2")
     bare = render(step, {"feature": "login", "outbox": OUTBOX}, [folder])
     assert bare.warnings == ()
     assert all(f"{name}=<>" in bare.text for name in PLACEHOLDERS)
@@ -314,7 +314,9 @@ def test_every_placeholder_works_in_every_template(step: str, tmp_path: Path) ->
 
 
 def test_a_template_cannot_lose_the_report_or_the_outbox(tmp_path: Path) -> None:
-    text = render("story", values(), [own(tmp_path, LONG + "Just do it.")]).text
+    rendered = render("story", values(), [own(tmp_path, LONG + "Just do it.")])
+    text, place = rendered.text, tmp_path / "story.md.j2"
+    assert rendered.warnings == (f"{place}: EXIT_SIGNAL is missing; using the built-in report",)
     assert "EXIT_SIGNAL: <true or false>" in text and f"`{OUTBOX}`" in text
     assert text.startswith("<!-- ralphy step=story")
 

@@ -289,6 +289,30 @@ def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, ralphy: Ra
     assert ralphy("validate", "nothing/prd.json")[0] == 2
 
 
+def test_a_prompt_that_lacks_its_report_or_cannot_be_used_is_named(git_repo: Path, ralphy: Ralphy) -> None:
+    write(git_repo, "docs/features/login/PRD.md", PRD)
+    ralphy("init-prompts")
+    qa, pr = ".ralphy/prompts/qa.md.j2", "docs/features/login/.ralphy/prompts/pr.md"
+    (git_repo / qa).write_text("Review {{ feature }} as if your life depended on it. " * 4, encoding="utf-8")
+    write(git_repo, pr, "Too short.")
+    write(git_repo, ".ralphy/prompts/_house.md.j2", "Be kind.")
+    lacks = f"{qa}: EXIT_SIGNAL is missing; using the built-in report"
+    code, out, _ = ralphy("validate")
+    assert code == 0
+    assert f"ok  {qa}: prompt of the qa step\n  warning: {lacks}\n" in out
+    assert f"  warning: {pr}: " in out and "100" in out and "using the built-in prompt" in out
+    assert out.count("warning") == 2 and "_house" not in out
+    assert f"warning: {lacks}" in ralphy("validate", qa)[1]
+    assert "using the built-in prompt" in ralphy("validate", "login")[1]
+    found = next(row for row in ralphy.json("doctor")[1]["checks"] if row["name"] == "prompts")
+    assert (found["state"], lacks in found["said"], pr in found["said"]) == ("warn", True, True)
+    assert "_report.md.j2" in found["fix"]
+    (git_repo / qa).unlink()
+    (git_repo / pr).unlink()
+    found = next(row for row in ralphy.json("doctor")[1]["checks"] if row["name"] == "prompts")
+    assert found["state"] == "ok"
+
+
 def test_a_repository_with_nothing_to_validate_says_so(ralphy: Ralphy) -> None:
     code, _, err = ralphy("validate")
     assert code == 2

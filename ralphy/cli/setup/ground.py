@@ -70,7 +70,7 @@ def fail(name: str, said: str, fix: str) -> Finding:
 
 def surroundings(ground: Ground) -> Iterator[Finding]:
     """What is to be said of the place where the work is done."""
-    for look in (_git_programs, _writable, _watching, _file_system, _disk, _clock, _lock):
+    for look in (_git_programs, _prompts, _writable, _watching, _file_system, _disk, _clock, _lock):
         yield look(ground)
 
 
@@ -84,6 +84,23 @@ def _git_programs(g: Ground) -> Finding:
     except EnvironmentProblem as error:
         return fail("filters", str(error), error.hint)
     return ok("filters", "git runs no program from the working tree")
+
+
+def _prompts(g: Ground) -> Finding:
+    """Those that are the project's own, of the repository and of each feature."""
+    from ralphy.documents.feature_folder import listed
+    from ralphy.prompts.render import doubts, own_prompts
+
+    root = g.repository.root
+    features = listed(root, g.config.project.features_dir) if g.config else ()
+    folders = (root / ".ralphy" / "prompts", *(feature.private / "prompts" for feature in features))
+    own = {path: step for folder in folders for path, step in own_prompts(folder).items()}
+    found = [text.replace(f"{root}/", "") for path, step in own.items() for text in doubts(path, step)]
+    if found:
+        return warn(
+            "prompts", "; ".join(found), 'edit it (`{% include "_report.md.j2" %}` is the report), or delete it'
+        )
+    return ok("prompts", f"{len(own)} of the project's own" if own else "the built-in ones")
 
 
 def _writable(g: Ground) -> Finding:

@@ -42,11 +42,12 @@ class _Verdict:
 @click.argument("target", required=False, metavar="[FILE | FEATURE]")
 @with_options
 def validate(call: Invocation, target: str | None) -> int:
-    """Check a PRD.md, a prd.json, a config.yaml or a draft (stories.json), or those of a FEATURE; change nothing.
+    """Check a PRD.md, a prd.json, a config.yaml, a prompt or a draft (stories.json), or those of a FEATURE.
 
-    Without an argument, checks every prd.json and .ralphy/config.yaml of the repository, each PRD.md that has no
-    SPEC.md yet, and the names of the features' folders. Reports mistakes with file, line and field, and ends with 3. Of
-    a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a remark.
+    Without an argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has no
+    SPEC.md yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field, and
+    ends with 3. Of a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a remark.
+    A prompt that lacks something is a warning, as a run uses the built-in one instead.
     """
     return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
 
@@ -70,6 +71,8 @@ def report(
 
 def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files that are meant; NotFound when there are none."""
+    from ralphy.prompts.render import own_prompts
+
     if target is None:
         found = list(all_files(call))
         hint = "write one (see prd.json.example), or: ralphy start"
@@ -79,7 +82,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
             return [given]
         folder = call.feature(call.repository(), target)
         files = (folder.file("PRD.md"), folder.file("prd.json"), folder.private / "config.yaml")
-        found = [path for path in files if path.exists()]
+        found = [*(path for path in files if path.exists()), *own_prompts(folder.private / "prompts")]
         hint = f"write {folder.in_repository('PRD.md')}, then: ralphy start {target}"
     if not found:
         raise NotFound("no PRD.md, prd.json or config.yaml here", hint=hint)
@@ -89,6 +92,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 def all_files(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read, the ignored ones aside."""
     from ralphy.files.tree_walk import walk
+    from ralphy.prompts.render import own_prompts
 
     repository = call.repository()
     paths = {found.path: None for found in walk(repository.root, skipped=_NOT_ENTERED)}
@@ -96,6 +100,8 @@ def all_files(call: Invocation) -> Iterator[Path]:
     features = _features_dir(call, repository)
     wanted += [path for path in paths if path.startswith(f"{features}/")
                and path.endswith("/PRD.md") and f"{path[:-6]}SPEC.md" not in paths]  # fmt: skip
+    folders = {(repository.root / path).parent for path in paths if "/.ralphy/prompts/" in f"/{path}"}
+    wanted += [own.relative_to(repository.root).as_posix() for folder in folders for own in own_prompts(folder)]
     if not wanted:
         return
     asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
@@ -142,6 +148,7 @@ def _shown(path: Path, directory: Path) -> str:
 def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
     kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
     kind = "stories" if path.name == "stories.json" else kinds.get(path.suffix, "prd")
+    kind = "prompt" if path.parts[-3:-1] == (".ralphy", "prompts") else kind
     try:
         return _Verdict(shown, kind, _READERS[kind](path, shown, bases))
     except RalphyError as error:
@@ -193,6 +200,15 @@ def _config(path: Path, shown: str, _: Collection[str]) -> str:
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 
+def _prompt(path: Path, shown: str, _: Collection[str]) -> str:
+    from ralphy.prompts.render import doubts, own_prompts
+
+    step = own_prompts(path.parent).get(path, "")
+    found = [text.replace(str(path), shown) for text in doubts(path, step)] if step else []
+    return "\n".join([f"prompt of the {step} step" if step else "no step has a prompt of this name",
+                      *(f"  warning: {text}" for text in found)])  # fmt: skip
+
+
 def _bytes(path: Path, shown: str, most: int) -> bytes:
     from ralphy.files.safe_open import read_bounded
 
@@ -206,6 +222,7 @@ _READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
     "prd": _prd,
     "stories": _stories,
     "config": _config,
+    "prompt": _prompt,
     "requirements": _requirements,
 }
 
