@@ -79,6 +79,7 @@ class Decided(Event):
     branch: Annotated[str, 'the feature\'s branch; "" before there is one'] = ""
     ahead: Annotated[str, 'what is left and will take, in words; "" if nothing tells'] = ""
     notice: Annotated[str, "files to be read first: they steer agents, CI or what people run"] = ""
+    current: Annotated[str, 'how to see a document whose version in the checkout is another one; ""'] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

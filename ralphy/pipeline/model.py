@@ -376,7 +376,7 @@ class Snapshot:
     `has_kept_review` says that what a review would read now was reviewed before. `prd_faults` are what PRD.md lacks for
     a specification, as long as there is none; `unclear` are the questions before it that nobody has answered, None
     where none are asked, and `most_questions` how many may be. `folder` is the feature's, from the repository's
-    root, for sentences.
+    root, for sentences; `left_to_git` are the documents that it has as the commit that is checked out does.
     """
 
     feature: str
@@ -405,6 +405,7 @@ class Snapshot:
     unclear: tuple[str, ...] | None = None
     most_questions: int = 5
     folder: str = ""
+    left_to_git: tuple[str, ...] = ()
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""

@@ -166,7 +166,7 @@ class Project:
         when a milestone, or a decision of that name, is reached for the first time."""
         return run_loop(self, Session(**session), clock, waits=waits, at=dict(at))
 
-    def start(self, *words: str) -> Started:
+    def start(self, *words: str, stdout: int = subprocess.DEVNULL) -> Started:
         """Call `ralphy` as a process of its own; -P keeps the repository's modules out of it."""
         return Started(
             [sys.executable, "-P", "-m", "ralphy", *words],
@@ -174,7 +174,7 @@ class Project:
             env={**self.env, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )

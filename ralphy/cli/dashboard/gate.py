@@ -57,8 +57,8 @@ def document(call: Invocation, feature: str, name: str) -> str:
     from ralphy.cli.dashboard.board import gate_of
     from ralphy.cli.output import harmless
     from ralphy.cli.run.dialogue import changes_of_the_code
+    from ralphy.engine.feature.documents import to_read
     from ralphy.engine.view.observe import observe
-    from ralphy.files.atomic import read_regular
 
     with again(call).workspace(feature) as w:
         gate = gate_of(w, observe(w))
@@ -66,4 +66,4 @@ def document(call: Invocation, feature: str, name: str) -> str:
             return harmless(changes_of_the_code(w))[:_MOST_SHOWN]
         if not gate or name not in gate["documents"]:
             raise NotFound(f"{name} is not waiting to be read", hint=f"ralphy why {feature}")
-        return harmless((read_regular(w.feature.file(name)) or b"").decode("utf-8", "replace"))[:_MOST_SHOWN]
+        return harmless(to_read(w, name).decode("utf-8", "replace"))[:_MOST_SHOWN]

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from ralphy.cli.output import harmless
 from ralphy.cli.run import clarifying
+from ralphy.engine.feature import documents
+from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.errors import RalphyError
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.step import CODE
@@ -132,7 +134,7 @@ class GateDialogue:
         if CODE in step.inputs:
             text = changes_of_the_code(self._w)
         else:
-            found = (read_regular(self._w.feature.file(name)) for name in (step.document, *step.beside))
+            found = (documents.to_read(self._w, name) for name in (step.document, *step.beside))
             text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in found if data)
         shown = harmless(text or "nothing to show")
         if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), shown):
@@ -230,7 +232,8 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
 
 def _stories(w: Workspace) -> Iterator[str]:
     with suppress(RalphyError):  # a person may be at it: the next look says what is wrong
-        stories = w.store.load().stories
+        tip = begun_at(w)
+        stories = (documents.committed_prd(w, tip) if tip else w.store.load()).stories
         yield from (f"{story.id} {story.title}" for story in stories[:_MOST_STORIES])
         if more := stories[_MOST_STORIES:]:
             yield f"and {len(more)} more"

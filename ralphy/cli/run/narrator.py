@@ -41,6 +41,7 @@ class Narrator:
         self._named = named
         self._prefix = f"{workspace.feature.name}: " if named else ""
         self._last_shown = -math.inf
+        self._current = ""
         self._last: Decided | None = None
         self.acts = 0
 
@@ -93,8 +94,16 @@ class Narrator:
                 whose = self._whose(event) if isinstance(event, AgentActivity | CheckRan) else ""
                 for text, tone in sentences(event):
                     self._say(f"{whose}{text}", FAINT if is_detail(event) else tone, is_detail=is_detail(event))
-        if self._named and isinstance(event, Decided) and event.decision == "Halt":
-            self._insist(event)
+        if isinstance(event, Decided):
+            self._show_current(event)
+            if self._named and event.decision == "Halt":
+                self._insist(event)
+
+    def _show_current(self, event: Decided) -> None:
+        """How to see the current documents: when it is new, and at each rest."""
+        if event.current and (event.rests or event.current != self._current):
+            self._say(event.current)
+        self._current = event.current
 
     def _show_activity(self, event: AgentActivity) -> None:
         """What an agent does now: the live view has the last of it."""

@@ -44,10 +44,10 @@ class _Verdict:
 def validate(call: Invocation, target: str | None) -> int:
     """Check a PRD.md, a prd.json, a config.yaml, a prompt or a draft (stories.json), or those of a FEATURE.
 
-    Without an argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has no
-    SPEC.md yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field, and
-    ends with 3. Of a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a remark.
-    A prompt that lacks something is a warning, as a run uses the built-in one instead.
+    Without an argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has
+    no SPEC.md yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field,
+    and ends with 3. Of a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a
+    remark. A prompt that lacks something is a warning, as a run uses the built-in one instead.
     """
     return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
 

@@ -262,6 +262,8 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
     if v.get("pull_request"):
         lines.append(f"  pull request: {v['pull_request']}")
+    if v.get("current"):
+        lines.append(f"  documents: {v['current']}")
     lines += [f"  read first: {line}" for line in v.get("steering") or ()]
     if v.get("unverified"):
         lines.append(f"  unverified: {v['unverified']} of {v['tasks_completed']} completed stories (no checks ran)")

@@ -11,7 +11,7 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
 
@@ -71,8 +71,10 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
 
 def shown_at(w: Workspace, s: Snapshot, gate: str) -> str:
     """What changes when anything does that a person decides on at the gate: its documents, or the code of a review."""
+    from ralphy.engine.feature.documents import to_read
+
     step = step_of(gate)
-    there = [read_regular(w.feature.file(name)) or b"" for name in (step.document, *step.beside)]
+    there = [to_read(w, name) for name in (step.document, *step.beside)]
     return "+".join([*(sha256(data).hexdigest() for data in there), step.inputs_now(s).get(CODE, "")])
 
 

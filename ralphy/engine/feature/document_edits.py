@@ -46,14 +46,17 @@ def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | No
 
     Before there is a branch `tip` is "": the edits are all that the folder holds, and become the branch's first commit.
     """
-    adoption = {name: data for name, data in edits.files.items() if name != _PRD}
+    texts = {name: _adopted_text(w, tip, name, edits) for name in edits.files if name != _PRD}
+    adoption = {name: edits.files[name] if merged is None else merged for name, merged in texts.items()}
     waits = dict(edits.broken)
     lost: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    said = tuple(f"{name}: replaced by your version, which began with another one: git log -p {w.feature_branch}"
+                 for name, merged in texts.items() if merged is None)  # fmt: skip
     if _PRD in edits.broken and edits.broken[_PRD] == "is empty":
         lost = tuple(story["id"] for story in _document(w, tip).get("userStories", ()))
     if _PRD in edits.files:
-        data, why, lost, said = _adopted_prd(w, tip, edits)
+        data, why, lost, clashes = _adopted_prd(w, tip, edits)
+        said = (*said, *clashes)
         adoption |= {} if why else {_PRD: data}
         waits |= {_PRD: why} if why else {}
     adoption = {name: data for name, data in adoption.items() if data != _at(w, tip, name)}
@@ -101,8 +104,17 @@ def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tupl
 def _base(w: Workspace, tip: str, edits: Edits, person: Document) -> Document:
     """The version that the person has edited: one of those that stood in the folder, else the tip's."""
     found = [_parsed(w.objects.read(oid)) for oid in edits.bases.get(_PRD, ())]
-    candidates = [_document(w, tip), *(document for document in found if document is not None)]
+    candidates = [document for document in found if document is not None] or [_document(w, tip)]
     return candidates[began_with(person, candidates)]
+
+
+def _adopted_text(w: Workspace, tip: str, name: str, edits: Edits) -> bytes | None:
+    """The branch's text with the person's changes, which can have begun with another version; None if both changed the
+    same lines."""
+    base, new = next((w.objects.read(oid) for oid in edits.bases.get(name, ())), None), _at(w, tip, name)
+    if base is None or new is None or base == new:
+        return edits.files[name]
+    return _merged_text(w, base, new, edits.files[name], is_log=name == _LOG)
 
 
 def _on_top(w: Workspace, tip: str, name: str, new: bytes, adopted: bytes) -> bytes | None:

@@ -17,7 +17,7 @@ from ralphy.engine.feature.document_edits import TakenIn, take_in
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.lane_tree import begun_at
-from ralphy.engine.feature.live_documents import Edits, edited
+from ralphy.engine.feature.live_documents import Edits, edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import read_regular, read_text
@@ -86,6 +86,13 @@ def text(w: Workspace, name: str, tip: str = "") -> str:
     if not (tip or sealed_place(w, name) or begun_at(w)):
         return read_text(w.feature.file(name))
     return (read(w, name, tip) or b"").decode("utf-8", "replace")
+
+
+def to_read(w: Workspace, name: str) -> bytes:
+    """A document for a person to read: the folder's, unless that is left to Git."""
+    tip = begun_at(w)
+    is_elsewhere = name in left_to_git(w, tip)
+    return (read(w, name, tip) if is_elsewhere else read_regular(place_of(w, name), _MOST_BYTES)) or b""
 
 
 def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:

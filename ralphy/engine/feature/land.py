@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from ralphy.documents import progress
-from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.checkout_sync import (
     How,
@@ -33,31 +31,31 @@ from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.live_documents import (
     Edits,
-    documents_at,
     edited,
     ids_of,
     lay_out,
     note_ours,
-    replace_if,
     wait_for_git,
 )
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import BranchMoved, Conflict, InvalidInput
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.errors import BranchMoved, Conflict
+from ralphy.files.atomic import replace_file
 from ralphy.files.notes import read_note
 from ralphy.git import commands as git
 from ralphy.git.ledger import commit_of_run
 from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Landed
-from ralphy.pipeline.model import Document, Prd, Snapshot, Story, Tree
-from ralphy.pipeline.stories import canonical, warnings_of
+from ralphy.pipeline.model import Prd, Snapshot, Story, Tree
+from ralphy.pipeline.stories import warnings_of
 from ralphy.pipeline.verification import is_unverified
 from ralphy.scaffold.writer import feature_ignore_text
+from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
 
 _TRIES, _PAUSE_S = 20, 1.0
 _LOG = "progress.txt"
+_MOST_NAMED = 5
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
 
 
@@ -130,12 +128,15 @@ def _moved_to(
     if when_moved:
         when_moved(commit)
     note_ours(w, adopted)
-    lay_out(w, commit)
+    laid = lay_out(w, commit)
     w.milestone("files_replaced")
     follow(w, old, commit)
     keep_aside(w, taken)
     for sentence in taken.said:
         w.say(sentence)
+    if theirs := [name for name in laid.back if name in adopted]:
+        w.say(f"{first_few(theirs, _MOST_NAMED)}: your change is committed on {w.feature_branch}; the checkout has the "
+              "version of its own branch again")  # fmt: skip
     finish_intent(w, end)
     return commit
 
@@ -380,7 +381,6 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     w.milestone("branch_made")
     note_ours(w, ids_of(w, edits.files))
     lay_out(w, commit)
-    _put_back(w)
     record_branch_tip(w, commit)
     return commit
 
@@ -390,19 +390,3 @@ def written_commit(w: Workspace, parent: str, subject: str, event: str, files: M
     new = NewCommit(subject, [("Ralphy-Event", event)], "", parent, {})
     with w.objects.together():
         return _write_commit(w, new, w.objects.graft(w.objects.tree_of(parent), _entries(w, files)))
-
-
-def _put_back(w: Workspace) -> None:
-    """prd.json as the commit that is checked out has it, if Ralphy alone changed it there: Git can switch branches."""
-    entry = documents_at(w, git.head_of(w.repository)[1]).get("prd.json")
-    path = w.feature.file("prd.json")
-    was, now = entry and w.objects.read(entry), read_regular(path)
-    with suppress(InvalidInput):
-        if was and now and was != now and _as_planned(was) == _as_planned(now):
-            replace_if(path, was, lambda found: found == now)
-
-
-def _as_planned(data: bytes) -> Document:
-    """A prd.json without what Ralphy records in it."""
-    raw = canonical(Prd.of(check_prd(data, "prd.json"))).raw
-    return {name: value for name, value in raw.items() if name not in ("workflow", "branchName")}

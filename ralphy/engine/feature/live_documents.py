@@ -3,7 +3,8 @@
 Ralphy never switches the checkout's branch, so Git lays the documents out only where the feature's branch is checked
 out. Elsewhere Ralphy does, and `.git/info/exclude` keeps `git status` clean. A file that differs from the branch's tip
 is a person's edit, unless Ralphy wrote it or Git did: then it holds what HEAD's commit has. What another branch or an
-old commit that is checked out tracks itself is left as Git has it, so that switching goes on working.
+old commit that is checked out tracks itself is left as Git has it, and put back when the branch has what Ralphy or a
+person wrote there, so that switching and merging go on working.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class _Kind(Enum):
     SHOWN = "what people are shown in its place"
     STALE = "an older version of Ralphy's"
     LEFT = "as the commit that is checked out has it"
+    IN_BRANCH = "on the branch, where the commit that is checked out has its own"
     MISSING = "not there"
     EDIT = "edited by a person"
     ODD = "no plain file"
@@ -49,18 +51,19 @@ class _Kind(Enum):
 class Laid:
     """`written` were brought up; `missing` of these were gone, and no switch of branches explains that.
 
-    `left` differ from the feature's branch: the commit that is checked out tracks them. `busy` is why nothing was done.
+    `back` of these are as the commit that is checked out has them again. `busy` is why nothing was done.
     """
 
     written: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
     busy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a person has changed: the bytes by the document's name, and the versions (blob ids) it can have begun with.
+    """What a person has changed: the bytes by the document's name, and the versions (blob ids) it can have begun with,
+    the likeliest first.
 
     `broken` documents cannot be taken over as they are, each with the reason.
     """
@@ -82,7 +85,7 @@ class _Seen:
     name: str
     kind: _Kind
     oid: str = ""  # of the file
-    want: str = ""  # of the tip's version, "" if the tip has none
+    want: str = ""  # of the version that is to stand there, "" if none is
     data: bytes | None = None
     stat: Signature = ()
 
@@ -96,6 +99,18 @@ def documents_at(w: Workspace, commit: str) -> dict[str, str]:
     return {name: new.oid for name, _, new in found if new and new.mode in _FILE_MODES and is_document(w, name)}
 
 
+def is_tracked_here(w: Workspace, name: str) -> bool:
+    """Does the commit that is checked out have the document?"""
+    return name in documents_at(w, git.head_of(w.repository)[1])
+
+
+def left_to_git(w: Workspace, tip: str) -> tuple[str, ...]:
+    """The documents of the branch of which the commit that is checked out has a version of its own, prd.json first."""
+    there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip)) if tip else {}
+    names = [name for name, oid in here.items() if there.get(name, oid) != oid]
+    return tuple(sorted(names, key=lambda name: (name != "prd.json", name)))
+
+
 def lay_out(w: Workspace, tip: str) -> Laid:
     """Bring the folder's documents up to the branch's `tip`. Edits stay, and are found by `edited`."""
     record = read_record(_record_path(w))
@@ -105,7 +120,7 @@ def lay_out(w: Workspace, tip: str) -> Laid:
     seen, busy = _settled(w, tip, record)
     if busy:
         return Laid(busy=busy)
-    due = [one for one in seen if one.kind in (_Kind.STALE, _Kind.MISSING)]
+    due = [one for one in seen if one.kind in (_Kind.STALE, _Kind.MISSING, _Kind.IN_BRANCH)]
     had = [one.name for one in due if one.kind is _Kind.MISSING and one.name in record.files]
     missing = tuple(had) if record.head == head else ()
     for one in due:
@@ -114,12 +129,12 @@ def lay_out(w: Workspace, tip: str) -> Laid:
     if due:
         record.save()  # before the files: after a kill they are known
         w.milestone("documents_noted")
-    written = tuple(one.name for one in due if _bring(w, one, record))
+    written = tuple(one.name for one in due if _bring(w, one))
     w.milestone("documents_laid_out")
     _note(w, record, seen, written)
     record.tip, record.head = tip, head
     record.save()
-    return Laid(written, missing, tuple(one.name for one in seen if one.kind is _Kind.LEFT and one.oid != one.want))
+    return Laid(written, missing, tuple(one.name for one in due if one.kind is _Kind.IN_BRANCH and one.name in written))
 
 
 def edited(w: Workspace, tip: str) -> Edits:
@@ -129,12 +144,15 @@ def edited(w: Workspace, tip: str) -> Edits:
     if busy:
         return Edits()
     changed = [one for one in seen if one.kind is _Kind.EDIT]
-    here = documents_at(w, _elsewhere(w, tip))
+    there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
     broken = {one.name: why for one in changed if (why := _why_broken(one))}
     broken |= {one.name: "is not a plain file" for one in seen if one.kind is _Kind.ODD}
     return Edits(
         {one.name: one.data for one in changed if one.data is not None and one.name not in broken},
-        {one.name: [oid for oid in (here.get(one.name), *record.versions(one.name)) if oid] for one in changed},
+        {
+            one.name: [oid for oid in (here.get(one.name), there.get(one.name), *record.versions(one.name)) if oid]
+            for one in changed
+        },
         broken,
     )
 
@@ -146,7 +164,7 @@ def put(w: Workspace, name: str, data: bytes) -> None:
     """
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
-    if w.shown == instead or name in documents_at(w, git.head_of(w.repository)[1]):
+    if w.shown == instead or is_tracked_here(w, name):
         return
     record = read_record(_record_path(w))
     record.accept(name, instead[1])
@@ -180,17 +198,17 @@ def is_known_version(w: Workspace, path: str, oid: str) -> bool:
     return record.is_ours(name, (oid,)) or oid in record.versions(name)
 
 
-def _bring(w: Workspace, one: _Seen, record: Record) -> bool:
-    """Write or remove one document; False if a person was quicker."""
+def _bring(w: Workspace, one: _Seen) -> bool:
+    """Write or remove one document; False if a person or Git was quicker."""
     path = w.feature.file(one.name)
     data = w.objects.read(one.want) if one.want else None
     if one.want and data is None:
         return False
 
     def is_expected(found: bytes | None) -> bool:
-        return found is not None and record.is_ours(one.name, _ids(w, found))
+        return found is not None and _ids(w, found)[0] == one.oid
 
-    return replace_if(path, data, is_expected if one.kind is _Kind.STALE else lambda found: found is None)
+    return replace_if(path, data, is_expected if one.oid else lambda found: found is None)
 
 
 def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
@@ -266,7 +284,7 @@ def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
     for _ in range(_TRIES):
         head = _head_text(w)
         seen = list(_look(w, tip, record))
-        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING) for one in seen)
+        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING, _Kind.IN_BRANCH) for one in seen)
         if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
             return seen, ""
         time.sleep(_PAUSE_S)
@@ -308,25 +326,35 @@ def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
             if want or tracked:
                 yield _Seen(name, kind, "", want)
         else:
-            yield _judged(w, name, want, tracked, record, found)
+            yield _judged(w, name, want, tracked, record, found, is_begun=bool(tip))
 
 
-def _judged(w: Workspace, name: str, want: str, tracked: str, record: Record, found: Signature) -> _Seen:
+def _judged(
+    w: Workspace, name: str, want: str, tracked: str, record: Record, found: Signature, *, is_begun: bool
+) -> _Seen:
     data = read_regular(w.feature.file(name))
     if data is None:
         return _Seen(name, _Kind.ODD, "", want)
     ids = _ids(w, data)
-    if want in ids:
+    is_ours = want in ids or record.is_ours(name, ids)
+    if want in ids and tracked in ("", want):
         return _Seen(name, _Kind.SAME, want, want, data, found)
     if w.shown in [(want, oid) for oid in ids]:
         return _Seen(name, _Kind.SHOWN, ids[0], want, data, found)
-    if tracked and (tracked in ids or record.is_ours(name, ids)):
-        kind = _Kind.LEFT
-    elif not want and name not in record.files:
-        kind = _Kind.EDIT  # taken out of the branch, and brought back by a person
-    else:
-        kind = _Kind.STALE if record.is_ours(name, ids) else _Kind.EDIT
-    return _Seen(name, kind, tracked if tracked in ids else ids[0], want, data, found)
+    if tracked in ids:
+        return _Seen(name, _Kind.LEFT, tracked, want, data, found)
+    if tracked and is_begun and is_ours:
+        kind = _Kind.LEFT if _is_staged(w, name) else _Kind.IN_BRANCH
+        return _Seen(name, kind, ids[0], tracked, data, found)
+    is_back = not want and name not in record.files  # the branch took it out, and a person has brought it back
+    kind = _Kind.STALE if is_ours and not tracked and not is_back else _Kind.EDIT
+    return _Seen(name, kind, ids[0], want, data, found)
+
+
+def _is_staged(w: Workspace, name: str) -> bool:
+    """Has a person staged another version of a document than the commit that is checked out has?"""
+    where = f":(top,literal){w.feature.in_repository(name)}"
+    return bool(w.repository.run("diff-index", "--cached", "--name-only", "-z", "HEAD", "--", where))
 
 
 def _ids(w: Workspace, data: bytes) -> list[str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ralphy.documents.questions import step_key
-from ralphy.engine.feature.documents import place_of
+from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_reviews import forget_reviews
 from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.live_documents import is_tracked_here
 from ralphy.engine.person.story_changes import unasked
 from ralphy.engine.runs.recover import is_unfinished, recover
 from ralphy.engine.view.observe import observe
-from ralphy.engine.workspace.set_aside import set_aside
+from ralphy.engine.workspace.set_aside import free_place, set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
+from ralphy.files.atomic import replace_file
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Document, Snapshot
 from ralphy.pipeline.steps.clarify import CLARIFY
@@ -46,12 +49,21 @@ def redo_step(w: Workspace, step: Step) -> str:
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step.name)
     forget_reviews(w)
-    moved = set_aside(w, place_of(w, step.document))
+    moved = _set_aside(w, s, step.document)
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))
     keep(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
     old = f"; the old one is {moved.name} in set-aside" if moved else ""
     return f"{step.document} is made again at the next run{old}"
+
+
+def _set_aside(w: Workspace, s: Snapshot, name: str) -> Path | None:
+    """Set a document aside; of one that is left to Git in the folder, the branch's version."""
+    if not (s.tree.is_on_branch and is_tracked_here(w, name) and s.digest(name)):
+        return set_aside(w, documents.place_of(w, name))
+    target = free_place(w, name)
+    replace_file(target, documents.to_read(w, name))
+    return target
 
 
 def _require_asking(w: Workspace, s: Snapshot) -> None:

@@ -20,6 +20,7 @@ from ralphy.engine.feature.features import base_of, places_of, prd_at
 from ralphy.engine.feature.kept_attempts import note_kept
 from ralphy.engine.feature.kept_reviews import kept_review
 from ralphy.engine.feature.land import read_intent
+from ralphy.engine.feature.live_documents import left_to_git
 from ralphy.engine.verify.baseline import known_baseline
 from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.workspace import Workspace, base_branch
@@ -73,6 +74,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
         folder=w.feature.path,
+        left_to_git=left_to_git(w, docs.tip),
         prd_faults=_prd_faults(w, docs.tip, artifacts),
         unclear=_unclear(w, docs.tip),
         most_questions=w.config.clarify.most,

@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.engine.feature.features import Found
 from ralphy.engine.view.observe import branch_of, observe, observe_at
-from ralphy.engine.view.view import phase_of
+from ralphy.engine.view.view import how_to_see, phase_of
 from ralphy.engine.workspace.waiting import as_it_rests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -80,6 +80,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
         "pull_request": s.prd.pr.get("url"),
+        "current": how_to_see(s, getattr(decision, "gate", "")),
         "stories": [_row(s, story, shown[story.id]) for story in with_parts(s.prd).stories],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from textwrap import indent
 
@@ -116,7 +117,20 @@ def decided(decision: d.Decision, s: Snapshot) -> Decided:
         branch=s.tree.feature_branch if s.tree.is_on_branch else "",
         ahead=what_is_left(s) if forecast(s) else "",
         notice=steering_notice(steering_of(s.prd)),
+        current=how_to_see(s, getattr(decision, "gate", "")),
     )
+
+
+def how_to_see(s: Snapshot, gate: str = "") -> str:
+    """How to see the document of a gate, else prd.json, where the checkout has one of its own; "" where it has none."""
+    if not s.left_to_git:
+        return ""
+    document = step_of(gate).document if gate else ""
+    name = document if document in s.left_to_git else s.left_to_git[0]
+    others = len(s.left_to_git) - 1
+    more = f" (and {others} more)" if others else ""
+    where = shlex.quote(f"{s.tree.feature_branch}:{s.folder}/{name}")
+    return f"the branch that is checked out has a {name}{more} of its own; the current one: git show {where}"
 
 
 def _position(s: Snapshot) -> str:
