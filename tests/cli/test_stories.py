@@ -8,7 +8,7 @@ import pytest
 
 from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Bell, Call, Make
-from tests.engine.building import Project, assert_clean, breaks, story, works
+from tests.engine.building import ONE_RUN, Project, assert_clean, breaks, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 
@@ -355,3 +355,19 @@ def test_validate_warns_of_a_document_that_is_named_and_missing(made: Make) -> N
     code, out, _ = call("validate")
     assert code == 0
     assert 'warning: userStories[0].context.parent_brief names "docs/gone.md", which does not exist' in out
+
+
+def test_validate_looks_at_a_feature_that_ralphy_has_excluded_from_git(made: Make) -> None:
+    project, call = made(*TWO)
+    project.loop(**ONE_RUN)
+    project.write("prd.json", "{")
+    project.write(".ralphy/config.yaml", "limits: {max_attemps: 3}\n")
+    assert project.git("status", "--porcelain") == ""
+
+    assert call("validate", "login")[0] == 3
+    code, _, said = call("validate")
+    assert (code, "docs/features/login/prd.json:1" in said, "docs/features/login/.ralphy/config.yaml:1" in said) == (
+        3, True, True,
+    )  # fmt: skip
+    code, _, said = call("config", "check")
+    assert (code, "docs/features/login/.ralphy/config.yaml:1" in said) == (3, True)

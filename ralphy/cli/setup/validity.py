@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
 
+_OF_FEATURE = ("PRD.md", "prd.json", ".ralphy/config.yaml")
 _NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
 
 
@@ -81,8 +82,8 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
         if given.is_file() or given.suffix:
             return [given]
         folder = call.feature(call.repository(), target)
-        files = (folder.file("PRD.md"), folder.file("prd.json"), folder.private / "config.yaml")
-        found = [*(path for path in files if path.exists()), *own_prompts(folder.private / "prompts")]
+        files = [path for path in map(folder.file, _OF_FEATURE) if path.exists()]
+        found = [*files, *own_prompts(folder.private / "prompts")]
         hint = f"write {folder.in_repository('PRD.md')}, then: ralphy start {target}"
     if not found:
         raise NotFound("no PRD.md, prd.json or config.yaml here", hint=hint)
@@ -90,7 +91,9 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 
 def all_files(call: Invocation) -> Iterator[Path]:
-    """Every file that a run could read, the ignored ones aside."""
+    """Every file that a run could read: all of a feature, which Ralphy itself can have excluded from Git; elsewhere
+    those that Git ignores are left out."""
+    from ralphy.documents.feature_folder import listed
     from ralphy.files.tree_walk import walk
     from ralphy.prompts.render import own_prompts
 
@@ -105,8 +108,9 @@ def all_files(call: Invocation) -> Iterator[Path]:
     if not wanted:
         return
     asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
-    listed = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # opens no other folder's .gitignore
-    for name in sorted(set(listed.decode("utf-8", "surrogateescape").split("\0"))):
+    known = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # opens no other folder's .gitignore
+    own = {feature.in_repository(name) for feature in listed(repository.root, features) for name in _OF_FEATURE}
+    for name in sorted({*known.decode("utf-8", "surrogateescape").split("\0"), *own.intersection(wanted)}):
         if name and (repository.root / name).exists():
             yield repository.root / name
 
