@@ -105,12 +105,19 @@ def lay_out(git: Git, request: dict[str, Any]) -> dict[str, Any]:
     """Make the working tree exactly a tree; what is damaged is laid out from nothing."""
     record = read_record(git)
     try:
-        if record["rows"]:
+        if record["rows"] and record.get("owner") == owner():
             return laid_out(git, request, record)
     except Refused:
         pass
     drop(git.path("index"))
     return laid_out(git, request, NOTHING)
+
+
+def owner() -> list[int]:
+    """Whose the tree is, as it is seen here. In other walls that is another number, and Git, which finds that in its
+    index, writes files again that nobody has touched."""
+    seen = os.lstat(".")
+    return [seen.st_uid, seen.st_gid]
 
 
 def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +148,7 @@ def laid_out(git: Git, request: dict[str, Any], record: dict[str, Any]) -> dict[
         if mode == GITLINK:
             links[path] = oid
     modules, empty = fill(git, links, new, {path: row for path, row in rows.items() if path not in touched})
-    write_record(git, {"tree": tree, "rows": new, "modules": modules, "empty": empty})
+    write_record(git, {"tree": tree, "rows": new, "modules": modules, "empty": empty, "owner": owner()})
     return {"written": written, "empty": empty}
 
 

@@ -56,6 +56,19 @@ def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path) -> None
     assert_clean(project)
 
 
+def test_in_a_sandbox_an_attempt_to_change_them_fails_where_it_is_made(sandbox: None, tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), safety={"sandbox": "bwrap"})
+    places = (".ralphy/config.yaml", ".ralphy/new.md", f"{FOLDER}/prd.json", f"{FOLDER}/new.md")
+    tries = "; ".join(f"echo x >> {place} && echo {place} >> src/done.txt" for place in places)
+    project.play(stories={"*": [works(run=["sh", "-c", f"{tries}; true"])]})
+
+    project.loop()
+
+    assert project.landed() == ["login/US-001"]
+    assert "src/done.txt" not in project.code_files()
+    assert "warnings" not in project.story("US-001")["evidence"]
+
+
 def place_of(name: str) -> str:
     return name if name.startswith(".ralphy/") else f"{FOLDER}/{name}"
 

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import ROOT, Project, assert_clean, build, story, works
+from tests.engine.building import ROOT, Act, Project, assert_clean, build, story, works
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 VISIBLE = [str(ROOT), sys.prefix, sys.base_prefix]
 
 
-def strict(tmp_path: Path, **safety: Any) -> Project:
+def strict(tmp_path: Path, *stories: Act, **safety: Any) -> Project:
     scenario = str(tmp_path / "scenario.json")
-    return build(tmp_path, story("US-001"), safety={"level": "strict", "ro_paths": [*VISIBLE, scenario], **safety})
+    visible = {"level": "strict", "ro_paths": [*VISIBLE, scenario], **safety}
+    return build(tmp_path, *(stories or (story("US-001"),)), safety=visible)
 
 
 def looks(project: Project, code: str) -> Project:
@@ -39,6 +40,16 @@ def test_an_address_of_the_model_that_is_none_is_said(tmp_path: Path) -> None:
     project.env["ANTHROPIC_BASE_URL"] = "http://localhost:99999"
     code, said = project.call("loop", "login")
     assert (code, "ANTHROPIC_BASE_URL is not an address" in said) == (ExitCode.ENVIRONMENT, True), said
+
+
+def test_a_change_of_the_level_between_two_stories_flags_nothing(tmp_path: Path) -> None:
+    levels = ("strict", "minimal", "minimal", "strict", "strict")
+    project = strict(tmp_path, *(story(f"US-00{number}", priority=number) for number in range(1, len(levels) + 1)))
+    for level in levels:
+        assert project.call("loop", "login", "--max-iterations", "1", "--safety-level", level)[0] == ExitCode.BUDGET
+
+    evidence = [found["evidence"] for found in project.prd()["userStories"]]
+    assert [found.get("warnings") for found in evidence] == [None] * len(levels)
 
 
 @pytest.mark.fault("A14")
