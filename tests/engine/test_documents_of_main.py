@@ -10,7 +10,8 @@ import pytest
 
 from ralphy.engine.feature.documents import to_read
 from tests.engine.branching import opened
-from tests.engine.building import ONE_RUN, PRD_MD, Project, build, reports, story, works
+from tests.engine.building import ONE_RUN, PRD_MD, Project, build, drive, reports, story, works
+from tests.engine.driver import KILLED
 
 SPEC = "# Login\n\n## US-001\n\nSign in.\n\n## US-002\n\nSign out.\n"
 NEWER = SPEC.replace("Sign in.", "Sign in with a key.")
@@ -119,6 +120,18 @@ def test_a_persons_edits_of_what_main_tracks_reach_the_branch_and_main_s_version
     ended = project.loop(**ONE_RUN)
     assert "PRD.md: replaced by your version, which began with another one: git log -p ralph/login" in ended.text
     project.git("merge", "--quiet", "--no-edit", project.branch)
+
+
+@pytest.mark.parametrize("point", ["branch_made", "documents_noted"])
+def test_a_kill_while_the_branch_begins_leaves_nothing_modified(project: Project, point: str) -> None:
+    project.loop()
+    project.approve()
+    assert drive(project, "die", point, "1") == KILLED
+
+    project.loop(**ONE_RUN)
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("status", "--porcelain") == ""
 
 
 def test_an_edit_that_a_person_has_staged_reaches_the_branch_and_stays_staged(project: Project) -> None:

@@ -18,6 +18,7 @@ from ralphy.engine.workspace.set_aside import free_place, set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import replace_file
+from ralphy.git import commands as git
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Document, Snapshot
 from ralphy.pipeline.steps.clarify import CLARIFY
@@ -59,7 +60,8 @@ def redo_step(w: Workspace, step: Step) -> str:
 
 def _set_aside(w: Workspace, s: Snapshot, name: str) -> Path | None:
     """Set a document aside; of one that is left to Git in the folder, the branch's version."""
-    if not (s.tree.is_on_branch and is_tracked_here(w, name) and s.digest(name)):
+    is_elsewhere = s.tree.is_on_branch and git.head_of(w.repository)[0] != w.feature_branch
+    if not (is_elsewhere and is_tracked_here(w, name) and s.digest(name)):
         return set_aside(w, documents.place_of(w, name))
     target = free_place(w, name)
     replace_file(target, documents.to_read(w, name))
