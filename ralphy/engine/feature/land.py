@@ -8,7 +8,7 @@ intent only if its commit is the branch's tip, and never reads the log to comple
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,8 +31,10 @@ from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.live_documents import (
     Edits,
+    Laid,
     edited,
     ids_of,
+    is_known_version,
     lay_out,
     note_ours,
     wait_for_git,
@@ -134,11 +136,16 @@ def _moved_to(
     keep_aside(w, taken)
     for sentence in taken.said:
         w.say(sentence)
+    _tell_of_back(w, laid, adopted)
+    finish_intent(w, end)
+    return commit
+
+
+def _tell_of_back(w: Workspace, laid: Laid, adopted: Collection[str]) -> None:
+    """Say which of a person's edits the checkout does not show any more."""
     if theirs := [name for name in laid.back if name in adopted]:
         w.say(f"{first_few(theirs, _MOST_NAMED)}: your change is committed on {w.feature_branch}; the checkout has the "
               "version of its own branch again")  # fmt: skip
-    finish_intent(w, end)
-    return commit
 
 
 def _move(w: Workspace, old: str, commit: str) -> None:
@@ -379,8 +386,10 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     exclude(w.repository, f"{w.feature.path}/")
     _move(w, before.behind, commit)
     w.milestone("branch_made")
-    note_ours(w, ids_of(w, edits.files))
-    lay_out(w, commit)
+    here = ids_of(w, edits.files)
+    theirs = [name for name, oid in here.items() if not is_known_version(w, w.feature.in_repository(name), oid)]
+    note_ours(w, here)
+    _tell_of_back(w, lay_out(w, commit), theirs)
     record_branch_tip(w, commit)
     return commit
 
