@@ -92,8 +92,11 @@ def _title(parts: _Text) -> Iterator[Remark]:
 
 
 def _objective(parts: _Text) -> Iterator[Remark]:
-    """A section of its own says what is wanted; its title may be another word for it, below the document's own."""
+    """A section says what is wanted, under whatever word for it, or a paragraph right below the document's title."""
     title = next((line for line, level, _ in parts.headings if level == 1), 0)
+    second = next((line for line, _, _ in parts.headings if line > title), None)
+    if title and any(title < line and (second is None or line < second) for line, _, _ in parts.prose):
+        return
     titled = [(line, level) for line, level, said in parts.headings if line != title and _OBJECTIVE.search(said)]
     if any(_has_text(parts, line, level) for line, level in titled):
         return

@@ -31,6 +31,7 @@ def said(text: str) -> list[tuple[int, str]]:
 def test_a_prd_that_is_ready_has_no_remark() -> None:
     assert said(READY) == []
     assert faults("# Zähler\n\n## Objectif\n\n- compter\n\n## Périmètre\n\nrien\n") == []
+    assert faults("# Sign in\n\nPeople sign in.\n\n## Requirements\n\n- with a password\n") == []
     assert faults("Sign in\n=======\n\n## Goals\n\nPeople sign in.\n") == []
     assert faults("# Sign in\n\n## 1. Product Overview\n\n### For whom\n\nPeople sign in.\n") == []
 
@@ -43,7 +44,7 @@ def test_a_prd_that_is_ready_has_no_remark() -> None:
         ("## Objective\n\nSign in.\n", ["1: no title"]),
         ("#\n\n## Goal\n\nSign in.\n", ["1: no title"]),
         ("# Sign in\n", ["1: no objective"]),
-        ("# The objective\n\nPeople sign in.\n", ["1: no objective"]),
+        ("# The objective\n\n- People sign in\n", ["1: no objective"]),
         ("# Sign in\n\n## Non-goals\n\n- Sign up\n", ["3: no objective"]),
         ("# Sign in\n\n## Objective\n\n## Scope\n\n- Sign in\n", ["3: no objective"]),
         ("# Sign in\n\n## Objective\n\n<!-- later -->\n", ["3: no objective"]),
