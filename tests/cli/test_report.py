@@ -26,10 +26,10 @@ def test_a_night_leaves_its_report_where_git_and_nobody_else_minds_it(made: Make
         "- US-002 Stay \\<b>out\\</b> failed: say what to do\n  - write after `Answer:` in docs/features/login/" in text
     )
     lines = project.story("US-001")["evidence"]["lines"]
-    code = [line for line in project.git("show", "--format=", project.commit_of("US-001"), "--", "src").splitlines()
+    written = [line for line in project.git("show", "--format=", project.commit_of("US-001"), "--", "src").splitlines()
             if line.startswith("+") and not line.startswith("+++")]  # fmt: skip
-    assert lines == {"added": len(code), "removed": 0} and code
-    assert f"| 1 | +{len(code)} -0 | 1 |" in text
+    assert lines == {"added": len(written), "removed": 0} and written
+    assert f"| 1 | +{len(written)} -0 | 1 |" in text
     assert "(ralphy attempts diff login/US-002 1)" in text
     assert "Stay &lt;b&gt;out&lt;/b&gt;" in page
     assert "<b>" not in page

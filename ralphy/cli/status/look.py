@@ -13,7 +13,6 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
 from ralphy.cli.status import quick
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
-from ralphy.cli.status.repositories import repositories_below
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.text.tone import BAD, STRONG, Toned
 
@@ -157,6 +156,8 @@ def _status_all(call: Invocation) -> int:
 
 def _status_under(call: Invocation, under: str) -> int:
     """The inbox of each repository below a folder. One that cannot be read hides no other."""
+    from ralphy.cli.status.repositories import repositories_below
+
     lines: list[str] = []
     rows: list[dict[str, Any]] = []
     code, top = int(ExitCode.DONE), call.directory / under
