@@ -1,4 +1,7 @@
-"""spec: PRD.md becomes SPEC.md and the stories of prd.json."""
+"""spec: PRD.md becomes SPEC.md and the stories of prd.json.
+
+One run hands in both, so a step that is to come between them also cuts this one in two.
+"""
 
 from __future__ import annotations
 

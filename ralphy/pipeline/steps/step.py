@@ -80,9 +80,9 @@ class Step:
     there.
 
     `phase` and `waiting_phase` are the words of status, `timeout` and `models` name settings, `gate` gives the policy
-    of its gate, `beside` are documents that are approved with its own. `why_first` and `why_again` say why its agent
-    runs. `patience` is how much longer than others it may be silent. `starts_over` says that `redo` begins the feature
-    again.
+    of its gate, `beside` are documents that are approved with its own (`then` gives their steps their turn).
+    `why_first` and `why_again` say why its agent runs. `patience` is how much longer than others it may be silent.
+    `starts_over` says that `redo` begins the feature again.
     """
 
     name: str
