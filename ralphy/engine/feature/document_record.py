@@ -7,6 +7,7 @@ before it is: after a kill nothing of Ralphy's is taken for a person's edit.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import orjson
 
 from ralphy.files.atomic import read_regular, replace_file
 
+_TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
 _KEPT = 8  # earlier versions of a document, for edits that began with one of them
 Signature = tuple[int, ...]
 
@@ -102,3 +104,8 @@ def blob_id(data: bytes, object_format: str) -> str:
     """The id that Git gives a file with these bytes."""
     kind = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
     return kind(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def is_old(found: Signature) -> bool:
+    """Would a change from here on show in the signature? Not in the tick in which the file was written."""
+    return bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS

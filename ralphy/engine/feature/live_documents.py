@@ -18,10 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
-from ralphy.engine.feature.document_record import Record, Signature, blob_id, read_record
-from ralphy.engine.feature.excluded_folder import exclude_file, excluded_line
+from ralphy.engine.feature.document_record import Record, Signature, blob_id, is_old, read_record
+from ralphy.engine.feature.ignored_files import files_not_ignored
 from ralphy.engine.workspace.workspace import Workspace, is_private
 from ralphy.files.atomic import link_on_the_way, read_regular, signature, write_beside
 from ralphy.files.tree_walk import children, walk
@@ -31,7 +30,6 @@ from ralphy.git.ref_files import ref_text
 
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
-_TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
 _FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
 _DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
 
@@ -255,13 +253,8 @@ def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence
             record.also.pop(one.name, None)
         elif one.name in written or one.kind is _Kind.SAME:
             found = signature(w.feature.file(one.name)) if one.name in written else one.stat
-            record.note(one.name, one.want, found if found and _is_old(found) else ())
-    record.left = {one.name: (one.oid, one.stat) for one in seen if one.kind is _Kind.LEFT and _is_old(one.stat)}
-
-
-def _is_old(found: Signature) -> bool:
-    """Would a change from here on show in the signature? Not in the tick in which the file was written."""
-    return bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
+            record.note(one.name, one.want, found if found and is_old(found) else ())
+    record.left = {one.name: (one.oid, one.stat) for one in seen if one.kind is _Kind.LEFT and is_old(one.stat)}
 
 
 def _is_untouched(w: Workspace, record: Record) -> bool:
@@ -374,50 +367,7 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
     shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
     found = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
     new = {one.path for one in found if one.path not in known and is_document(w, one.path)}
-    return sorted(new & _known_not_ignored(w, new)) if new else []
-
-
-def _known_not_ignored(w: Workspace, new: set[str]) -> frozenset[str]:
-    """`_not_ignored`; Git is asked again when there are other files, or something changed that it goes by."""
-    rules = _rules(w)
-    asked = (w.feature.path, frozenset(new), frozenset(rules.items()))
-    known, found = w.checkout.not_ignored
-    if known != asked:
-        found = frozenset(_not_ignored(w, rules))
-        if all(_is_old(seen) for seen in rules.values() if seen):
-            w.checkout.not_ignored = asked, found
-    return found
-
-
-def _not_ignored(w: Workspace, rules: Mapping[str, Signature]) -> set[str]:
-    """The files of the folder that no .gitignore names; Ralphy's own line in info/exclude does not count."""
-    lines = (read_regular(exclude_file(w.repository)) or b"").splitlines()
-    with NamedTemporaryFile(prefix="ralphy-exclude-") as written:  # in the repository nothing is written for a look
-        written.write(b"\n".join([line for line in lines if line != excluded_line(f"{w.feature.path}/")] + [b""]))
-        written.flush()
-        own = ["--exclude-per-directory=.gitignore"] if _are_plain(rules) else []
-        own.append(f"--exclude-from={written.name}")
-        own += [f"--exclude-from={w.checkout.ignore_file}"] if w.checkout.ignore_file else []
-        nothing = w.repository.checkout_dir / "index-of-nothing"  # what the person's index tracks is new here, too
-        where = f":(top,literal){w.feature.path}"
-        rows = w.repository.run("ls-files", "--others", "-z", *own, "--", where, index=nothing)
-    prefix = f"{w.feature.path}/"
-    return {path.removeprefix(prefix) for path in os.fsdecode(rows).split("\0") if path.startswith(prefix)}
-
-
-def _rules(w: Workspace) -> dict[str, Signature]:
-    """What decides which files Git ignores: the files with rules, and folders, which may be repositories."""
-    folders = [w.feature.folder, *w.feature.folder.parents]
-    above = [folder / ".gitignore" for folder in folders[: folders.index(w.repository.root) + 1]]
-    own = [exclude_file(w.repository), *([w.checkout.ignore_file] if w.checkout.ignore_file else [])]
-    below = (w.feature.folder / one.path for one in walk(w.feature.folder) if one.is_folder or one.name == ".gitignore")
-    return {str(path): signature(path) or () for path in (*own, *above, *below)}
-
-
-def _are_plain(rules: Mapping[str, Signature]) -> bool:
-    """Is every .gitignore on the way to the folder, and in it, a file? Git would wait for ever for a pipe."""
-    modes = [seen[0] for path, seen in rules.items() if seen and path.endswith("/.gitignore")]
-    return not any(map(git.is_waited_for, modes))
+    return sorted(new & files_not_ignored(w, new)) if new else []
 
 
 def _why_broken(one: _Seen) -> str:

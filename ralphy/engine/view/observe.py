@@ -47,10 +47,9 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     docs = documents.look_at(w)
     prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
     note_kept(w, prd)
-    artifacts = documents.artifacts(w, docs.tip)
+    artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
     is_told = not w.is_anyone_outside()
     tree = replace(lane_tree.tree_of(w, prd), edited=_edited(w, docs) if is_told else ())
-    questions = documents.text(w, "QUESTIONS.md", docs.tip)
     found = Snapshot(
         feature=w.feature.name,
         now=w.clock(),
