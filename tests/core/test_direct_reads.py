@@ -24,6 +24,7 @@ ALLOWED = {
     "ralphy/state/journal.py": "a descriptor that was opened without waiting",
     "ralphy/cli/status/quick.py": "a pipe of its own",
     "ralphy/cli/setup/demo.py": "the demo's own folder",
+    "ralphy/cli/status/repositories.py": "the names of folders, no file",
 }
 PROGRAMS = ("ralphy/rehearsal/", "ralphy/demo/")  # the stand-in for an agent, and a toy
 
