@@ -104,7 +104,7 @@ test-oldest: $(UV) ## run all tests on the oldest ones
 fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
 
-soak: tools $(STAMP) ## run the long tests, chaos, sweep and the older claude, for nights and releases (about an hour)
+soak: tools $(STAMP) ## run the long tests, chaos, sweep and the older claude, for nights and releases
 	$(Q)$(MAKE) --no-print-directory tools CLAUDE_VERSION=$(OLDER_CLAUDE)
 	$(Q)$(BIN)/python -m pytest -n 3 --dist worksteal -m 'soak or hypothesis' --hypothesis-profile=soak \
 		--timeout=1800 $(ARGS)

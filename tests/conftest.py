@@ -167,7 +167,7 @@ def git(git_repo: Path) -> RunGit:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or ends yet; it is waited for as long as a machine under load may take."""
+    """Whether a process ends within a minute: a machine under load takes its time."""
     end = time.monotonic() + 60
     while _lives(pid):
         if time.monotonic() > end:
