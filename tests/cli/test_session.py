@@ -276,6 +276,9 @@ def test_a_promise_counts_on_a_line_of_its_own_in_the_last_message_of_the_sessio
     assert promised(says(FAILED), last_assistant_message="going on") == set()
     assert promised(says("going on"), last_assistant_message=f"no.\n{FAILED}") == {"FAILED"}
     assert promises({}) == set()
+    assert promised({"type": "assistant", "message": {"content": FAILED}}) == {"FAILED"}
+    transcript.write_text(f"{json.dumps(says(FAILED))}\n3\n")  # a line that is no entry
+    assert promises({"transcript_path": str(transcript)}) == {"FAILED"}
 
 
 def test_the_mode_goes_by_size_and_by_what_safety_asks_for() -> None:

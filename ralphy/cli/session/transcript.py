@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ralphy.files.atomic import last_bytes
+from ralphy.text.json_coerce import blocks_of, mapping_of, text_of
 
 _TAIL = 1024 * 1024
 _PROMISE = re.compile(r"<promise>\s*(.*?)\s*</promise>")
@@ -27,10 +28,11 @@ def _last_message(transcript: Path) -> str:
     """The text that the session itself said last, past what its subagents said and a line that is cut off."""
     for line in reversed(last_bytes(transcript, _TAIL).decode("utf-8", "replace").splitlines()):
         try:
-            entry = json.loads(line)
+            entry = mapping_of(json.loads(line))
         except ValueError:
             continue
         if entry.get("type") == "assistant" and not entry.get("isSidechain"):
-            blocks = entry["message"]["content"]
-            return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+            message = mapping_of(entry.get("message"))
+            blocks = (text_of(block.get("text")) for block in blocks_of(message) if block.get("type") == "text")
+            return text_of(message.get("content")) or "\n".join(blocks)
     return ""
