@@ -42,7 +42,8 @@ class Source:
             path, around = (*above, name), around.get(name)
         listed: list[Any] = around if isinstance(around, list) else []
         if not listed:
-            raise self.refusal(above, f"has no {' or '.join(names)} with a list of stories")
+            looked_for = f" (looked for {', '.join(dict.fromkeys(names))})" if names else ""
+            raise self.refusal(above, f"has no list of stories{looked_for}")
         paths = [(*path, n) for n in range(len(listed))]
         for raw, at, place in zip(listed, paths, self.places(paths), strict=True):
             yield Row(raw, self, at, place)

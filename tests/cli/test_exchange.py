@@ -351,6 +351,7 @@ REFUSED = {
     "i.json": ('[{"title": "a", "dependsOn": [{}]}]', "i.json:1: [0].dependsOn[0] is an object, must be the id"),
     "j.yaml": ("- title: First\n- null\n", "j.yaml:2: [1] is null, must be a text or an object"),
     "k.yaml": ("tasks:\n  - name: mail\n    prompt: read it\n", "k.yaml:2: tasks[0] has prompt: that is a job"),
+    "e.yaml": ("a: 1\n", "e.yaml:1: the document has no list of stories (looked for tasks, userStories, stories"),
     "l.yaml": ("- {id: 4}\n", "l.yaml:1: [0] has no title"),
     "m.md": ("---\nid: a\nstatus: soon\n---\n", 'm.md:3: status is "soon", must be such as todo'),
     "n.md": ("---\nmodule: a\n---\n", "n.md:2: the document has no id"),

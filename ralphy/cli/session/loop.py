@@ -139,7 +139,8 @@ def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) ->
         return replace(tried, base=settled.commit), DONE, f"{story.id} counts: it is completed."
     if FAILED in promised or (settled.is_anything and tried.attempts >= tried.max_attempts):
         undone = give_up(w, s, story, tried, settled.told)
-        said = f"{story.id} failed, and {undone[:10]} undoes what was committed for it. What was wrong: {settled.told}"
+        reverted = f", and commit {undone[:10]} reverts its changes" if settled.is_anything else ""
+        said = f"{story.id} failed{reverted}. Reason: {settled.told}"
         return replace(tried, base=undone), FAILED, said
     return tried if settled.is_anything else loop, "", f"{story.id} does not count yet: {settled.told}"
 
@@ -147,7 +148,7 @@ def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) ->
 def _next(w: Workspace, loop: SessionLoop, word: str, promised: set[str]) -> tuple[SessionLoop, str]:
     """(the loop at what comes next, why it is over or "")."""
     if word and loop.is_one:
-        return loop, "That was the one story."
+        return loop, "The loop ends after one story, as requested."
     if loop.completion_promise in promised:
         left = [story.id for story in observe(w).prd.stories if story.is_open]
         return loop, f"The session ends the loop; still open: {first_few(left, _MOST_NAMED) or 'nothing'}"
