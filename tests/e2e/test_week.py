@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +45,7 @@ WORK = {
         ),
     }
 }
-SLOW = {"write": {"half.txt": "half of it\n"}, "run": ["sleep", "60"]}
+SLOW = {"write": {"half.txt": "half of it\n"}, "run": ["sleep", "600"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,17 +367,14 @@ def on_sunday_nothing_is_left_to_do(office: Office) -> None:
 
 
 def killed_at(office: Office, path: str, feature: str, code: Path = ROOT) -> None:
-    """Call `ralphy loop` and kill it the hard way when its agent writes a file."""
+    """Call `ralphy loop` and kill it the hard way once its agent has written a file."""
     with subprocess.Popen([sys.executable, "-P", "-m", "ralphy", "loop", feature], cwd=office.repo,
                           env={**office.env, "PYTHONPATH": str(code)}, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as process:  # fmt: skip
-        assert process.stderr
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if f"writing: {path}" in line:
-                process.kill()
-    assert process.returncode == -signal.SIGKILL, said
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # fmt: skip
+        while not (office.repo / path).exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
 
 
 def story(office: Office, feature: str, name: str) -> dict[str, Any]:
