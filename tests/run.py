@@ -22,7 +22,7 @@ FLAKES = 3
 SEED = "--hypothesis-seed"
 
 
-@dataclass
+@dataclass(eq=False)  # pytest puts its plugins into a set
 class Outcomes:
     """A pytest plugin: how many tests passed or were skipped, which failed, and whether all could be collected."""
 
