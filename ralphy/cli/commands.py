@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plugin": ("session.plugin", "Work inside Claude Code: its plugin, and the loop of a session."),
     "why": ("status.look", "Show the next decision and its reason."),
     "status": ("status.look", "Show the status of a feature."),
-    "dashboard": ("dashboard.command", "Watch and steer live, in the terminal or (--web) a browser."),
+    "dashboard": ("dashboard.command", "Watch and steer live, on a page in your browser."),
     "state": ("status.state", "Show or move the phase, in the words of ralph-dev."),
     "approve": ("stories.gates", "Approve the document at a gate."),
     "reject": ("stories.gates", "Reject the document at a gate, with remarks for its agent."),

@@ -1,4 +1,4 @@
-"""The dashboards' board: what it is made of, when it is made anew, and what a person says from there."""
+"""The dashboard's board: what it is made of, when it is made anew, and what a person says from there."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from ralphy.cli import output
 from ralphy.cli.dashboard import gate
 from ralphy.cli.dashboard.board import Board, board_of, depths
 from ralphy.cli.dashboard.feed import Feed
-from ralphy.cli.dashboard.rows import agents, burn_down, features, graph, head, needs
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output
 from ralphy.documents.questions import answered, answers, asked
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.secrets.known_values import values_of
-from tests.cli.a_board import NOW, a_board, at_the_gate
 from tests.cli.conftest import Bell, Call, Make
 from tests.engine.building import PATIENCE_S, Project, reports, story, works
 
@@ -141,48 +139,18 @@ def test_depths_count_the_longest_way_and_end_in_a_circle() -> None:
     assert set(depths({"a": ("b",), "b": ("a",)})) == {"a", "b"}
 
 
-def said(rows: Any) -> list[str]:
-    return ["".join(text for text, _ in row) for row in rows]
-
-
-def test_a_board_as_rows_of_a_terminal() -> None:
-    board = a_board()
-    assert said(head(board, 80))[0] == "login ███████x▒▒▒▒▒░░░░░░░ 4 of 12, 1 failed   IMPLEMENTATION   pid 4711"
-    assert said(needs(board)) == [
-        "US-005 asks: Which address sends the link? There is none in the settings, and SPEC.md names none.   n answer"
-    ]
-    assert said(agents(board, NOW, 80))[1] == (
-        "lane 2  US-007 attempt 2     3:11   17 calls   ! no output for 60 s; the run ends at 180 s"
-    )
-    assert [said([row])[0] for _, row in features(board)] == ["! csv-export 0/5", "… login 4/12", "▸ farewell",
-                                                              "✓ search 9/9"]  # fmt: skip
-    assert said(graph(board))[:4] == ["first", "  ✓ US-001 Store accounts", "then",
-                                      "     ✓ US-002 Create an account  ◂ US-001"]  # fmt: skip
-    assert said(burn_down(board, 25, 3)) == [
-        " 12 ███▆▆▆▆▄▄▄▄▂▂▂      ", "    ████████████████████", "  0 ████████████████████",
-        "    1 h 12 min, 8 of 12 stories left",
-    ]  # fmt: skip
-    assert said(needs(at_the_gate()))[0].endswith("a approve  r send back  d read")
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "hint"),
-    [((), 3, "ralphy dashboard --web"), (("--port", "1"), 3, "ralphy dashboard --web"), (("nosuch",), 2, "")],
-)
-def test_what_cannot_be_shown_is_said(made: Make, words: tuple[str, ...], code: int, hint: str) -> None:
+def test_a_feature_that_does_not_exist_is_not_found(made: Make) -> None:
     _, call = made(story("US-001"))
-    found, _, error = call("dashboard", *words)
-    assert found == code and hint in error
+    assert call("dashboard", "nosuch")[0] == 2
 
 
-@pytest.mark.parametrize(("lacks", "words", "extra"), [("textual", (), "tui"), ("uvicorn", ("--web",), "web")])
-def test_a_missing_extra_is_a_hint(made: Make, lacks: str, words: tuple[str, ...], extra: str) -> None:
+@pytest.mark.parametrize("lacks", ["starlette", "uvicorn"])
+def test_the_missing_extra_is_a_hint(made: Make, lacks: str) -> None:
     project, _ = made(story("US-001"))
     program = (
-        f"import sys; sys.modules['{lacks}'] = None; sys.stdout.isatty = sys.stdin.isatty = lambda: True\n"
-        "from ralphy.cli.main import main; sys.exit(main(sys.argv[1:]))"
+        f"import sys; sys.modules['{lacks}'] = None\nfrom ralphy.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", program, "dashboard", *words], cwd=project.repo, check=False,
+    done = subprocess.run([sys.executable, "-P", "-c", program, "dashboard"], cwd=project.repo, check=False,
                           env={**project.env, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 5
-    assert f"pip install '.[{extra}]'" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install '.[web]'" in done.stderr and "Traceback" not in done.stderr

@@ -142,13 +142,13 @@ def test_what_a_person_says_is_written_and_told_to_who_watches(site: Site) -> No
 
 def test_the_command_prints_the_address_and_ends_with_ctrl_c(made: Make) -> None:
     project, _ = made(story("US-001"))
-    argv = [sys.executable, "-P", "-m", "ralphy", "dashboard", "login", "--web", "--json"]
+    argv = [sys.executable, "-P", "-m", "ralphy", "dashboard", "login"]
     env = {**project.env, "PYTHONPATH": str(ROOT)}
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(argv, cwd=project.repo, env=env, text=True, **pipes) as process:
         assert process.stdout
         assert select.select([process.stdout], [], [], PATIENCE_S)[0]
-        address = json.loads(process.stdout.readline())["address"]
+        address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:") and address.endswith("/#login")
         port = int(address.split(":")[2].partition("/")[0])
         heard = [one for one in psutil.Process(process.pid).net_connections() if one.status == psutil.CONN_LISTEN]

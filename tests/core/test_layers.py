@@ -99,15 +99,11 @@ UNCLEAN = {
     "sys", "logging", "urllib", "http", "requests", "watchfiles", "yaml", "jinja2", "jsonschema", "rich", "click",
     "psutil",
 }  # fmt: skip
-HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "textual", "starlette",
+HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "starlette",
          "uvicorn"}  # fmt: skip
 # module -> heavy import at its top, and why
 ALLOWED = {
     "ralphy/system/portable_processes.py": {"psutil": "all that it does; imported where there is no Linux"},
-    "ralphy/cli/dashboard/terminal.py": {
-        "textual": "it extends textual's classes, and is itself imported when used",
-        "rich": "textual's texts",
-    },
     "ralphy/cli/dashboard/web.py": {
         "starlette": "it is made of it, and is itself imported when used",
         "uvicorn": "the same",

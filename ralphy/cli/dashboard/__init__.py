@@ -1,1 +1,1 @@
-"""dashboard: the running night in a terminal or a browser, and what a person says to it from there."""
+"""dashboard: the running night on a page in a browser, and what a person answers there."""

@@ -1,4 +1,4 @@
-"""What both dashboards show: a feature as it stands, as plain values.
+"""What the dashboard shows: a feature as it stands, as plain values.
 
 It is put together from what `ralphy status`, `report` and `logs` read; nothing is written, but for the view that
 `status` keeps. Values of the environment's secrets are removed.

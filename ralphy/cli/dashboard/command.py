@@ -1,15 +1,14 @@
-"""dashboard: the running night in the terminal, or with --web in a browser."""
+"""dashboard: the running night on a page in a browser."""
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
-from ralphy.errors import EnvironmentProblem, ExitCode, InvalidInput
+from ralphy.errors import EnvironmentProblem, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,38 +16,26 @@ if TYPE_CHECKING:
 
 @click.command("dashboard")
 @feature_argument
-@click.option("--web", is_flag=True, help="Serve a page on 127.0.0.1 instead, and print its address.")
-@click.option(
-    "--port", type=WholeNumber(0, 65535), default=0, metavar="N", help="The page's port; default: a free one."
-)
+@click.option("--port", type=WholeNumber(0, 65535), default=0, metavar="N", help="The port; default: a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST[:PORT]",
               help="A name by which your own tunnel reaches the page; can be repeated.")  # fmt: skip
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @with_options
-def dashboard(
-    call: Invocation, feature: str | None, web: bool, port: int, hosts: Sequence[str], opens: bool
-) -> int:  # fmt: skip
-    """Watch features and agents live; approve, reject, answer and stop from there.
+def dashboard(call: Invocation, feature: str | None, port: int, hosts: Sequence[str], opens: bool) -> int:
+    """Watch features and agents live on a page; approve, reject, answer and stop from there.
 
-    In the terminal it needs the extra tui, with --web the extra web. --json prints what they show, once.
+    Serves the page on 127.0.0.1 and prints its address, until Ctrl-C. It needs the extra web. --json prints what the
+    page shows, once.
     """
     repository = call.repository()
     name = call.feature(repository, feature).name if feature else ""
-    if call.output.as_json and not web:
+    if call.output.as_json:
         return _print(call, name)
-    if (port or hosts or opens) and not web:
-        raise InvalidInput("--port, --allow-host and --open are about the page", hint="ralphy dashboard --web")
-    if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInput("the dashboard needs a terminal", hint="ralphy dashboard --web, or ralphy status --all")
-    for module in ("starlette", "uvicorn") if web else ("textual",):
-        _require(module, "web" if web else "tui")
-    return _serve(call, name, port, hosts, opens=opens) if web else _show(call, name)
-
-
-def _require(module: str, extra: str) -> None:
-    if find_spec(module) is None:
-        hint = f"in a clone of Ralphy: pip install '.[{extra}]'"
-        raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed", hint=hint)
+    for module in ("starlette", "uvicorn"):
+        if find_spec(module) is None:
+            raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed",
+                                     hint="in a clone of Ralphy: pip install '.[web]'")  # fmt: skip
+    return _serve(call, name, port, hosts, opens=opens)
 
 
 def _print(call: Invocation, name: str) -> int:
@@ -66,15 +53,6 @@ def _print(call: Invocation, name: str) -> int:
     return ExitCode.DONE
 
 
-def _show(call: Invocation, name: str) -> int:
-    from ralphy.cli.dashboard.feed import Feed
-    from ralphy.cli.dashboard.terminal import Terminal
-
-    with Feed(call) as feed:
-        Terminal(call, feed, name).run()
-    return ExitCode.DONE
-
-
 def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, opens: bool) -> int:
     from ralphy.cli.dashboard.feed import Feed
     from ralphy.cli.dashboard.web import Dashboard, bound, serve
@@ -84,7 +62,7 @@ def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, open
     with listening, Feed(call) as feed:
         page = Dashboard(call, feed, listening.getsockname()[1], hosts)
         address = f"{page.address}#{name}" if name else page.address
-        call.output.answer("dashboard-web", address, address=address)
+        call.output.answer("dashboard", address, address=address)
         call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
         if opens:
             open_in_browser(call, address)

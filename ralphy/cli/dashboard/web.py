@@ -84,14 +84,14 @@ class Guard:
         headers = Headers(scope=scope)
         given = str(scope["path"]).lstrip("/").partition("/")[0]
         if headers.get("host", "").lower() not in self.hosts:
-            return "this is not a name of the dashboard (ralphy dashboard --web --allow-host NAME)"
+            return "this is not a name of the dashboard (ralphy dashboard --allow-host NAME)"
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc.lower() not in self.hosts:
             return "another page made this request"
         if scope["method"] == "POST" and origin is None:
             return "no page made this request"
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return "open the address that `ralphy dashboard --web` printed: the token in it is the key"
+            return "open the address that `ralphy dashboard` printed: the token in it is the key"
         return ""
 
 
