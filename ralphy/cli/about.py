@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 
 import click
 
@@ -17,13 +15,10 @@ _VARIABLE = "_RALPHY_COMPLETE"
 
 @click.command("help")
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
-@click.option("--man", "folder", type=click.Path(), metavar="DIR", help="Write manual pages of all commands to DIR.")
 @with_options
-def help_(call: Invocation, words: tuple[str, ...], folder: str | None) -> int:
+def help_(call: Invocation, words: tuple[str, ...]) -> int:
     """Show help for Ralphy or a COMMAND."""
     context = click.get_current_context().find_root()
-    if folder is not None:
-        return _write_manual(call, context, folder)
     for word in words:
         group = context.command
         found = group.get_command(context, word) if isinstance(group, click.Group) and word else None
@@ -35,21 +30,6 @@ def help_(call: Invocation, words: tuple[str, ...], folder: str | None) -> int:
         return call.output.answer("help", "", text=text)
     sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
-
-
-def _write_manual(call: Invocation, context: click.Context, folder: str) -> int:
-    """Pages for `man`; of a release they have its date, by the variable that builds are given for that."""
-    from ralphy.cli.man_pages import man_pages
-    from ralphy.files.atomic import replace_file
-
-    assert isinstance(context.command, click.Group)
-    at = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
-    pages, place = man_pages(context.command, time.strftime("%Y-%m-%d", at)), call.directory / folder
-    place.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        replace_file(place / name, text.encode())
-    return call.output.answer("help", f"{len(pages)} manual pages in {folder}: man {folder}/ralphy.1",
-                              folder=str(place), pages=list(pages))  # fmt: skip
 
 
 def _meant(context: click.Context, word: str) -> str:

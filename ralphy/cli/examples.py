@@ -88,8 +88,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "story done": (("US-003", "you did it yourself, and committed it"),),
     "story fail": (('US-003 -m "not wanted any more"', "give it up"),),
     "story reset": (("US-003", "make it pending again"),),
-    "help": (("loop", "help for a command"), ("story add", "help for a command below another"),
-             ("--man ~/.local/share/man/man1", "manual pages: man ralphy-loop")),
+    "help": (("loop", "help for a command"), ("story add", "help for a command below another")),
     "version": (("", "which version is this?"),),
     "completion": (("bash", "the script for bash; see above for where it goes"),),
 }  # fmt: skip

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from ralphy import __version__
-from ralphy.cli.commands import COMMANDS
 from ralphy.cli.main import main
 from ralphy.cli.output import Output
 from tests.cli.conftest import Make
@@ -52,20 +49,6 @@ def test_help_for_a_command_that_does_not_exist_is_not_found(capfd: pytest.Captu
     assert main(["help", "stories"]) == 2
     said = capfd.readouterr().err
     assert "no command 'stories'" in said and "did you mean 'story'?" in said
-
-
-def test_the_manual_has_a_page_for_every_command_that_readers_of_manuals_can_show(tmp_path: Path) -> None:
-    assert main(["help", "--man", str(tmp_path / "man1")]) == 0
-    pages = sorted((tmp_path / "man1").iterdir())
-    assert {page.name for page in pages} == {"ralphy.1", *(f"ralphy-{name}.1" for name in COMMANDS)}
-    loop, all_of_it = (tmp_path / "man1" / name for name in ("ralphy-loop.1", "ralphy.1"))
-    assert r"\fB\-\-max\-cost\fR" in loop.read_text() and "ralphy loop login" in loop.read_text().replace("\\-", "-")
-    assert r"\fB\-\-json\fR" in all_of_it.read_text() and r"\fB14\fR" in all_of_it.read_text()
-    readers = {"mandoc": ["-T", "lint", "-W", "warning"], "groff": ["-man", "-ww", "-z", "-K", "utf8"]}
-    for name, options in readers.items():
-        if program := shutil.which(name):
-            done = subprocess.run([program, *options, *pages], capture_output=True, text=True, check=False)
-            assert (done.stdout + done.stderr, done.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize(
