@@ -17,7 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clarify": ("run.clarifying", "Ask what a PRD leaves open, before it is specified."),
     "decompose": ("run.decompose", "Turn a PRD into SPEC.md and stories; build nothing."),
     "import": ("stories.exchange", "Make a feature of another tool's stories."),
-    "export": ("stories.exchange", "Write the stories for another tool."),
+    "export": ("stories.exchange", "Write the stories as the prd.json that other tools read."),
     "plan": ("run.drivers", "Show the whole plan: stories, models, checks, gates, expected cost."),
     "start": ("run.drivers", "Run one feature in the foreground; ask at gates."),
     "loop": ("run.drivers", "Run features until a gate, failure or completion; never ask."),

@@ -1,4 +1,4 @@
-"""The formats that stories can be read from and written to: a row each."""
+"""The formats that stories can be read from: a row each."""
 
 from __future__ import annotations
 
@@ -13,24 +13,21 @@ from ralphy.exchange.plan import Files, Plan
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`is_folder` formats have a file for each story; `write` is None for what is only read."""
+    """What people call it, and its reader."""
 
     said: str
     read: Callable[[Files], Plan]
-    write: Callable[[Plan], dict[str, str]] | None = None
-    is_folder: bool = False
 
 
 FORMATS: dict[str, Format] = {
-    "prd": Format("prd.json of snarktank/ralph, ralph-tui and others", structured.read_prd, structured.write_prd),
-    "taskmaster": Format("tasks.json of task-master", structured.read_taskmaster, structured.write_taskmaster),
-    "speckit": Format("tasks.md of spec-kit", markdown.read_spec_kit, markdown.write_spec_kit),
+    "prd": Format("prd.json of snarktank/ralph, ralph-tui and others", structured.read_prd),
+    "taskmaster": Format("tasks.json of task-master", structured.read_taskmaster),
+    "speckit": Format("tasks.md of spec-kit", markdown.read_spec_kit),
     "openspec": Format("a change of OpenSpec", openspec.read_openspec),
-    "checklist": Format("a Markdown list of - [ ] items", markdown.read_checklist, markdown.write_checklist),
-    "yaml": Format("a YAML list of tasks", structured.read_yaml, structured.write_yaml),
+    "checklist": Format("a Markdown list of - [ ] items", markdown.read_checklist),
+    "yaml": Format("a YAML list of tasks", structured.read_yaml),
     "beads": Format("the issues of beads", issues.read_beads),
-    "tasks": Format("a folder with a Markdown file for each task", markdown.read_task_files,
-                    markdown.write_task_files, is_folder=True),
+    "tasks": Format("a folder with a Markdown file for each task", markdown.read_task_files),
 }  # fmt: skip
 
 _BY_SUFFIX = {"yaml": "yaml", "yml": "yaml", "jsonl": "beads"}

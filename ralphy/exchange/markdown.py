@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ralphy.exchange.plan import ITEM, Files, Plan, Story, is_completed, named, sections, state_of, story, words
+from ralphy.exchange.plan import ITEM, Files, Plan, Story, named, sections, state_of, story
 from ralphy.exchange.source import Row, yaml_source
 
 BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()\s*(.*)")
@@ -130,14 +130,6 @@ def _go_on(raw: Story, line: str) -> None:
         raw["title"] += f" {line.strip()}"
 
 
-def write_checklist(plan: Plan) -> dict[str, str]:
-    lines = [f"# {plan.project or 'Tasks'}", ""]
-    for raw in plan.stories:
-        lines.append(f"- [{'x' if is_completed(raw) else ' '}] {raw['id']} {raw['title']}")
-        lines += [f"  - {text}" for text in words(raw.get("acceptanceCriteria") or ())]
-    return {"TODO.md": "\n".join(lines) + "\n"}
-
-
 def is_spec_kit(text: str) -> bool:
     boxes = (BOX.fullmatch(line) for _, line in plain_lines(text))
     return any(box and not box[1] and _SPEC_KIT.fullmatch(box[3]) for box in boxes)
@@ -179,20 +171,6 @@ def read_spec_kit(files: Files) -> Plan:
     return plan
 
 
-def write_spec_kit(plan: Plan) -> dict[str, str]:
-    """The tasks in their order; those that wait for the same one as the one before them can be done in parallel."""
-    lines, barrier = [f"# Tasks: {plan.project}".rstrip(": "), ""], ""
-    for number, raw in enumerate(plan.stories, 1):
-        own = str(raw["id"])
-        task = own if re.fullmatch(r"T\d+", own) else f"T{number:03}"
-        after = raw.get("dependsOn") or []
-        is_parallel = number > 1 and set(after) == {barrier}
-        said = raw["title"] if task == own else f"{own} {raw['title']}"
-        lines.append(f"- [{'x' if is_completed(raw) else ' '}] {task} {'[P] ' if is_parallel else ''}{said}")
-        barrier = barrier if is_parallel else own
-    return {"tasks.md": "\n".join(lines) + "\n"}
-
-
 def read_task_files(files: Files) -> Plan:
     """A file for each task: front matter with id, module, priority, status, dependencies; then Markdown."""
     plan = Plan()
@@ -231,26 +209,3 @@ def _items(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if item := ITEM.fullmatch(line):
             yield item[3]
-
-
-def write_task_files(plan: Plan) -> dict[str, str]:
-    return {f"{_module(raw)}/{raw['id']}.md": _task_text(raw) for raw in plan.stories}
-
-
-def _module(raw: Story) -> str:
-    said = str(raw.get("module") or str(raw["id"]).rpartition(".")[0] or "tasks")
-    return re.sub(r"[^\w-]+", "-", said).strip("-") or "tasks"
-
-
-def _task_text(raw: Story) -> str:
-    import yaml
-
-    status = "completed" if is_completed(raw) else str(raw.get("status") or "pending")
-    matter = {"id": raw["id"], "module": _module(raw), "priority": raw.get("priority", 1), "status": status,
-              **({"estimatedMinutes": raw["estimatedMinutes"]} if "estimatedMinutes" in raw else {}),
-              "dependencies": raw.get("dependsOn") or []}  # fmt: skip
-    criteria = [f"{n}. {text}" for n, text in enumerate(words(raw.get("acceptanceCriteria") or ()), 1)]
-    parts = [f"---\n{yaml.safe_dump(matter, sort_keys=False, allow_unicode=True)}---", f"# {raw['title']}",
-             str(raw.get("description") or ""), "\n".join(["## Acceptance Criteria", *criteria]) if criteria else "",
-             f"## Notes\n{raw['notes']}" if raw.get("notes") else ""]  # fmt: skip
-    return "\n\n".join(part for part in parts if part) + "\n"

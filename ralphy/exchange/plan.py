@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,11 +106,3 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
 
 def is_completed(raw: Mapping[str, Any]) -> bool:
     return raw.get("passes") is True or is_done(raw.get("status"))
-
-
-def numbers_of(stories: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Story id -> its number, for formats that know nothing else."""
-    ids = [str(raw["id"]) for raw in stories]
-    if all(story_id.isdecimal() for story_id in ids):
-        return {story_id: int(story_id) for story_id in ids}
-    return {story_id: number for number, story_id in enumerate(ids, 1)}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ralphy.exchange.plan import Files, Plan, is_completed, named, numbers_of, story, words
+from ralphy.exchange.plan import Files, Plan, is_completed, named, story, words
 from ralphy.exchange.source import FINISHED, Row, Source, json_source, text_of, yaml_source
 from ralphy.text.strict_json import shown
 
@@ -32,29 +32,20 @@ def read_prd(files: Files) -> Plan:
     return _plan(json_source(text, name), _LISTS)
 
 
-def write_prd(plan: Plan) -> dict[str, str]:
-    """What those tools know: `passes` says whether a story is done, `name` and `project` are the same."""
+def prd_of(plan: Plan) -> str:
+    """A plan as those tools read it: `passes` says whether a story is done, `name` and `project` are the same."""
     rows = [{"id": raw["id"], "title": raw["title"], "description": str(raw.get("description") or raw["title"]),
              "acceptanceCriteria": words(raw.get("acceptanceCriteria") or ()), "priority": raw.get("priority", number),
              "passes": is_completed(raw), "notes": str(raw.get("notes") or ""),
              "dependsOn": raw.get("dependsOn") or []} for number, raw in enumerate(plan.stories, 1)]  # fmt: skip
     root = {"name": plan.project, "project": plan.project, **plan.more, "userStories": rows}
-    return {"prd.json": json.dumps(root, indent=2, ensure_ascii=False) + "\n"}
+    return json.dumps(root, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_yaml(files: Files) -> Plan:
     """A list, or `tasks:` or another list with texts, or objects with title and completed."""
     name, text = only_text(files)
     return _plan(yaml_source(text, name), ("tasks", *_LISTS))
-
-
-def write_yaml(plan: Plan) -> dict[str, str]:
-    import yaml
-
-    rows = [{name: raw[name] for name in ("id", "title", "description", "acceptanceCriteria", "priority", "dependsOn",
-             "notes") if raw.get(name)} | {"completed": is_completed(raw)} for raw in plan.stories]  # fmt: skip
-    root = {"project": plan.project, "tasks": rows}
-    return {"tasks.yaml": yaml.safe_dump(root, sort_keys=False, allow_unicode=True, width=100)}
 
 
 def _plan(source: Source, names: tuple[str, ...]) -> Plan:
@@ -152,20 +143,3 @@ def _subtask(row: Row) -> dict[str, Any]:
     said = [text for name in ("title", "description") if (text := text_of(raw.get(name)))]
     state, word = row.state()
     return {"description": ": ".join([*said, *([word] if state == "gone" else [])]), "done": state != "open"}
-
-
-def write_taskmaster(plan: Plan) -> dict[str, str]:
-    numbers = numbers_of(plan.stories)
-    lowest = sorted({raw.get("priority", 2) for raw in plan.stories})
-    tasks = [{
-        "id": numbers[str(raw["id"])], "title": raw["title"],
-        "description": str(raw.get("description") or raw["title"]),
-        "details": str(raw.get("notes") or ""), "testStrategy": "\n".join(words(raw.get("acceptanceCriteria") or ())),
-        "status": "done" if is_completed(raw) else "pending",
-        "dependencies": [numbers[one] for one in raw.get("dependsOn") or ()],
-        "priority": ("high", "medium", "low")[min(2, lowest.index(raw.get("priority", 2)))],
-        "subtasks": [{"id": n, "title": text, "description": "", "status": "pending", "dependencies": []}
-                     for n, text in enumerate(words(raw.get("tasks") or ()), 1)],
-    } for raw in plan.stories]  # fmt: skip
-    root = {"master": {"tasks": tasks, "metadata": {"description": plan.project}}}
-    return {"tasks.json": json.dumps(root, indent=2, ensure_ascii=False) + "\n"}

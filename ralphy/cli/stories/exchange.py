@@ -1,4 +1,4 @@
-"""import and export: stories from other tools, and back."""
+"""import: stories from other tools. export: prd.json as other tools read it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ralphy.forge.issues import IssueSource
 
 _FORMATS = click.Choice(list(FORMATS))
-_WRITERS = {name: one.write for name, one in FORMATS.items() if one.write}
-_WRITTEN = click.Choice(list(_WRITERS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 
 
@@ -94,13 +92,13 @@ def _require_valid(plan: Plan, source: str) -> None:
 
 @click.command("export")
 @feature_argument
-@click.option("--format", "kind", type=_WRITTEN, default="prd", show_default=True, help="The format.")
-@click.option("--output", "-o", type=click.Path(), metavar="PATH", help="File, or folder for the format tasks.")
+@click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to this file.")
 @with_options
-def export(call: Invocation, feature: str | None, kind: str, output: str | None) -> int:
-    """Write the stories for another tool: to stdout, or to --output."""
+def export(call: Invocation, feature: str | None, output: str | None) -> int:
+    """Write the stories as the prd.json that other tools read: to stdout, or to --output."""
     from ralphy.engine.view.status import seen
     from ralphy.exchange.plan import Plan
+    from ralphy.exchange.structured import prd_of
 
     where, workspace = call.opened(feature)
     with workspace as w:
@@ -108,16 +106,13 @@ def export(call: Invocation, feature: str | None, kind: str, output: str | None)
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
-    files = _WRITERS[kind](Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories],
-                                     more=more))  # fmt: skip
-    if output is None and FORMATS[kind].is_folder:
-        raise InvalidInput(f"the format {kind} is a folder", hint="--output DIR")
-    written = _write(call.directory / output, files, is_folder=FORMATS[kind].is_folder) if output else []
+    text = prd_of(Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories], more=more))
     if output is None and not call.output.as_json:
-        call.output.verbatim(next(iter(files.values())))
+        call.output.verbatim(text)
         return 0
+    written = [_write(call.directory / output, text)] if output else []
     said = [f"wrote {path}" for path in written]
-    return call.output.answer("export", said, feature=name, format=kind, files=files, written=written)
+    return call.output.answer("export", said, feature=name, files={"prd.json": text}, written=written)
 
 
 def _files(path: Path) -> dict[str, str]:
@@ -138,17 +133,15 @@ def _files(path: Path) -> dict[str, str]:
     return texts
 
 
-def _write(at: Path, files: dict[str, str], *, is_folder: bool) -> list[str]:
-    """Write them; nothing that is there is overwritten. Gives the paths."""
+def _write(path: Path, text: str) -> str:
+    """Write the file and give its path; nothing that is there is overwritten."""
     from ralphy.files.atomic import replace_file
 
-    places = [(at / name if is_folder else at, text) for name, text in files.items()]
-    if there := next((path for path, _ in places if path.exists()), None):
-        raise Conflict("is there already", where=str(there), hint="name another --output, or remove it")
+    if path.exists():
+        raise Conflict("is there already", where=str(path), hint="name another --output, or remove it")
     try:
-        for path, text in places:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, text.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text.encode())
     except OSError as error:
-        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(at)) from error
-    return [str(path) for path, _ in places]
+        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(path)) from error
+    return str(path)
