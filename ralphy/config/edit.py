@@ -1,167 +1,83 @@
-"""One setting changed in the text of a config.yaml: everything else stays, comments and order included.
-
-The text is changed at the place that YAML's own parser names, and read again: where more than that one setting would
-change, or a comment would be lost, nothing is written.
-"""
+"""One setting changed in the text of a config.yaml, by the round trip of ruamel.yaml: comments and order stay."""
 
 from __future__ import annotations
 
-import json
+import io
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.tokens import CommentToken
+
+from ralphy.config.fields import Field, all_fields, flow
 from ralphy.config.file import read_values
-from ralphy.config.values import Check
-from ralphy.errors import Conflict, InvalidInput
-
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
-_NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
-_INDENT = "  "
-
-
-def flow(value: object) -> str:
-    """A value in YAML's flow style, on one line."""
-    if isinstance(value, Check):
-        return flow(asdict(value))
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(flow(item) for item in value) + "]"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def typed(field: Field, text: str) -> object:
-    """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets.
-
-    Raises InvalidInput with what the setting takes.
-    """
-    if field.dotted == "checks" or (text.lstrip().startswith(("[", "{")) and field.kind.startswith("tuple")):
-        section, _, key = field.dotted.rpartition(".")
-        document = f"{section}: {{{key}: {text}}}" if section else f"{key}: {text}"
-        return read_values(document.encode(), "VALUE", {field.dotted: field}).values[field.dotted][0]
-    try:
-        return accept(field, parse_words(field, text))
-    except UnfitError as error:
-        from ralphy.config.strict_yaml import short
-
-        raise InvalidInput(f"{field.dotted} is {short(text)}, must be {error}") from None
+from ralphy.errors import Conflict
 
 
 def with_setting(data: bytes, where: str, field: Field, value: object) -> bytes:
-    """The file with that setting. Raises InvalidInput for a file that is wrong already, Conflict where it cannot be."""
-    before = _values(data, where)
-    wanted = {**before, field.dotted: value}
+    """The file with that setting; Conflict if more than that would change, InvalidInput if it is wrong already."""
+    wanted = {**_values(data, where), field.dotted: value}
     text = data.decode("utf-8-sig")
-    mark = data[: len(data) - len(text.encode())]
-    for candidate in _candidates(text, field, flow(value)):
-        after = mark + candidate.encode()
-        try:
-            if _values(after, where) == wanted:
-                return after
-        except InvalidInput:
-            continue
-    line = f"{field.dotted.replace('.', ': {', 1)}: {flow(value)}{'}' if '.' in field.dotted else ''}"
-    raise Conflict(f"cannot change {field.dotted} and keep the rest", where=where, hint=f"write it by hand: {line}")
+    after = _changed(text.replace("\r\n", "\n"), field.dotted, flow(value))
+    after = after.replace("\n", "\r\n") if "\r\n" in text else after
+    if _values(after.encode(), where) != wanted or _comments(text) - _comments(after):
+        raise Conflict(f"cannot change {field.dotted} and keep the rest", where=where,
+                       hint=f"set it to {flow(value)} by hand")  # fmt: skip
+    return after.encode()
 
 
-def _values(data: bytes, where: str) -> Mapping[str, object]:
+def _values(data: bytes, where: str) -> dict[str, object]:
     return {name: value for name, (value, _) in read_values(data, where, all_fields()).values.items()}
 
 
-def _candidates(text: str, field: Field, value: str) -> Iterator[str]:
-    """The text with the setting at the first place where it may stand, the best one first."""
-    import yaml
-
-    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    section, _, key = field.dotted.rpartition(".")
-    if root is None or not isinstance(root, yaml.MappingNode):
-        yield from _new_block(text, section, key, value)
-        return
-    if not section:
-        yield from _in_mapping(text, root, key, value) or _new_block(text, section, key, value)
-        return
-    name, found = _item(root, section)
-    if found is None:
-        yield from _in_flow(text, root, section, f"{{{key}: {value}}}") or _new_block(text, section, key, value)
-    elif isinstance(found, yaml.MappingNode):
-        yield from _in_mapping(text, found, key, value) or [_added(text, found, key, value)]
-    elif found.start_mark.index == found.end_mark.index and not root.flow_style:
-        yield _below(text, name.end_mark.index, f"{_INDENT}{key}: {value}")
-    else:
-        yield _replaced(text, found, f"{{{key}: {value}}}")
+def _comments(text: str) -> Counter[str]:
+    return Counter(found.strip() for found in re.findall(r"(?:^|\s)#.*", text))
 
 
-def _in_mapping(text: str, mapping: Any, key: str, value: str) -> list[str]:
-    """The text with another value for a key that is there, or with one more in braces; else nothing."""
-    _, old = _item(mapping, key)
-    if old is None:
-        return _in_flow(text, mapping, key, value)
-    is_long = "\n" in text[old.start_mark.index : _end(old)]
-    if is_long and "#" in text[old.start_mark.index : _end(old)]:
-        return []  # a comment would be lost
-    return [_replaced(text, old, value)]
+def _changed(text: str, dotted: str, value: str) -> str:
+    yaml, out = YAML(), io.StringIO()
+    yaml.preserve_quotes, yaml.width = True, 10_000
+    inner = re.search(r"^\w+:.*\n(?: *#.*\n)*( +)\w", text, re.M)
+    dash = re.search(r"^( *)- ", text, re.M)
+    offset = len(dash[1]) if dash else 2
+    yaml.indent(mapping=len(inner[1]) if inner else 2, sequence=offset + 2, offset=offset)
+    root = yaml.load(text)
+    if root is None:  # nothing but comments, which ruamel.yaml does not keep
+        root = CommentedMap()
+        out.write(text and f"{text.rstrip()}\n")
+    section, _, key = dotted.rpartition(".")
+    if section and root.get(section) is None:
+        root[section] = CommentedMap()
+    holder = root[section] if section else root
+    if key in holder:
+        _replace(holder, key, yaml.load(value))
+    else:  # at the front of its section: behind the last setting stand the comments of what comes next
+        holder.insert(0 if section else len(holder), key, yaml.load(value))
+    yaml.dump(root, out)
+    return out.getvalue()
 
 
-def _in_flow(text: str, mapping: Any, key: str, value: str) -> list[str]:
-    if not mapping.flow_style:
-        return []
-    at = _end(mapping.value[-1][1]) if mapping.value else mapping.start_mark.index + 1
-    return [f"{text[:at]}{', ' if mapping.value else ''}{key}: {value}{text[at:]}"]
+def _replace(holder: CommentedMap, key: str, value: object) -> None:
+    """Set the value. The comments in and below the old one are parts of it: they move behind the new one."""
+    before, above, *behind = [*holder.ca.items.get(key, ()), None, None, None, None][:4]
+    comments = list(_tokens([behind, holder[key]]))
+    holder[key] = value
+    if comments:
+        text = "".join(one.value for one in comments)
+        holder.ca.items[key] = [before, above, CommentToken(text, comments[0].start_mark, None), None]
 
 
-def _added(text: str, mapping: Any, key: str, value: str) -> str:
-    """A line more below the last one of a mapping, as far to the right."""
-    indent = " " * mapping.value[0][0].start_mark.column
-    return _below(text, _end(mapping.value[-1][1]), f"{indent}{key}: {value}")
-
-
-def _new_block(text: str, section: str, key: str, value: str) -> Iterator[str]:
-    """Lines of their own: below the comment that shows the defaults, else at the end."""
-    lines = [f"{section}:", f"{_INDENT}{key}: {value}"] if section else [f"{key}: {value}"]
-    block = _line_end(text).join(lines)
-    if shown := re.search(rf"^# ?{re.escape(section or key)}:", text, re.M):
-        yield _below(text, shown.end(), block)
-    yield _below(text, len(text), block)
-
-
-def _item(mapping: Any, key: str) -> tuple[Any, Any]:
-    return next((item for item in mapping.value if item[0].value == key), (None, None))
-
-
-def _end(node: Any) -> int:
-    """Where a value ends; a block ends with its last value, not with the comments behind it."""
-    if not isinstance(node.value, str) and not node.flow_style:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
-    return int(node.end_mark.index)
-
-
-def _replaced(text: str, old: Any, value: str) -> str:
-    start, end = old.start_mark.index, _end(old)
-    if start == end:
-        return f"{text[:start]} {value}{text[end:]}"
-    body = text[start:end]
-    left = text[:start]
-    if not isinstance(old.value, str) and not old.flow_style:  # a block begins on a line below its key
-        left = f"{left.rstrip()} "
-    return f"{left}{value}{body[len(body.rstrip()) :]}{text[end:]}"
-
-
-def _below(text: str, index: int, line: str) -> str:
-    """The text with a line below the one that `index` ends on."""
-    end = text.find("\n", max(0, index - 1))
-    if end < 0:
-        start = "" if not text else _line_end(text)
-        return f"{text}{start}{line}{_line_end(text)}"
-    return f"{text[: end + 1]}{line}{_line_end(text)}{text[end + 1 :]}"
-
-
-def _line_end(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
+def _tokens(part: Any) -> Iterator[CommentToken]:
+    """The comments of a value; those of a flow collection are its holder's."""
+    if isinstance(part, CommentToken):
+        yield part
+    elif isinstance(part, CommentedMap):
+        yield from _tokens([*part.ca.items.values(), *part.values(), part.ca.end])
+    elif isinstance(part, CommentedSeq):
+        yield from _tokens([*part.ca.items.values(), *part, part.ca.end])
+    elif isinstance(part, list):
+        for one in part:
+            yield from _tokens(one)

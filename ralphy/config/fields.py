@@ -6,13 +6,15 @@ Names, types and defaults are those of `ralphy.config.values`; schemas/config.sc
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.presets import PRESETS
-from ralphy.config.values import Config
+from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.text.durations import seconds_of
 
@@ -30,6 +32,8 @@ _EXPECTED = {
     "float | None": "an amount in USD above 0, or null for no limit",
     "tuple[str, ...]": "a list of names",
 }
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 _NOTHING = ("", "none", "null")
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -177,3 +181,18 @@ def _parse_number(field: Field, text: str) -> object:
         return int(text) if field.kind == "int" else float(text)
     except ValueError:
         return text
+
+
+def flow(value: object) -> str:
+    """A value in YAML's flow style, on one line."""
+    if isinstance(value, Check):
+        return flow(asdict(value))
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(flow(item) for item in value) + "]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from ralphy.config.edit import flow
+from ralphy.config.fields import flow
 from ralphy.config.values import Check, Config
 
 _HEADER = """\

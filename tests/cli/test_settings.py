@@ -34,11 +34,17 @@ def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: p
     monkeypatch.setenv("RALPHY_LIMITS_MAX_ATTEMPTS", "9")
     assert "no effect here: RALPHY_LIMITS_MAX_ATTEMPTS decides" in call("config", "set", "limits.max_attempts", "5")[1]
     before = file.read_bytes()
-    code, _, err = call("config", "set", "limits.max_attempts", "none")
-    assert (code, "a whole number" in err) == (3, True)
+    for key, value, said in (
+        ("limits.max_attempts", "none", "a whole number"), ("gates.qa", "robot", '"human" or "auto"'),
+        ("checks", "[{name: t}]", "VALUE:1: checks[0] has no run"), ("models.implementation", "[a", "is not YAML"),
+    ):  # fmt: skip
+        code, _, err = call("config", "set", key, value)
+        assert (code, said in err) == (3, True), err
     code, _, err = call("config", "set", "limits.max_atempts", "5")
     assert (code, 'did you mean "limits.max_attempts"?' in err) == (3, True)
     assert file.read_bytes() == before
+    assert call("config", "set", "checks", "[{name: t, run: make t}]")[0] == 0
+    assert 'checks: [{name: t, run: "make t", timeout_s: 900}]' in file.read_text()
     file.rename(file.with_name("elsewhere"))
     file.symlink_to("elsewhere")
     assert call("config", "set", "limits.max_attempts", "2")[0] == 4

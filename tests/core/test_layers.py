@@ -97,13 +97,14 @@ UNCLEAN = {
     "os", "pathlib", "subprocess", "time", "datetime", "git", "io", "shutil", "tempfile", "socket", "select", "signal",
     "threading", "multiprocessing", "concurrent", "asyncio", "fcntl", "stat", "glob", "random", "secrets", "uuid",
     "sys", "logging", "urllib", "http", "requests", "watchfiles", "yaml", "jinja2", "jsonschema", "rich", "click",
-    "psutil",
+    "psutil", "ruamel",
 }  # fmt: skip
-HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "starlette",
-         "uvicorn"}  # fmt: skip
+HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "ruamel",
+         "starlette", "uvicorn"}  # fmt: skip
 # module -> heavy import at its top, and why
 ALLOWED = {
     "ralphy/system/portable_processes.py": {"psutil": "all that it does; imported where there is no Linux"},
+    "ralphy/config/edit.py": {"ruamel": "it is made of it, and is itself imported when used"},
     "ralphy/cli/dashboard/web.py": {
         "starlette": "it is made of it, and is itself imported when used",
         "uvicorn": "the same",

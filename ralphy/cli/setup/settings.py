@@ -13,6 +13,7 @@ from ralphy.cli.options import Group, Invocation, feature_argument, with_options
 from ralphy.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
+    from ralphy.config.fields import Field
     from ralphy.config.load import Settings
     from ralphy.config.values import Config
     from ralphy.git.commands import Repository
@@ -44,7 +45,7 @@ def show(call: Invocation, feature: str | None, origin: bool) -> int:
 
     Later places win: default, your own file, .ralphy/config.yaml, the feature's, RALPHY_<SECTION>_<KEY>.
     """
-    from ralphy.config.edit import flow
+    from ralphy.config.fields import flow
 
     found = _in_force(call, call.repository(), feature)
     values = _values(found.config)
@@ -87,8 +88,7 @@ def _plain(value: Any) -> Any:
 @with_options
 def get(call: Invocation, key: str, feature: str | None) -> int:
     """Print the value of one setting, such as limits.max_attempts."""
-    from ralphy.config.edit import flow
-    from ralphy.config.fields import named
+    from ralphy.config.fields import flow, named
 
     name = named(key).dotted
     found = _in_force(call, call.repository(), feature)
@@ -107,13 +107,13 @@ def set_(call: Invocation, key: str, value: str) -> int:
     A list is written with commas (sonnet,opus) or in brackets; null switches a limit off. Nothing is written if the
     value does not fit, or if the file cannot be changed without changing more.
     """
-    from ralphy.config.edit import flow, typed, with_setting
-    from ralphy.config.fields import named
+    from ralphy.config.edit import with_setting
+    from ralphy.config.fields import flow, named
     from ralphy.files.atomic import replace_file
     from ralphy.files.safe_open import read_bounded
 
     field = named(key)
-    wanted = typed(field, value)
+    wanted = _typed(field, value)
     repository = call.repository()
     call.require_settings(repository)
     if field.dotted.startswith("models."):
@@ -131,6 +131,22 @@ def set_(call: Invocation, key: str, value: str) -> int:
         said += f"\nno effect here: {origin} decides" if origin != "default" else ""
     return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=FILE, origin=origin,
                               changed=after != before)  # fmt: skip
+
+
+def _typed(field: Field, text: str) -> Any:
+    """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets."""
+    from ralphy.config.fields import UnfitError, accept, parse_words
+    from ralphy.config.file import read_values
+    from ralphy.config.strict_yaml import short
+
+    if field.dotted == "checks" or (text.lstrip().startswith(("[", "{")) and field.kind.startswith("tuple")):
+        section, _, key = field.dotted.rpartition(".")
+        document = f"{section}: {{{key}: {text}}}" if section else f"{key}: {text}"
+        return read_values(document.encode(), "VALUE", {field.dotted: field}).values[field.dotted][0]
+    try:
+        return accept(field, parse_words(field, text))
+    except UnfitError as error:
+        raise InvalidInput(f"{field.dotted} is {short(text)}, must be {error}") from None
 
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:
