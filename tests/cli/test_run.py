@@ -119,7 +119,9 @@ def test_a_description_becomes_a_feature(made: Make) -> None:
     assert (made_of / "SPEC.md").exists()
 
 
-def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(made: Make) -> None:
+def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project, call = made(gates=GATES)
     for text, said in (
         ("", 'docs/features/login/PRD.md is empty: write below "# Title" and "## Objective" what is wanted'),
@@ -130,10 +132,10 @@ def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(made: Mak
         code, _, err = call("loop")
         assert (code, said in err, project.journal("run")) == (3, True, []), err
         assert said in call("why")[1]
-    project.write("PRD.md", "# Bridges\n\n## Objective\n\nPeople cross the river, quickly.\n")
+    monkeypatch.setenv("RALPHY_VERIFY_PRD", "flag")
     code, _, err = call("loop")
     assert code == 10
-    assert "warning: docs/features/login/PRD.md:5: " in err
+    assert f"warning: {said}" in err
 
 
 @contextmanager

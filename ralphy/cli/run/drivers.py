@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])
-_MOST_REMARKS = 5
 
 
 def until_signal(call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
@@ -78,24 +77,20 @@ def attend(
     workspace.listener = telling_github(workspace, reporting(workspace, workspace.listener))
     workspace.listener = notifying(call, workspace, workspace.listener)
     workspace.listener = heeding(came, workspace.listener)
-    _tell_remarks(call, workspace)
+    _warn_of_prd(call, workspace)
     need_walls(workspace)
     return narrator
 
 
-def _tell_remarks(call: Invocation, workspace: Workspace) -> None:
-    """What PRD.md leaves vague or open, before an agent is paid to make a specification of it."""
-    from ralphy.documents.readiness import remarks
+def _warn_of_prd(call: Invocation, workspace: Workspace) -> None:
+    """With `verify.prd: flag`, say what PRD.md lacks before an agent is paid to make a specification of it."""
+    from ralphy.documents.readiness import faults
     from ralphy.files.atomic import read_text
 
-    at, prd = workspace.feature.in_repository("PRD.md"), workspace.feature.file("PRD.md")
-    if workspace.config.verify.prd == "off" or not prd.is_file() or workspace.feature.file("SPEC.md").exists():
-        return
-    found = [remark for remark in remarks(read_text(prd)) if not remark.stops]
-    for remark in found[:_MOST_REMARKS]:
-        call.output.note(f"warning: {at}:{remark.line}: {remark.said}")
-    if found[_MOST_REMARKS:]:
-        call.output.note(f"warning: and {len(found) - _MOST_REMARKS} more: ralphy validate {at}")
+    prd = workspace.feature.file("PRD.md")
+    if workspace.config.verify.prd == "flag" and prd.is_file() and not workspace.feature.file("SPEC.md").exists():
+        for fault in faults(read_text(prd)):
+            call.output.note(f"warning: {workspace.feature.in_repository('PRD.md')}:{fault}")
 
 
 def limit_options(command: Any) -> Any:

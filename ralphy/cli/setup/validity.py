@@ -47,8 +47,8 @@ def validate(call: Invocation, target: str | None) -> int:
 
     Without an argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has
     no SPEC.md yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field,
-    and ends with 3. Of a PRD.md only a missing title or objective is one; what is vague, open or contradictory is a
-    remark. A prompt that lacks something is a warning, as a run uses the built-in one instead.
+    and ends with 3. Of a PRD.md only a missing title or objective is one. A prompt that lacks something is a warning,
+    as a run uses the built-in one instead.
     """
     return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
 
@@ -185,15 +185,12 @@ def _stories(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.documents.readiness import remarks
+    from ralphy.documents.readiness import faults
 
-    found = remarks(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"))
-    lines = [f"{shown}:{remark.line}: {remark.said}" for remark in found]
-    if found and found[0].stops:
-        hint = f'edit {shown}: "# Title", "## Objective" with what is wanted, and a list of what must hold'
-        raise InvalidInput("\n".join(lines), hint=hint)
-    number = "1 remark" if len(found) == 1 else f"{len(found)} remarks"
-    return "\n".join([f"ready, {number}" if found else "ready", *(f"  {line}" for line in lines)])
+    if found := faults(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace")):
+        raise InvalidInput("\n".join(f"{shown}:{fault}" for fault in found),
+                           hint=f'edit {shown}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
+    return "ready"
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
