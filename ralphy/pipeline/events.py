@@ -16,7 +16,7 @@ from ralphy.text.json_coerce import mapping_of, number_of, text_of
 SCHEMA = "ralphy/event@1"
 Tone = Literal["", "good", "bad", "waiting", "faint", "strong"]
 Purpose = Literal[
-    "candidate", "baseline", "probe", "hook", "old_tests", "red_first", "part", "again", "deep", "acceptance_tests",
+    "candidate", "baseline", "probe", "hook", "old_tests", "red_first", "part", "again", "acceptance_tests",
     "accept",
 ]  # fmt: skip
 Verdict = Literal["approved", "rejected", "revise"]

@@ -427,22 +427,3 @@ def test_a_machine_without_a_filter_of_system_calls_is_named(monkeypatch: pytest
 
     monkeypatch.setattr("ralphy.sandbox.syscall_filter._MACHINES", {})
     assert programs._unfiltered() == f", without a system call filter (none for {os.uname().machine})"
-
-
-def test_deep_counts_the_spoiled_lines_that_the_checks_notice(
-    git_repo: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (git_repo / "calc.py").write_text("def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n")
-    (git_repo / "check.py").write_text("import calc\n\nassert calc.add(1, 2) == 3\n")
-    (git_repo / ".ralphy").mkdir()
-    command = f"{sys.executable} -S -E check.py"
-    (git_repo / ".ralphy" / "config.yaml").write_text(json.dumps({"checks": [{"name": "test", "run": command}]}))
-    git("add", ".")
-    git("commit", "--quiet", "-m", "feat: sums")
-
-    code, found = ask(git_repo, capsys, "--deep")
-
-    assert (code, found["deep"]["state"]) == (0, "warn")
-    assert found["deep"]["said"].startswith("the checks notice 1 of 2 spoiled lines")
-    assert "blind at calc.py:6: return a + b" in found["deep"]["said"]
-    assert git("status", "--porcelain") == ""

@@ -19,24 +19,22 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Do what is safe: create missing files of `ralphy init`, renew the schemas.")
 @click.option("--checks", is_flag=True, help="Also run the checks once, in a lane and its sandbox.")
-@click.option("--deep", is_flag=True, help="Also ask how many spoiled lines of code the checks notice.")
 @with_options
-def doctor(call: Invocation, fix: bool, checks: bool, deep: bool) -> int:
+def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     """Check programs, login, repository, remote, clock, disk and file watching: ok, warn or fail, each with a fix.
 
     Costs nothing, and changes nothing without --fix. Ends with 5 if a check fails.
 
     --checks runs every check once on the committed code, where a story's checks will run, and once on spoiled sources,
-    where they must fail. --deep spoils lines of that code, one at a time, in a lane of its own, and runs the checks on
-    each. It takes up to two minutes, and names the lines whose change no check noticed.
+    where they must fail.
     """
     from ralphy.cli.setup.ground import State
 
     findings = [_mended(finding) if fix else finding for finding in _findings(call)]
-    if (checks or deep) and not any(finding.state is State.FAIL for finding in findings):
-        from ralphy.cli.setup.deep import checks_run, lines_noticed
+    if checks and not any(finding.state is State.FAIL for finding in findings):
+        from ralphy.cli.setup.checks import checks_run
 
-        findings += [*(checks_run(call) if checks else ()), *([lines_noticed(call)] if deep else ())]
+        findings += checks_run(call)
     failed = [finding for finding in findings if finding.state is State.FAIL]
     warned = [finding for finding in findings if finding.state is State.WARN]
     lines = [line for finding in findings for line in _lines(finding)]

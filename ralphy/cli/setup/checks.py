@@ -1,4 +1,4 @@
-"""doctor --checks and --deep: do the checks pass where a story's will run, and which spoiled lines do they notice?"""
+"""doctor --checks: do the checks pass where a story's will run, and fail on spoiled sources?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ralphy.cli.options import Invocation
-from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
+from ralphy.cli.setup.ground import Finding, Ground, fail, ok
 from ralphy.cli.setup.programs import workspace_of
 from ralphy.errors import RalphyError
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
     from ralphy.engine.workspace.workspace import Workspace
 
-_SECONDS = 100.0
-_ENOUGH = 0.8  # of the lines
-_MOST_NAMED = 10
 _MOST_LINES = 10
 
 
@@ -60,25 +57,3 @@ def _alone(call: Invocation) -> Iterator[Workspace]:
     ground = Ground(repository, call.settings(repository).config, os.environ)
     with workspace_of(ground) as (w, _), Lock(w.repository.checkout_dir / "lock", "doctor"):
         yield w
-
-
-def lines_noticed(call: Invocation) -> Finding:
-    """Spoil lines of HEAD's code until the time is over."""
-    from ralphy.engine.verify.deep import noticed
-
-    blind, number = [], 0
-    try:
-        with _alone(call) as w:
-            for mutant, is_noticed in noticed(w, w.repository.text("rev-parse", "HEAD"), _SECONDS):
-                number += 1
-                blind += [] if is_noticed else [mutant]
-                call.output.say(f"  {mutant.place} as {mutant.new!r}: {'noticed' if is_noticed else 'not noticed'}")
-    except (RalphyError, OSError) as error:
-        return fail("deep", str(error), getattr(error, "hint", ""))
-    if not number:
-        return warn("deep", "no line of a known language could be spoiled in time", "")
-    said = f"the checks notice {number - len(blind)} of {number} spoiled lines"
-    rows = "".join(f"\n{'':<17}blind at {one.place}: {one.new}" for one in blind[:_MOST_NAMED])
-    if number - len(blind) >= _ENOUGH * number:
-        return ok("deep", said + rows)
-    return warn("deep", said + rows, "add tests for these lines: an agent's mistake there would land")
