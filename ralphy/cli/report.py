@@ -88,13 +88,11 @@ def past_now(w: Workspace) -> Past:
 def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:
     """The report on a feature as it was seen."""
     from ralphy.documents.report import report_of
-    from ralphy.engine.runs.menu import known_menu
     from ralphy.git.ledger import commits_of
     from ralphy.pipeline.parts import with_parts
 
-    head = snapshot.tree.head
-    commits, menu = commits_of(w.repository, w.feature.name, head), known_menu(w, snapshot.prd, head)
-    return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, menu, past, w.feature.path)
+    commits = commits_of(w.repository, w.feature.name, snapshot.tree.head)
+    return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
 
 def moment(at: float) -> str:

@@ -181,12 +181,10 @@ class Verify:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """`parts` says whether the parts of a landed story's code are taken back one by one, to see which no test would
-    miss; `budget_s` how long that may take for a story, and how long the review waits for what is still open. `menu`
-    says whether each story is taken out of the finished branch alone."""
+    miss; `budget_s` how long that may take for a story, and how long the review waits for what is still open."""
 
     parts: str = "on"
     budget_s: float = 300.0
-    menu: str = "on"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from ralphy.documents.criteria import items_of
 from ralphy.documents.review import CRITERIA
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.life import Life
-from ralphy.pipeline.menu import Dish
 from ralphy.pipeline.model import Prd, QaReport, Snapshot, Story
 from ralphy.pipeline.nights import Moment, Past, Turn, nights_of
 from ralphy.pipeline.parts import parts_in_words
@@ -97,7 +96,6 @@ class Report:
     flagged: tuple[tuple[str, str], ...]
     doubts: tuple[tuple[str, str], ...]
     decisions: tuple[Moment, ...]
-    menu: tuple[Dish, ...]
     night: Past
     costs: tuple[Cost, ...]
     cost_usd: float
@@ -109,9 +107,7 @@ class Report:
         return f"{of} {self.titles.get(of, '')}".strip()
 
 
-def report_of(
-    s: Snapshot, decision: d.Decision, commits: Mapping[str, str], menu: Sequence[Dish], past: Past, folder: str
-) -> Report:
+def report_of(s: Snapshot, decision: d.Decision, commits: Mapping[str, str], past: Past, folder: str) -> Report:
     """The report; `commits` has the commit of each story that landed, `folder` is the feature's."""
     done = [story for story in s.prd.stories if story.is_completed]
     nights = nights_of(past)
@@ -130,7 +126,6 @@ def report_of(
         flagged=tuple((story.id, _line(said)) for story in done for said in warnings_of(story)),
         doubts=tuple(_doubts(s, done)),
         decisions=(*past.decisions, *_reviewed(s.qa)),
-        menu=tuple(menu),
         night=nights[-1] if nights else Past(),
         costs=tuple(costs_of(past.turns)),
         cost_usd=round(s.history.cost_usd, 4),

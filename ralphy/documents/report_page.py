@@ -58,7 +58,6 @@ def in_html(report: Report, clock: Clock) -> str:
     tables = {
         "landed": ("What landed", text.LANDED, list(text.landed_rows(report.done)), 5),
         "proof": ("What proves each criterion", text.MATRIX, list(text.matrix_rows(report.matrix)), 0),
-        "menu": ("What can be dropped", text.MENU, list(text.menu_rows(report.menu)), 0),
         "cost": ("Cost", text.COST, list(text.cost_rows(report)), 7),
     }
     return _template().render(

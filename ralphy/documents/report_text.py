@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ralphy.documents.report import Cost, Landed, Need, Report, Row
-from ralphy.pipeline.menu import Dish
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
 
@@ -19,13 +18,11 @@ Rows = Iterable[tuple[str, ...]]
 TOKENS = {"input": "In", "output": "Out", "cache_read": "Cache read", "cache_creation": "Cache written"}
 LANDED = ("Story", "Verified by", "Commit", "Files", "Lines", "Attempts", "Time", "Cost")
 MATRIX = ("Criterion", "Test", "Before", "After", "Commit")
-MENU = ("Without", "Then")
 NIGHT = ("From", "To", "Lane", "Work", "Attempt", "Model", "Result")
 COST = ("Of", "Model", "Runs", "Time", *TOKENS.values(), "Cost")
 _MOST_ROWS = 200
 _HEAD = "## Appendix: "
 _MATRIX = "What proves each criterion"
-_MENU = "What can be dropped"
 # What would begin emphasis, a link, HTML, an entity or the next cell; what stands in code is shown as it is anyway.
 _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
 
@@ -37,7 +34,6 @@ def in_markdown(report: Report, clock: Clock) -> str:
     blocks += _section("What landed", _table(LANDED, landed_rows(report.done), 5))
     for _, title, lines in lists(report, clock):
         blocks += _section(title, [f"- {_plain(line)}" for line in lines])
-    blocks += _section(_MENU, _table(MENU, menu_rows(report.menu)))
     blocks += _section(_MATRIX, _table(MATRIX, matrix_rows(report.matrix)))
     blocks += _section("The night", _night_lines(report, clock))
     blocks += _section("Cost", _table(COST, cost_rows(report), 7))
@@ -45,11 +41,11 @@ def in_markdown(report: Report, clock: Clock) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def with_appendix(text: str, rows: Sequence[Row], menu: Sequence[Dish] = ()) -> str:
-    """A document with the matrix and the menu behind it, in place of those that it may have had."""
+def with_appendix(text: str, rows: Sequence[Row]) -> str:
+    """A document with the matrix behind it, in place of the one that it may have had."""
     own = re.split(rf"^{re.escape(_HEAD)}", text, maxsplit=1, flags=re.M)[0].rstrip()
-    parts = [(_MATRIX, _table(MATRIX, matrix_rows(rows))), (_MENU, _table(MENU, menu_rows(menu)))]
-    return "\n\n".join([own, *(f"{_HEAD}{title}\n\n" + "\n".join(lines) for title, lines in parts if lines)]) + "\n"
+    lines = _table(MATRIX, matrix_rows(rows))
+    return "\n\n".join([own, *([f"{_HEAD}{_MATRIX}\n\n" + "\n".join(lines)] if lines else [])]) + "\n"
 
 
 def summary(night: Past) -> str:
@@ -89,10 +85,6 @@ def matrix_rows(rows: Sequence[Row]) -> Rows:
     for row in rows:
         unmet = f" (not met: {row.note})" if row.met == "no" else ""
         yield f"{row.id} {row.criterion}".strip() + unmet, row.test or "none", row.before, row.after, row.commit
-
-
-def menu_rows(menu: Sequence[Dish]) -> Rows:
-    return ((dish.story, dish.said) for dish in menu)
 
 
 def night_rows(report: Report, clock: Clock) -> Rows:

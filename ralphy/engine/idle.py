@@ -2,7 +2,6 @@
 
 While agents work this fills the time, and is ended as soon as one of them ends, or a person wants something. Before the
 review what is still open is asked, for as long as `proof.budget_s` says. Answers are kept, so nothing is asked twice.
-When all stories have landed, beside the review and the pull request's text, each is taken out of the branch alone.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.lane_layout import is_set_up_for
 from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_changes
 from ralphy.engine.lane_use.trial import Beside, GaveWay
-from ralphy.engine.runs.menu import is_menu_open, make_menu
 from ralphy.engine.verify.baseline import key_of
 from ralphy.engine.verify.part_answers import Answer, Answers
 from ralphy.engine.verify.parts import Part, is_missed, parts_of
@@ -35,7 +33,7 @@ _FILE = "parts"
 
 def has_idle_work(w: Workspace, prd: Prd) -> bool:
     """Is there anything to do beside agents?"""
-    return bool(_due(w, prd)) or _has_menu(w, prd)
+    return bool(_due(w, prd))
 
 
 def idle_work(w: Workspace, prd: Prd, gives_way: Callable[[], bool], bell: int) -> None:
@@ -43,18 +41,12 @@ def idle_work(w: Workspace, prd: Prd, gives_way: Callable[[], bool], bell: int) 
     try:
         if stories := _due(w, prd):
             _ask_all(w, stories, Beside(w.checkout.idle_supervisor, gives_way, bell))
-        if _has_menu(w, prd):
-            make_menu(w, prd, Beside(w.checkout.idle_supervisor, gives_way, bell))
     except GaveWay:
         return
 
 
 def _due(w: Workspace, prd: Prd) -> list[Story]:
     return due(prd, w.session.parts) if w.config.proof.parts == "on" and w.checks else []
-
-
-def _has_menu(w: Workspace, prd: Prd) -> bool:
-    return w.config.proof.menu == "on" and is_menu_open(w, prd)
 
 
 def prove_parts(w: Workspace, _: ProveParts, s: Snapshot) -> None:

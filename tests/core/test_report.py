@@ -10,7 +10,6 @@ from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown, with_appendix
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import History
-from ralphy.pipeline.menu import Dish, dish
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport, Snapshot, Tree
 from ralphy.pipeline.nights import Past, nights_of, past_of
 from tests.core.building import a_run, an_end
@@ -77,9 +76,8 @@ def a_report(**stories: str) -> Report:
     qa = QaReport(QA.verdict, (Finding("major", "No lock", id="F1", state="dropped", note="it has one"),), QA.criteria)
     tree = Tree("c", "ralph/login", "main", "ralph/login", "t")
     s = Snapshot("login", 0.0, plan, tree, History("login", cost_usd=0.75), qa=qa)
-    menu = [Dish("US-001"), dish("US-002", ["t::a"], {"t::a": "US-001"})]
     decision = d.Wait("QA_REPORT.md is ready for review", gate="qa")
-    return report_of(s, decision, COMMITS, menu, a_night(), "docs/features/login")
+    return report_of(s, decision, COMMITS, a_night(), "docs/features/login")
 
 
 def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when_and_what_comes_next() -> None:
@@ -96,7 +94,6 @@ def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when
         "## What was flagged\n\n- US-001 Pay: edited tests: tests/test_pay.py",
         "- US-001 Pay: 1 of 2 parts proved; no test would miss pay.py:3", "- US-001.2: the review says: not met",
         "- day 0 05:00 spec approved (APPROVED)\n- review: F1 No lock dropped: it has one",
-        "| US-001 | can be dropped alone |", "| US-002 | needed by US-001 |",
         "From day 0 00:00 to day 0 04:30: 4 runs in 4 h 30 min.",
         "| day 0 00:00 | day 0 01:30 | 2 | US-001 Pay | 1 | sonnet | landed |",
         "| day 0 02:15 | day 0 03:30 |  | waited for the usage limit is reached |",

@@ -147,7 +147,7 @@ class Project:
         check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
         limits = {"max_splits": 0, **sections.pop("limits", {})}
         verify = {"unproved": "off", **sections.pop("verify", {})}
-        proof = {"parts": "off", "menu": "off", **sections.pop("proof", {})}
+        proof = {"parts": "off", **sections.pop("proof", {})}
         settings = {"agent": {"command": AGENT}, "checks": check, "limits": limits, "verify": verify, "proof": proof,
                     **sections}  # fmt: skip
         (self.repo / ".ralphy").mkdir(exist_ok=True)

@@ -113,36 +113,3 @@ def test_answers_are_kept_and_a_torn_line_costs_one(tmp_path: Path) -> None:
 
     found = Answers(tmp_path / "parts")
     assert [found.get(f"a{n}:b1") for n in (1, 2, 3)] == [Answer(True, 1.5), None, Answer(False, 0.0)]
-
-
-def test_each_story_is_taken_out_of_the_finished_branch_while_it_is_reviewed(tmp_path: Path) -> None:
-    twice = "from calc import add\n\n\ndef twice(a):\n    return add(a, a)\n"
-    quad = "from twice import twice\n\n\ndef quad(a):\n    return twice(twice(a))\n"
-    half = "def half(a):\n    return a / 2\n"
-    third = "def half(a):\n    return a * 0.5\n\n\ndef third(a):\n    return a / 3\n"
-    given: dict[str, Any] = {
-        "verify": {"unproved": "flag"},
-        "proof": {"menu": "on"},
-        "gates": {"spec": "auto", "qa": "auto"},
-    }
-    project = pytested(tmp_path, *(story(f"US-00{n}", priority=n) for n in range(1, 5)), **given)
-    place = f"{project.repo}/.git/ralphy/menu/login.json"
-
-    def act(name: str, code: str, said: str, of: str = "") -> list[Any]:
-        test = f"def test_{name}():\n    from {of or name} import {name}\n\n    assert {said}\n"
-        return [{"write": {f"{of or name}.py": code, f"tests/test_{name}.py": test}}]
-
-    project.play(
-        stories={
-            "US-001": act("twice", twice, "twice(2) == 4"), "US-002": act("quad", quad, "quad(1) == 4"),
-            "US-003": act("half", half, "half(4) == 2"), "US-004": act("third", third, "third(3) == 1", "half"),
-        },
-        qa=[{"outbox": {"QA_REPORT.md": REPORT}, "run": waits_for(f"grep -q 'US-004.:' {place} 2>/dev/null")}],
-    )  # fmt: skip
-
-    ended = project.loop()
-
-    said = ("needed by US-002", "can be dropped alone", "conflicts with US-004", "can be dropped alone")
-    menu = "\n".join(f"| US-00{n} | {what} |" for n, what in enumerate(said, 1))
-    assert menu in project.read("PR.md"), ended.text
-    assert menu in shown(project, "report", "login")[1]
