@@ -90,4 +90,4 @@ def the_morning() -> Report:
     s = Snapshot("login", NOW, Prd.of({"userStories": stories}), tree, History("login", cost_usd=2.44), qa=qa)
     commits = {f"US-{number:03}": f"5d1f0c92aa{number}" for number in (1, 2, 3)}
     decision = d.Wait("US-004 has failed: waiting for an answer in QUESTIONS.md")
-    return report_of(s, decision, commits, [], past_of(journal, "login"), "docs/features/login")
+    return report_of(s, decision, commits, past_of(journal, "login"), "docs/features/login")
