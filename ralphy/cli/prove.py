@@ -22,7 +22,7 @@ _SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
 @click.command("prove")
 @click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
 @click.option("--story", "only", metavar="ID", help="Prove this story alone.")
-@click.option("--parts", "by_parts", is_flag=True, help="Also take back each part of a story's code alone.")
+@click.option("--parts", "by_parts", is_flag=True, help="Also take back each change of a story alone.")
 @click.option("--cached", is_flag=True, help="Use the results noted in refs/notes/ralphy, and note new ones there.")
 @click.option("--if-any", is_flag=True, help="Succeed where no story landed.")
 @with_options
@@ -32,7 +32,7 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     Works in any clone. By default it takes the stories between the base branch and HEAD; where there are none, those
     on the branch of the only open feature. Exit code 11 if one of them does not hold.
 
-    --parts names the lines that no test would miss. It takes at least one run of the story's tests for each part.
+    --parts names the lines that no test needs. It takes at least one run of the story's tests for each change.
     Notes of --cached hold for the same commit, checks, settings and kind of machine; push them with
     `git push origin refs/notes/ralphy`, and trust them as far as you trust who can push.
 
@@ -137,6 +137,6 @@ def _lines(feature: str, proof: Proof) -> list[str]:
     said += " (noted)" if proof.was_noted else ""
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
     if proof.parts:
-        missing = f"; no test would miss {', '.join(proof.unproved)}" if proof.unproved else ""
-        why.append(f"  {len(proof.parts) - len(proof.unproved)} of {len(proof.parts)} parts proved{missing}")
+        named = f": {', '.join(proof.unproved)}" if proof.unproved else ""
+        why.append(f"  {len(proof.unproved)} of {len(proof.parts)} changes untested{named}")
     return [Toned(said, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]

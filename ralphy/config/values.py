@@ -180,8 +180,8 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`parts` says whether the parts of a landed story's code are taken back one by one, to see which no test would
-    miss; `budget_s` how long that may take for a story, and how long the review waits for what is still open."""
+    """`parts` says whether the parts of the stories' code are taken back one by one before the review, to see which
+    no test needs; `budget_s` how long that may take for all stories together."""
 
     parts: str = "on"
     budget_s: float = 300.0

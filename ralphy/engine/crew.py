@@ -27,8 +27,6 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.decision import Rest
 from ralphy.system.door import FolderEvents, here
 
-IdleWork = Callable[[Callable[[], bool], int], None]  # given whether it must give way, and what then is readable
-
 _LOOK_S = 0.25  # how often the feature's folder is looked at where the system tells of no change
 _FAREWELL_S = 20.0  # more than what the ladder of signals takes
 
@@ -91,7 +89,6 @@ class Crew:
         self._inbox = _Inbox()
         self._events: FolderEvents | None = None  # from the first flight on
         self._seats: list[_Seat] = []
-        self._came: list[_Seat] = []  # whose agent ended while something else was done
         self._ended: list[_Seat] = []  # whose work is to be judged
         self._over = threading.Event()
 
@@ -123,19 +120,18 @@ class Crew:
         self._seats.append(seat)
         seat.thread.start()
 
-    def wait(self, rest: Rest, before: int, idle_work: IdleWork) -> None:
+    def wait(self, rest: Rest, before: int) -> None:
         """Until an agent has ended, a run is settled, the folder is not as it was `before`, or the time of the rest has
-        come. What can wait is settled at the next call, so that another agent can begin before the checks. Meanwhile
-        there is `idle_work`."""
+        come. What can wait is settled at the next call, so that another agent can begin before the checks."""
         until, look_at = getattr(rest, "until", None), 0.0
         tick_s = RESYNC_S if self._watched().descriptor >= 0 else _LOOK_S
         while self._seats:
             if self._ended:
                 self._settle(self._ended.pop())
                 return
-            came = self._came.pop() if self._came else self._inbox.take()
+            came = self._inbox.take()
             if isinstance(came, _Seat):
-                (self._note_over if came.can_wait and self._w.config.lanes.jobs > 1 else self._settle)(came)
+                (self._note_over if came.can_wait else self._settle)(came)
                 return
             if came:
                 came()
@@ -143,38 +139,10 @@ class Crew:
             if until is not None and left_s <= 0:
                 self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
                 return
-            if not came:
-                idle_work(lambda: self._is_called(until, before), self._inbox.descriptor)
-            if self._came or (until is not None and seconds_left(self._w, until) <= 0):
-                continue
             if self._is_told(0.0 if came else min(left_s, tick_s)) or time.monotonic() >= look_at:
                 look_at = time.monotonic() + tick_s
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
-
-    def complete(self, flight: Flight, idle_work: IdleWork) -> None:
-        """Take a flight to its end. It works alone: nothing is done beside it but `idle_work`, and nothing decided."""
-        self.begin(flight)
-        while not self._hear():
-            idle_work(self._hear, self._inbox.descriptor)
-            if not self._hear():
-                select.select([self._inbox.descriptor], [], [], RESYNC_S)
-        self._settle(self._came.pop())
-
-    def _hear(self) -> bool:
-        """Hear what the threads have to say; True if an agent has ended."""
-        while not self._came and (came := self._inbox.take()):
-            if isinstance(came, _Seat):
-                self._came.append(came)
-            else:
-                came()
-        return bool(self._came)
-
-    def _is_called(self, until: float | None, before: int) -> bool:
-        """Is there anything to do? What only needs to be heard is heard at once."""
-        self._hear()
-        is_time = until is not None and seconds_left(self._w, until) <= 0
-        return bool(self._came) or is_time or signature_of(self._w.repository, self._w.feature) != before
 
     def _watched(self) -> FolderEvents:
         """What tells of changes in the feature's folder and of queued requests."""
@@ -202,7 +170,6 @@ class Crew:
         except BaseException:  # the first one is passed on
             self._w.checkout.kill_supervisors()
         self._seats.clear()
-        self._came.clear()
         self._ended.clear()
         self._inbox.close()
         self._inbox, self._over = _Inbox(), threading.Event()

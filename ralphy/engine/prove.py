@@ -50,7 +50,7 @@ class Proof:
 
     @property
     def unproved(self) -> list[str]:
-        """The places of the parts that no test would miss."""
+        """The places of the parts that no test needs."""
         return [part.place for part in self.parts if not part.is_proved]
 
 

@@ -15,7 +15,6 @@ from ralphy.engine.feature.checkout_sync import catch_up
 from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.feature.live_documents import lay_out
-from ralphy.engine.idle import has_idle_work, idle_work, prove_parts
 from ralphy.engine.person import answering, gate
 from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
@@ -25,6 +24,7 @@ from ralphy.engine.runs.recover import close_stopped, recover_left
 from ralphy.engine.runs.review import use_kept_review
 from ralphy.engine.runs.running import complete
 from ralphy.engine.verify.baseline import take_baseline
+from ralphy.engine.verify.parts import prove_parts
 from ralphy.engine.view.observe import branch_of, observe
 from ralphy.engine.view.view import decided, render_tasks
 from ralphy.engine.wakeups import signature_of
@@ -77,7 +77,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if isinstance(decision, Rest):
             if not crew:
                 return decision
-            do = partial(crew.wait, decision, before, partial(idle_work, w, snapshot.prd))
+            do = partial(crew.wait, decision, before)
         rest = _carry_out(do, decision, snapshot, w, crew)
         if rest:
             w.emit(decided(rest, snapshot))
@@ -157,13 +157,10 @@ def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Cr
     """Do what was decided, once; the agent of a story may go on in the crew."""
     if isinstance(decision, d.RunAgent):
         flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
-        idle = partial(idle_work, workspace, snapshot.prd) if has_idle_work(workspace, snapshot.prd) else None
-        if decision.step != names.STORY:
-            crew.complete(flight, idle) if idle else complete(flight)
-        elif workspace.config.lanes.jobs == 1 and not idle:
-            complete(flight)
-        else:
+        if decision.step == names.STORY and workspace.config.lanes.jobs > 1:
             crew.begin(flight)
+        else:
+            complete(flight)
     else:
         _ACTS[type(decision)](workspace, decision, snapshot)
 

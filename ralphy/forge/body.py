@@ -50,7 +50,7 @@ class StoryEvidence:
     `lines` how many of their lines (`+41 -3`).
 
     `tests` says how many there were and are; `notes` are the warnings of its evidence; `is_unverified` says that it
-    landed without a check that had anything to run, `unproved` which lines no test would miss.
+    landed without a check that had anything to run, `unproved` which lines no test needs.
     """
 
     id: str
@@ -94,7 +94,7 @@ def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()
     first = [f"- {_cell(_short(line, MAX_NOTE))}" for line in read_first[:MAX_NOTES]]
     lines = ["Read these files first; they steer agents, CI or what people run:", "", *first, ""] if first else []
     missed = [f"- {_cell(row.id)}: {_cell(_short(row.unproved, MAX_NOTE))}" for row in rows if row.unproved]
-    lines += ["No test would miss these lines:", "", *missed[:MAX_NOTES], ""] if missed else []
+    lines += ["No test fails without these lines:", "", *missed[:MAX_NOTES], ""] if missed else []
     lines += ["| Story | Attempts | Cost | Checks | Files | Lines |", "|---|---:|---:|---|---:|---:|"]
     lines += [_row(row) for row in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:

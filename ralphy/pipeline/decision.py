@@ -120,7 +120,9 @@ class AcceptRed(Decision):
 
 @dataclass(frozen=True, slots=True)
 class ProveParts(Decision):
-    """Take back the parts of landed stories' code, one at a time, before they are reviewed."""
+    """Before the review: take back the parts of a landed story's code, one at a time."""
+
+    story: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The parts of a landed story's code: whose are still to be asked about, and what is known of the others.
+"""The parts of a landed story's code that no test needs: which stories are due, and what was found of the others.
 
 What was found is noted in the workflow of prd.json, by the story and the digest of its change: a story's own lines stay
 as its commit wrote them, so that the commit can be reverted. `with_parts` has it in the evidence, for who reads that.
@@ -17,9 +17,9 @@ _MOST_SAID = 5
 
 
 def due(prd: Prd, known: Mapping[str, Document]) -> list[Story]:
-    """The stories whose parts are to be asked about; `known` is what was found and is not committed yet.
+    """The stories whose parts are to be tried; `known` is what was found and is not committed yet.
 
-    A story without a test that fails without it has no proof whose parts could be asked, nor does a refactoring.
+    Not those without a test that fails without them (they are unproved as a whole), nor refactorings.
     """
     said = _said(prd, known)
     return [story for story in prd.stories if story.kind != "refactor" and _has_proof(story) and not _of(story, said)]
@@ -51,19 +51,19 @@ def _with_parts(story: Story, found: Mapping[str, Any]) -> Document:
 
 
 def unproved(story: Story) -> str:
-    """The places in a story's code that no test would miss; "" if there is none."""
+    """The places in a story's code that no test needs; "" if there is none."""
     return _places(_parts(story.raw.get("evidence")), _MOST_NAMED)
 
 
 def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
-    """`31 of 34 parts proved; no test would miss src/pay.py:40-52`; "" if nothing is known of them."""
+    """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`; "" if nothing is known of them."""
     found = _parts(evidence)
-    if not count_of(found.get("of")):
+    number, proved, left = (count_of(found.get(name)) for name in ("of", "proved", "left"))
+    if not number:
         return ""
-    places, left = _places(found, most), count_of(found.get("left"))
-    said = [f"{count_of(found.get('proved'))} of {count_of(found.get('of'))} parts proved",
-            f"no test would miss {places}" if places else "", f"{left} not tried" if left else ""]  # fmt: skip
-    return "; ".join(part for part in said if part)
+    places = _places(found, most)
+    said = f"{number - proved - left} of {number} changes untested"
+    return said + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
 
 
 def _said(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:

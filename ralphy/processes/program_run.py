@@ -20,10 +20,7 @@ DRAIN_S = 1.0  # how long output is awaited after the end, when something still 
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
 ASLEEP_S = 30.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
-GIVES_WAY = "gives way"  # to work that matters more
-AT_ONCE = frozenset(
-    {"memory", "processes", "held", GIVES_WAY}
-)  # reasons that leave no time for a farewell, or need none
+AT_ONCE = frozenset({"memory", "processes", "held"})  # reasons that leave no time for a farewell, or need none
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
@@ -56,8 +53,6 @@ class Latch:
 class Run:
     """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`.
 
-    `should_stop` is asked at once when `bell`, a descriptor, is readable.
-
     A held program is made ready by `prepare`, and let go by `start`.
     """
 
@@ -69,7 +64,6 @@ class Run:
         should_stop: Question | None,
         on_stop: Callable[[str], None] | None,
         grace: StopGrace,
-        bell: int = -1,
     ) -> None:
         self.link = link
         self.command = command
@@ -77,7 +71,6 @@ class Run:
         self.should_stop = should_stop
         self.on_stop = on_stop
         self.grace = grace
-        self.bell = bell
         self.selector = selectors.DefaultSelector()
         self.pipes: set[int] = set()
         self.stopped: str | None = None
@@ -136,8 +129,6 @@ class Run:
 
     def _order(self) -> None:
         self.selector.register(self.link.socket, selectors.EVENT_READ, self._hear)
-        if self.bell >= 0:
-            self.selector.register(self.bell, selectors.EVENT_READ, lambda: None)
         theirs = [_open_input(self.command.stdin_path)]
         try:
             for sink in (0, 1) if self.sinks[1] else (0,):
@@ -214,7 +205,6 @@ class Run:
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason
-        self._unbell()
         if self.on_stop:
             self.on_stop(reason)
         ladder: tuple[tuple[dict[str, Any], float], ...] = (
@@ -235,16 +225,9 @@ class Run:
         self.due = time.monotonic() + wait_s
         self.link.send(order)
 
-    def _unbell(self) -> None:
-        """Hear the bell no more: nobody is asked, and it may go on ringing."""
-        if self.bell >= 0:
-            with suppress(KeyError):
-                self.selector.unregister(self.bell)
-
     def _drain(self) -> None:
         """What is still in the pipes, until their ends or for a second at most."""
         self.selector.unregister(self.link.socket)
-        self._unbell()
         end = time.monotonic() + DRAIN_S
         while self.pipes and (left := end - time.monotonic()) > 0:
             self._round(left)

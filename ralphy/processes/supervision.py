@@ -6,9 +6,8 @@ runs one program at a time, for any thread; programs side by side need one each,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -18,20 +17,15 @@ from ralphy.processes.process_table import RUN_MARKER, sweep
 from ralphy.processes.program_run import Question, Run, Sink
 from ralphy.processes.supervisor_link import Link, LinkError, Template
 
-_IDLE = 19  # the niceness of what yields to everything
 BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
 
 
 class Supervisor:
-    """Runs programs one after the other through a warm supervisor process, started when first needed.
+    """Runs programs one after the other through a warm supervisor process, started when first needed."""
 
-    Programs of one that `is_idle` run when nobody else wants the processor.
-    """
-
-    def __init__(self, template: Template | None = None, *, is_idle: bool = False) -> None:
+    def __init__(self, template: Template | None = None) -> None:
         self._link: Link | None = None
         self._template = template
-        self._is_idle = is_idle
 
     def __enter__(self) -> Self:
         return self
@@ -41,12 +35,8 @@ class Supervisor:
 
     def warm(self) -> None:
         """Start the supervisor process ahead of the first run."""
-        if self._link:
-            return
-        self._link = Link(self._template)
-        if self._is_idle:
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, self._link.pid, _IDLE)
+        if not self._link:
+            self._link = Link(self._template)
 
     @property
     def pid(self) -> int:
@@ -73,15 +63,12 @@ class Supervisor:
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
         grace: StopGrace = PATIENT,
-        bell: int = -1,
     ) -> Exit:
         """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
 
         For the rest see `prepared`, which this is without anything in between.
         """
-        with self.prepared(
-            command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace, bell=bell
-        ) as run:
+        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as run:
             run.start()
             return run.complete()
 
@@ -95,19 +82,18 @@ class Supervisor:
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
         grace: StopGrace = PATIENT,
-        bell: int = -1,
     ) -> Iterator[Run]:
         """Gives the run to start and to complete. A program that is held is made ready here, and ended if it is not
         wanted after all.
 
-        `should_stop` is asked after every piece of output, when the descriptor `bell` is readable, and at least four
-        times a second; the reason it gives is passed to `on_stop` before the first signal. Whatever is raised in here
-        (by a callback, by a signal handler of the caller) ends the tree within seconds, then goes on. Raises
-        NotStarted, and EnvironmentProblem when the supervisor was lost.
+        `should_stop` is asked after every piece of output, and at least four times a second; the reason it gives is
+        passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a signal handler of
+        the caller) ends the tree within seconds, then goes on. Raises NotStarted, and EnvironmentProblem when the
+        supervisor was lost.
         """
         self.warm()
         assert self._link
-        run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace, bell)
+        run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace)
         try:
             run.prepare()
             yield run
@@ -139,11 +125,10 @@ def capture(
     *,
     should_stop: Question | None = None,
     grace: StopGrace = PATIENT,
-    bell: int = -1,
 ) -> tuple[Exit, bytes]:
     """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
     excerpt = Excerpt(limit_bytes)
-    return supervisor.run(command, excerpt.add, None, should_stop=should_stop, grace=grace, bell=bell), excerpt.value()
+    return supervisor.run(command, excerpt.add, None, should_stop=should_stop, grace=grace), excerpt.value()
 
 
 class Excerpt:

@@ -97,10 +97,9 @@ def _pointers(story: Story, commit: str) -> list[str]:
 
 
 def unproved_parts(stories: Sequence[Story]) -> str:
-    """The parts of the code that no test would miss, by story; "" if none are known."""
+    """The changes that no test needs, by story; "" if none are known."""
     found = [(story.id, _evidence(story).get("parts") or {}) for story in stories]
     return "\n".join(
-        f"- {name}: {first_few(parts['unproved'], _MOST_NAMED)} "
-        f"({parts.get('proved')} of {parts.get('of')} parts are proved)"
+        f"- {name}: {first_few(parts['unproved'], _MOST_NAMED)} (of {parts.get('of')} changes)"
         for name, parts in found if parts.get("unproved")
     )  # fmt: skip

@@ -29,7 +29,7 @@ _REMARKS = {
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
     "review": "second_model: another model reviews the same code; the stricter answer counts",
-    "proof": "parts: find lines of a landed story that no test covers; budget_s: seconds for each story",
+    "proof": "parts: before the review, find changes that no test needs; budget_s: seconds for that",
     "notify": "who is told when Ralphy needs you; command gets JSON on stdin; quiet_hours: such as 22:00-07:00",
     "git": "base: pull requests go there; empty: main or master, else the branch that a feature starts on",
 }

@@ -162,7 +162,7 @@ function stories(v) {
   draw("stories", v.stories, () => (v.stories || []).length ? [tag("h3", {}, "Stories"), tag("div", { class: "wide" }, tag("table", { class: "stories" },
     tag("thead", {}, tag("tr", {}, ["Story", "State", "Attempts", "After", ""].map((name) => tag("th", { scope: "col" }, name)))),
     tag("tbody", {}, v.stories.map((row) => {
-      const flags = [row.verified === false && "unverified", row.warnings && `${row.warnings} flagged`, row.parts && row.parts.proved < row.parts.of && `${row.parts.proved} of ${row.parts.of} parts proved`].filter(Boolean);
+      const flags = [row.verified === false && "unverified", row.warnings && `${row.warnings} flagged`, row.parts && row.parts.proved + row.parts.left < row.parts.of && `${row.parts.of - row.parts.proved - row.parts.left} of ${row.parts.of} changes untested`].filter(Boolean);
       return tag("tr", {}, tag("td", { class: "title" }, tag("span", { class: "strong" }, row.id), ` ${row.title}`, row.last_error && row.status !== "completed" ? tag("div", { class: "bad" }, brief(row.last_error)) : null),
         tag("td", { class: `now ${TONES[row.status] || ""}` }, WORDS[row.status] || row.status, flags.length ? tag("div", { class: "waiting" }, flags.join(", ")) : null),
         tag("td", { class: "now" }, row.attempts ? `${row.attempts} ${row.attempts === 1 ? "attempt" : "attempts"}` : ""), tag("td", {}, (row.depends_on || []).join(", ")),

@@ -32,7 +32,7 @@ def test_each_story_is_told_with_description_criteria_tasks_and_where_its_work_i
         "  Acceptance tests: test_unique was red, is green\nTasks:\n- Write it\nNotes: Mind.\n"
         "Commit: ffffffffffff\nFiles: src/a.py\nTests: tests/test_a.py\nFail without it: test_hashed"
     )
-    assert unproved_parts(prd(done).stories) == "- US-001: src/a.py:40-52 (31 of 34 parts are proved)"
+    assert unproved_parts(prd(done).stories) == "- US-001: src/a.py:40-52 (of 34 changes)"
 
 
 def test_criteria_outlive_descriptions() -> None:

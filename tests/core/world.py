@@ -276,9 +276,9 @@ def _take_answer(w: World, decision: d.TakeAnswer, _: Snapshot) -> None:
     w.record("reset", story=story.id, feedback=text)
 
 
-def _prove_parts(w: World, _: d.ProveParts, s: Snapshot) -> None:
-    found = {story.id: noted(story.raw["evidence"]["change"], 1, [], 0) for story in s.prd.stories}
-    w.session = replace(w.session, parts=found)
+def _prove_parts(w: World, decision: d.ProveParts, s: Snapshot) -> None:
+    change = s.prd.story(decision.story).raw["evidence"]["change"]
+    w.session = replace(w.session, parts={**w.session.parts, decision.story: noted(change, 1, [], 0)})
 
 
 def _add_fixes(w: World, _: d.AddFixes, s: Snapshot) -> None:

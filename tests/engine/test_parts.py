@@ -1,4 +1,4 @@
-"""Parts: what no test would miss in a landed story's code is found beside other work, and delays none of it."""
+"""Parts: which changes of the stories no test needs is found before the review, once, within a fixed time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ralphy.engine import crew
-from ralphy.engine.verify.part_answers import Answer, Answers
 from tests.engine.building import ROOT, Project, story
 from tests.engine.pytested import pytested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
-AN_ERROR = ("def mul(a, b):\n", "def mul(a, b):\n    if a is None:\n        raise ValueError(a)\n")
 HALF = "\n\ndef half(a):\n    return a / 2\n"
 REPORT = """\
 ---
@@ -29,11 +24,6 @@ criteria:
 TEST_HALF = "def test_half():\n    from calc import half\n\n    assert half(4) == 2\n"
 
 
-def waits_for(condition: str) -> list[list[str]]:
-    """What an agent runs until something has happened outside."""
-    return [["sh", "-c", f"n=0; until {condition}; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"]]
-
-
 def shown(project: Project, *words: str) -> tuple[int, str]:
     """(exit code, what it printed) of a call of `ralphy`."""
     env = {**project.env, "PYTHONPATH": str(ROOT)}
@@ -42,8 +32,8 @@ def shown(project: Project, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def two_stories(tmp_path: Path, code: str, test: str, condition: str, **settings: Any) -> Project:
-    """A story whose code and test are given, and one whose agent waits; then the review."""
+def two_stories(tmp_path: Path, code: str, test: str, **settings: Any) -> Project:
+    """A story whose code and test are given, another one, and the review."""
     given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
     given["proof"] = {"parts": "on", **settings.get("proof", {})}
     first = story("US-001", acceptanceCriteria=["Two numbers are multiplied"])
@@ -51,32 +41,27 @@ def two_stories(tmp_path: Path, code: str, test: str, condition: str, **settings
     project.play(
         stories={
             "US-001": [{"append": {"calc.py": code}, "write": {"tests/test_mul.py": test}}],
-            "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": TEST_HALF},
-                        "run": waits_for(condition.replace("REPO", str(project.repo)))}],
+            "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": TEST_HALF}}],
         },
         qa=[{"outbox": {"QA_REPORT.md": REPORT}}],
-    )  # fmt: skip
+    )
     return project
 
 
-def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(tmp_path: Path) -> None:
+def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_path: Path) -> None:
     test = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
-    condition = "[ $(grep -c : REPO/.git/ralphy/parts/login) -ge 3 ]"
-    project = two_stories(tmp_path, CODE.replace(*AN_ERROR), test, condition)
+    project = two_stories(tmp_path, CODE, test)
 
     ended = project.loop()
 
     assert project.landed() == ["login/US-001", "login/US-002"], ended.text
     found = [project.prd()["workflow"]["parts"][one] for one in ("US-001", "US-002")]
-    assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [
-        (1, 3, ["calc.py:10-11", "calc.py:15-16"]), (1, 1, []),
-    ]  # fmt: skip
+    assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [(1, 2, ["calc.py:13-14"]), (1, 1, [])]
     code, said = shown(project, "story", "show", "login/US-001")
-    told = "1 of 3 parts proved; no test would miss calc.py:10-11, calc.py:15-16"
-    assert (code, f"parts: {told}" in said) == (0, True)
+    told = "1 of 2 changes untested: calc.py:13-14"
+    assert (code, f"tests: {told}" in said) == (0, True)
     (prompt,) = project.prompts("qa")
-    untested = "US-001: calc.py:10-11, calc.py:15-16 (1 of 3 parts are proved)"
-    assert prompt.index(untested) < prompt.index("What was verified already")
+    assert prompt.index("US-001: calc.py:13-14 (of 2 changes)") < prompt.index("What was verified already")
     assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
     row = f"| US-001.1 Two numbers are multiplied | test_mul | red | green | {project.commit_of('US-001')[:10]} |"
     code, said = shown(project, "report", "login")
@@ -87,29 +72,15 @@ def test_parts_are_asked_about_while_the_next_agent_works_and_before_the_review(
     project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
 
 
-def test_a_part_that_is_asked_about_delays_no_story_and_a_review_only_for_its_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(crew, "RESYNC_S", 600.0)  # the end of an agent is heard at once, not at the next look
-    mark = tmp_path / "asked"
-    test = (f"import calc\nimport pathlib\nimport time\n\n\ndef test_mul():\n"
-            f"    if hasattr(calc, 'unused') and calc.unused(1) is None:\n"
-            f"        pathlib.Path({str(mark)!r}).touch()\n        time.sleep(600)\n"
-            f"    assert calc.mul(2, 3) == 6\n")  # fmt: skip
-    project = two_stories(tmp_path, CODE, test, f"[ -e {mark} ]", proof={"budget_s": 1})
+def test_the_review_waits_for_the_budget_at_most_and_what_was_not_tried_is_counted(tmp_path: Path) -> None:
+    test = ("import calc\nimport time\n\n\ndef test_mul():\n"
+            "    if hasattr(calc, 'mul') and getattr(calc, 'unused', lambda a: None)(1) is None:\n"
+            "        time.sleep(600)\n"
+            "    assert calc.mul(2, 3) == 6\n")  # fmt: skip
+    project = two_stories(tmp_path, CODE, test, proof={"budget_s": 2})
 
     ended = project.loop()
 
-    assert project.landed() == ["login/US-001", "login/US-002"], ended.text
-    assert project.prd()["workflow"]["parts"]["US-001"]["left"] == 1
-    assert ended.runs == ["US-001", "US-002", "qa"]
-
-
-def test_answers_are_kept_and_a_torn_line_costs_one(tmp_path: Path) -> None:
-    Answers(tmp_path / "parts").add("a1:b1", Answer(is_missed=True, seconds=1.5))
-    with (tmp_path / "parts").open("ab") as out:
-        out.write(b"\na2:b1 ")
-    Answers(tmp_path / "parts").add("a3:b1", Answer(is_missed=False, seconds=0.0))
-
-    found = Answers(tmp_path / "parts")
-    assert [found.get(f"a{n}:b1") for n in (1, 2, 3)] == [Answer(True, 1.5), None, Answer(False, 0.0)]
+    assert ended.runs == ["US-001", "US-002", "qa"], ended.text
+    found = project.prd()["workflow"]["parts"]["US-001"]
+    assert (found["of"], found["unproved"], found["left"] >= 1) == (2, [], True)

@@ -19,7 +19,7 @@ Words = Iterator[tuple[str, e.Tone]]
 _ON = {
     "old_tests": " on the old versions of the tests that were edited",
     "red_first": " on the code of before with the story's tests",
-    "part": " without a part of the story",
+    "part": " without one of the story's changes",
 }
 _QUIET = ("OpenGate", "SetAside", "Approve")
 

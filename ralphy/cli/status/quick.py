@@ -297,8 +297,9 @@ def story_line(row: dict[str, Any]) -> Toned:
     after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
     flags = f", {row['warnings']} flagged" if row.get("warnings") else ""
     doubt = ", unverified" if row.get("verified") is False else ""
-    parts = row.get("parts") or {"proved": 0, "of": 0}
-    doubt += f", {parts['proved']} of {parts['of']} parts proved" if parts["proved"] < parts["of"] else ""
+    parts = row.get("parts") or {"proved": 0, "of": 0, "left": 0}
+    untested = parts["of"] - parts["proved"] - parts["left"]
+    doubt += f", {untested} of {parts['of']} changes untested" if untested else ""
     error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
     said = f"{row['status']}{doubt}{tries}{after}{flags}"
     text = f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"

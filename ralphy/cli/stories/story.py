@@ -131,7 +131,7 @@ def _described(
         ("last error: ", str(execution.get("last_error") or "")),
         ("accepted: ", str(evidence.get("accepted") or "")),
         ("checks: ", verified_by(evidence)),
-        ("parts: ", parts_in_words(evidence, 20)),
+        ("tests: ", parts_in_words(evidence, 20)),
         ("flagged:", "".join(f"\n- {text}" for text in warnings_of(found))),
         ("commit: ", f"{landed} (reverted by {commit.reverted_by[:12]})" if commit and commit.reverted_by else landed),
         ("commit: ", "none (imported, accepted or squash-merged)" if _is_foreign(found, commit) else ""),

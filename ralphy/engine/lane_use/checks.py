@@ -31,7 +31,6 @@ from ralphy.processes.supervision import capture
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
     from ralphy.processes.command import Command
-    from ralphy.processes.supervision import Supervisor
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
@@ -192,15 +191,14 @@ def checked(result: CheckResult) -> dict[str, Any]:
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
-def bounds(w: Workspace, over: list[str], supervisor: Supervisor | None = None) -> Callable[[], str | None]:
+def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
-    supervisor = supervisor or w.supervisor
-    supervisor.warm()
+    w.supervisor.warm()
     limits = w.config.limits
     allowed = Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
-    looks = Bounds(allowed, supervisor.pid)
+    looks = Bounds(allowed, w.supervisor.pid)
     if looks.lack_of_disk():  # before it began: that is not the check's doing
-        looks = Bounds(replace(allowed, min_free_mb=0), supervisor.pid)
+        looks = Bounds(replace(allowed, min_free_mb=0), w.supervisor.pid)
 
     def why_stop() -> str | None:
         found = looks.why_over(time.monotonic())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import Listing
 from ralphy.checks.narrowing import folder_of, narrowed
@@ -19,11 +18,7 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
-from ralphy.processes.program_run import GIVES_WAY
 from ralphy.processes.supervision import capture
-
-if TYPE_CHECKING:
-    from ralphy.processes.supervision import Supervisor
 
 _MOST_SECONDS = 300.0
 _PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
@@ -47,25 +42,6 @@ class Told:
     is_green: bool
     seconds: float = 0.0
     stopped: str = ""
-
-
-class GaveWay(Exception):
-    """What is done beside other work was ended for its sake."""
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Other work goes on, which a check must not delay: it is ended as soon as it `gives_way`, which is asked at once
-    when the descriptor `bell` is readable."""
-
-    supervisor: Supervisor
-    gives_way: Callable[[], bool]
-    bell: int = -1
-
-    def check(self) -> None:
-        """Raises GaveWay if it is time."""
-        if self.gives_way():
-            raise GaveWay
 
 
 def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | None:
@@ -92,39 +68,28 @@ def try_tree(
 
 def tried(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float,
-    beside: Beside | None = None, over: Mapping[str, bytes] = MappingProxyType({}),
+    over: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Told | None:  # fmt: skip
-    """The same, within so many seconds; also of what was stopped. Raises GaveWay."""
+    """The same, within so many seconds; also of what was stopped."""
     try:
         lay_out_clean(w, tree)
         lay_over(w, clean_lane(w), over)
-        return _run(w, tree, check, words, purpose, most_s, beside)
+        return _run(w, tree, check, words, purpose, most_s)
     except (OSError, EnvironmentProblem) as error:
         w.say(f"check {check.name} could not be run on another version of the tests: {error}")
         return None
 
 
-def _run(
-    w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float, beside: Beside | None
-) -> Told:
-    supervisor, bell = (beside.supervisor, beside.bell) if beside else (w.supervisor, -1)
-    within = bounds(w, [], supervisor)
-
-    def why_stop() -> str | None:
-        return GIVES_WAY if beside and beside.gives_way() else within()
-
+def _run(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float) -> Told:
     with Reports(repository_token(w.repository)) as reports:
         env = reports.environment(check_environment(w, f"{purpose}-{tree[:12]}"), check.name)
         command = command_in(w, clean_lane(w), "checks", words, env, most_s, reports.folder)
         subject().check_runs[purpose] += 1
-        end, data = capture(supervisor, command, _OUTPUT_BYTES, should_stop=why_stop, bell=bell)
-        if end.stopped == GIVES_WAY:
-            raise GaveWay
+        end, data = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))
         output = data.decode("utf-8", "replace")
         if end.stopped == "deadline" and purpose in _ASKED:
             said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"
             subject().late.append(said)
-        if not beside:
-            w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
+        w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
         listing = reports.read(check.name, folder_of(words)) or read_output(output)
         return Told(listing, output, end.returncode == 0, end.duration_s, end.stopped or "")

@@ -1,23 +1,32 @@
-"""Which parts of a change would no test miss? Each is taken back alone, and the checks are asked.
+"""Which parts of a change does no test need? Each is taken back alone, and the checks are run.
 
-The story's own tests are asked first, where the runner can be asked for files; all checks only if those stay green. Of
-a file with several parts all are taken back at once before: what stays green without all of them misses none.
+The story's own tests are run first, where the runner can be asked for files; all checks only if those stay green. Of a
+file with several parts all are taken back at once before: what stays green without all of them needs none of them.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.take_over import Candidate, file_changes
-from ralphy.engine.lane_use.trial import Beside, patience_s, tried, words_for
+from ralphy.engine.lane_use.lane_layout import is_set_up_for
+from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_changes
+from ralphy.engine.lane_use.trial import patience_s, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.ledger import newest_commit_of
 from ralphy.git.objects import Entry
+from ralphy.pipeline.decision import ProveParts
+from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.parts import due, noted, parts_in_words
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.hunks import Hunk, hunks_of, without_all
-from ralphy.testguard.substance import FileChange
+from ralphy.testguard.substance import FileChange, digest_of
+from ralphy.text.json_coerce import mapping_of, number_of
 
 _A_GROUP = 3  # parts of a file from which on it pays to take back all of them first
 
@@ -26,39 +35,60 @@ Ask = Callable[[str], "bool | None"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a change, by its place in the new code, and whether a check turns red without it; None: not asked."""
+    """A part of a change, by its place in the new code, and whether a check turns red without it; None: not tried."""
 
     place: str
     is_proved: bool | None
 
 
-def parts_of(
-    w: Workspace, candidate: Candidate, ask: Ask, go_on: Callable[[], object] = lambda: None
-) -> Iterator[Part]:
-    """Each part as soon as it is known. `ask` says of a tree whether it `is_missed` there; `go_on` is called often,
-    and may raise."""
+def prove_parts(w: Workspace, decision: ProveParts, s: Snapshot) -> None:
+    """Before the review: try the parts of one story, in an equal share of the time that is left for all of them."""
+    began = time.monotonic()
+    share_s = (w.config.proof.budget_s - w.session.parts_s) / len(due(s.prd, w.session.parts))
+    story = s.prd.story(decision.story)
+    parts = list(_of_landed(w, story, until=began + share_s))
+    proved, unproved, left = ([part.place for part in parts if part.is_proved is said] for said in (True, False, None))
+    found = noted(str(mapping_of(story.raw.get("evidence")).get("change")), len(proved), unproved, len(left))
+    w.session = replace(w.session, parts={**w.session.parts, story.id: found},
+                        parts_s=w.session.parts_s + time.monotonic() - began)  # fmt: skip
+    if said := parts_in_words({"parts": found}):
+        w.say(f"{story.id}: {said}")
+
+
+def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
+    """None if the story's commit is not there, or has other code than what was verified; all of them untried where
+    `setup` would have to run again."""
+    evidence = mapping_of(story.raw.get("evidence"))
+    commit = newest_commit_of(w.repository, f"{w.feature.name}/{story.id}", tip_of(w))
+    candidate = candidate_of(w, commit) if commit else None
+    if not candidate or digest_of(file_changes(w, candidate.green, candidate.tree)) != evidence.get("change"):
+        return
+    rows = [mapping_of(row) for row in evidence.get("checks") or ()]
+    results = [CheckResult(str(row.get("name")), 0, number_of(row.get("seconds")) or 0.0, "")
+               for row in rows if row.get("exit") == 0]  # fmt: skip
+    red = list(map(str, mapping_of(mapping_of(evidence.get("tests")).get("red_first")).get("tests") or ()))
+    until = until if is_set_up_for(w, candidate.tree) else -math.inf
+    yield from parts_of(w, candidate, lambda tree: is_missed(w, tree, results, red, until))
+
+
+def parts_of(w: Workspace, candidate: Candidate, ask: Ask) -> Iterator[Part]:
+    """Each part as soon as it is known. `ask` says of a tree whether something `is_missed` there."""
     for change in file_changes(w, candidate.green, candidate.tree):
-        hunks = []
-        for hunk in hunks_of(change):
-            go_on()
-            hunks.append(hunk)
+        hunks = list(hunks_of(change))
         if len(hunks) >= _A_GROUP and ask(_tree(w, candidate, change, without_all(hunks, change.new or b""))) is False:
             yield from (Part(hunk.place, is_proved=False) for hunk in hunks)
             continue
         for hunk in hunks:
-            yield from _asked(w, candidate, change, hunk, ask, go_on)
+            yield from _asked(w, candidate, change, hunk, ask)
 
 
-def _asked(
-    w: Workspace, candidate: Candidate, change: FileChange, hunk: Hunk, ask: Ask, go_on: Callable[[], object]
-) -> Iterator[Part]:
+def _asked(w: Workspace, candidate: Candidate, change: FileChange, hunk: Hunk, ask: Ask) -> Iterator[Part]:
     """A part, and those within it: what is not missed as a whole is not asked about piece by piece."""
-    go_on()
     part = Part(hunk.place, ask(_tree(w, candidate, change, hunk.taken_back(change.new or b""))))
     yield part
     if part.is_proved is not False:
         for inner in hunk.within:
-            yield from _asked(w, candidate, change, inner, ask, go_on)
+            yield from _asked(w, candidate, change, inner, ask)
 
 
 def _tree(w: Workspace, candidate: Candidate, change: FileChange, data: bytes) -> str:
@@ -68,18 +98,19 @@ def _tree(w: Workspace, candidate: Candidate, change: FileChange, data: bytes) -
 
 
 def is_missed(
-    w: Workspace, tree: str, results: Sequence[CheckResult], red: Sequence[str], beside: Beside | None = None
+    w: Workspace, tree: str, results: Sequence[CheckResult], red: Sequence[str], until: float = math.inf
 ) -> bool | None:
-    """Does any check turn red on this tree, or come to no end? None if one cannot be run there.
+    """Does any check turn red on this tree, or come to no end? None if one cannot be run there, or not `until` then.
 
-    `results` are those of the checks on the whole code, `red` the story's own tests. Raises GaveWay.
+    `results` are those of the checks on the whole code, `red` the story's own tests.
     """
     files = sorted({path for test in red if (path := Key.of(test).path)})
     checks = list(with_tests(w, results))
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
     for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
-        told = tried(w, tree, check, words, "part", patience_s(check, result), beside)
-        if told is None:
+        left_s = until - time.monotonic()
+        told = tried(w, tree, check, words, "part", min(left_s, patience_s(check, result))) if left_s > 0 else None
+        if told is None or (told.stopped == "deadline" and time.monotonic() >= until):
             return None
         if told.stopped in ("", "deadline") and not told.is_green:
             return True

@@ -51,7 +51,6 @@ class Checkout:
     _ignore_file: str | None = None
     _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
-    _idle: Supervisor | None = None
     _template: Template | None = None
 
     @classmethod
@@ -70,9 +69,6 @@ class Checkout:
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None
-        if self._idle:
-            self._idle.close()
-            self._idle = None
         while self._supervisors:
             self._supervisors.popitem()[1].close()
         if self._template:
@@ -103,15 +99,6 @@ class Checkout:
 
             self._supervisor = Supervisor()
         return self._supervisor
-
-    @property
-    def idle_supervisor(self) -> Supervisor:
-        """The supervisor of what runs beside the agents, when nobody else wants the processor."""
-        if self._idle is None:
-            from ralphy.processes.supervision import Supervisor
-
-            self._idle = Supervisor(is_idle=True)
-        return self._idle
 
     def supervisor_of(self, lane: str) -> Supervisor:
         """The supervisor of the agent in a lane, where several work; their processes share one template."""

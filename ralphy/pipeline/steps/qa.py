@@ -79,7 +79,7 @@ def _unknown(report: QaReport | None) -> str:
 
 class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
-        """Code that was reviewed is not reviewed again. Who reviews is told which parts of it no test would miss."""
+        """Code that was reviewed is not reviewed again. Who reviews is told which changes no test needs."""
         decision = super().rule(s, config)
         if self.applies(s) and awaits_second(s, config):
             return d.RunAgent("a second reviewer reads the same code", self.name, model=config.review.second_model)
@@ -90,8 +90,7 @@ class _Qa(Step):
         open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
         if not open_:
             return decision
-        named = ", ".join(story.id for story in open_[:5]) + (" …" if len(open_) > 5 else "")
-        return d.ProveParts(f"before the review: which parts of {named} would no test miss?")
+        return d.ProveParts(f"before the review: look for untested changes of {open_[0].id}", open_[0].id)
 
     def is_outdated(self, s: Snapshot) -> bool:
         read = s.prd.step(self.name).get("inputs") or {}
