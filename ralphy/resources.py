@@ -1,44 +1,36 @@
 """Where the files lie that Ralphy brings along: schemas, templates and the example.
 
-A wheel carries them inside the package, in `_data`; a checkout and an editable install beside it. pathlib is loaded
-where it is used: the rehearsal agent starts without it.
+A wheel carries them inside the package, in `_data`; a checkout and an editable install beside it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 @cache
 def schema(name: str) -> dict[str, Any]:
     """The published JSON Schema of that name: "prd", "stories", …; every caller gets the same object."""
-    with open(_place(f"schemas/{name}.schema.json"), "rb") as file:
-        loaded: dict[str, Any] = json.load(file)
+    loaded: dict[str, Any] = json.loads(_place(f"schemas/{name}.schema.json").read_bytes())
     return loaded
 
 
 def template_root() -> Path:
     """The folder of the built-in templates."""
-    from pathlib import Path
-
-    return Path(_place("templates"))
+    return _place("templates")
 
 
 def example() -> bytes:
     """prd.json.example, as it is."""
-    with open(_place("prd.json.example"), "rb") as file:
-        return file.read()
+    return _place("prd.json.example").read_bytes()
 
 
-def _place(name: str) -> str:
-    package = os.path.dirname(os.path.realpath(__file__))
-    for place in (os.path.join(package, "_data", name), os.path.join(os.path.dirname(package), name)):
-        if os.path.exists(place):
+def _place(name: str) -> Path:
+    package = Path(__file__).resolve().parent
+    for place in (package / "_data" / name, package.parent / name):
+        if place.exists():
             return place
     raise FileNotFoundError(f"Ralphy was installed without its {name}")

@@ -85,8 +85,7 @@ def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[s
     kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(_FOREIGN)}
     package = Path(__file__).resolve().parents[2]
     paths = [str(package), *filter(None, [kept.get("PYTHONPATH")])]
-    home, runs = str(folder / "home"), str(folder / "rehearsal.json")
-    private = {"HOME": home, "RALPHY_REHEARSAL_STATE": runs} if agent == "rehearsal" else {}
+    private = {"HOME": str(folder / "home")} if agent == "rehearsal" else {}
     return {
         **kept,
         **private,

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ralphy.rehearsal import files
+from ralphy.rehearsal import prd
+from ralphy.rehearsal.context import Context
 from ralphy.rehearsal.languages import language_of
-from ralphy.rehearsal.scene import Scene
-
-
-def usual_act(scene: Scene) -> dict[str, Any]:
-    """The act of this step in a run where everything goes well."""
-    return ACTS[scene.step](scene)
-
+from ralphy.rehearsal.tools import text_of
 
 CLARIFICATIONS = """# Clarifications: {feature}
 
@@ -24,28 +19,7 @@ CLARIFICATIONS = """# Clarifications: {feature}
 
 Answer:
 """
-
-
-def _clarify(scene: Scene) -> dict[str, Any]:
-    return {"outbox": {"CLARIFICATIONS.md": CLARIFICATIONS.format(feature=scene.feature)}, "say": "One question."}
-
-
-def _spec(scene: Scene) -> dict[str, Any]:
-    from ralphy.rehearsal import prd
-
-    path = scene.artifact("PRD.md")
-    wanted = files.read_or_empty(path)
-    stories = prd.existing_stories(scene) or prd.new_stories(wanted, scene)
-    head = f"# {prd.title(wanted, scene)}: specification\n\nWritten by a rehearsal.\n\n"
-    spec = head + "\n".join(prd.section(story) for story in stories)
-    return {
-        "read": [path],
-        "outbox": {"SPEC.md": spec, "stories.json": {"userStories": stories}},
-        "say": f"The specification of {scene.feature} has {len(stories)} stories.",
-    }
-
-
-ACCEPTANCE = """## {path}
+ACCEPTANCE = """## tests/acceptance/test_{slug}.py
 
 - {story}.1: test_{slug}
 
@@ -58,66 +32,77 @@ def test_{slug}():
 """
 
 
-def _acceptance(scene: Scene) -> dict[str, Any]:
+def usual_turn(context: Context) -> dict[str, Any]:
+    """The turn of this step in a run where everything goes well."""
+    return TURNS[context.step](context)
+
+
+def _clarify(context: Context) -> dict[str, Any]:
+    return {"outbox": {"CLARIFICATIONS.md": CLARIFICATIONS.format(feature=context.feature)}, "say": "One question."}
+
+
+def _spec(context: Context) -> dict[str, Any]:
+    path = context.artifact("PRD.md")
+    text = text_of(path)
+    stories = prd.existing_stories(context) or prd.new_stories(text, context)
+    head = f"# {prd.title(text, context)}: specification\n\nWritten by a rehearsal.\n\n"
+    spec = head + "\n".join(prd.section(story) for story in stories)
+    return {
+        "read": [str(path)],
+        "outbox": {"SPEC.md": spec, "stories.json": {"userStories": stories}},
+        "say": f"The specification of {context.feature} has {len(stories)} stories.",
+    }
+
+
+def _acceptance(context: Context) -> dict[str, Any]:
     """A test for the first criterion of each story: that its function names it."""
-    from ralphy.rehearsal import prd
-
-    stories = [scene._replace(story=str(story["id"])) for story in prd.existing_stories(scene)
+    stories = [context._replace(story=str(story["id"])) for story in prd.existing_stories(context)
                if story.get("acceptanceCriteria")]  # fmt: skip
-    files = [ACCEPTANCE.format(path=f"tests/acceptance/test_{one.slug}.py", story=one.story, slug=one.slug)
-             for one in stories]  # fmt: skip
-    text = f"# Acceptance tests: {scene.feature}\n\nWritten by a rehearsal.\n\n" + "\n".join(files)
-    return {"outbox": {"ACCEPTANCE.md": text}, "say": f"{len(files)} acceptance tests are written."}
+    tests = [ACCEPTANCE.format(story=one.story, slug=one.slug) for one in stories]
+    text = f"# Acceptance tests: {context.feature}\n\nWritten by a rehearsal.\n\n" + "\n".join(tests)
+    return {"outbox": {"ACCEPTANCE.md": text}, "say": f"{len(tests)} acceptance tests are written."}
 
 
-def _story(scene: Scene) -> dict[str, Any]:
-    """One tiny real function with its test; a file that exists already gets one more, so that there is a diff."""
-    language = language_of(scene.cwd)
-    slug, name = scene.slug, f"rehearsal/{scene.slug}{language.suffix}"
-    parts = {name: (language.begin.format(story=scene.story), language.function)}
-    if language.file:
-        parts[language.file.format(slug=slug)] = (language.begin_test, language.test)
-    again = files.read_or_empty(files.join(scene.cwd, name)).count("  return ")
-    function = f"{slug}_{again + 1}" if again else slug
-    act: dict[str, Any] = {"think": f"{scene.story} needs one small function.",
-                           "say": f"{scene.story} is done: see {name}."}  # fmt: skip
-    for path, (begin, text) in parts.items():
-        filled = text.format(name=function, story=scene.story, source=language.source.format(slug=slug))
-        if files.read_or_empty(files.join(scene.cwd, path)):
-            act.setdefault("append", {})[path] = filled
-        else:
-            act.setdefault("write", {})[path] = begin + filled
-    return act
+def _story(context: Context) -> dict[str, Any]:
+    """One tiny real function with its test; a story that was done before gets one more, so that there is a diff."""
+    language = language_of(context.cwd)
+    done = list(context.cwd.glob(f"rehearsal/{context.slug}*"))
+    name = f"{context.slug}_{len(done) + 1}" if done else context.slug
+    path = f"rehearsal/{name}{language.suffix}"
+    texts = {path: language.code, language.test_file: language.test}
+    filled = {"name": name, "story": context.story, "up": language.up}
+    return {
+        "think": f"{context.story} needs one small function.",
+        "write": {file.format(**filled): text.format(**filled) for file, text in texts.items() if file},
+        "say": f"{context.story} is done: see {path}.",
+    }
 
 
-def _split(scene: Scene) -> dict[str, Any]:
+def _split(context: Context) -> dict[str, Any]:
     """One piece is cut off: enough to go on with."""
-    piece = {"id": "A", "title": f"Prepare {scene.story}", "acceptanceCriteria": ["The ground is laid"], "priority": 1}
-    return {"outbox": {"stories.json": {"userStories": [piece]}}, "say": f"{scene.story} is split in two."}
+    piece = {"id": "A", "title": f"Prepare {context.story}", "acceptanceCriteria": ["The ground is laid"],
+             "priority": 1}  # fmt: skip
+    return {"outbox": {"stories.json": {"userStories": [piece]}}, "say": f"{context.story} is split in two."}
 
 
-def _qa(scene: Scene) -> dict[str, Any]:
-    from ralphy.rehearsal.prd import criteria_done
-
-    rows = ", ".join(f"{{id: {name}, met: yes}}" for name in criteria_done(scene))
+def _qa(context: Context) -> dict[str, Any]:
+    rows = ", ".join(f"{{id: {name}, met: yes}}" for name in prd.criteria_done(context))
     front = "---\nverdict: pass\nfindings: []\n" + (f"criteria: [{rows}]\n" if rows else "") + "---\n"
-    body = f"# QA report: {scene.feature}\n\nA rehearsal looked at nothing and found nothing.\n"
+    body = f"# QA report: {context.feature}\n\nA rehearsal looked at nothing and found nothing.\n"
     return {"outbox": {"QA_REPORT.md": f"{front}\n{body}"}, "say": "No findings."}
 
 
-def _pr(scene: Scene) -> dict[str, Any]:
-    from ralphy.rehearsal.prd import title
-
-    head = title(files.read_or_empty(scene.artifact("PRD.md")), scene)
-    body = f"# {head}\n\nThe stories of `{scene.feature}`, rehearsed.\n"
+def _pr(context: Context) -> dict[str, Any]:
+    head = prd.title(text_of(context.artifact("PRD.md")), context)
+    body = f"# {head}\n\nThe stories of `{context.feature}`, rehearsed.\n"
     return {"outbox": {"PR.md": body}, "say": "The text of the pull request is written."}
 
 
-def _other(scene: Scene) -> dict[str, Any]:
-    return {"say": f"Nothing to do for {scene.feature or 'this prompt'}; this is a rehearsal."}
+def _other(context: Context) -> dict[str, Any]:
+    return {"say": f"Nothing to do for {context.feature or 'this prompt'}; this is a rehearsal."}
 
 
-ACTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
+TURNS: dict[str, Callable[[Context], dict[str, Any]]] = {
     "clarify": _clarify,
     "spec": _spec,
     "acceptance": _acceptance,

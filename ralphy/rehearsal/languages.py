@@ -8,127 +8,118 @@ the test fails, not the file that it is in.
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
-from ralphy.rehearsal import files
+from ralphy.rehearsal.tools import text_of
 
-# {name} of the function, {slug} and {story} are filled in; {source} leads to the code.
-_PYTHON = '''
+# {name} of the function and its file, and {story} are filled in; {up} leads from the test's folder to the root.
+_PYTHON = '''"""{story}, as a rehearsal writes it."""
+
 
 def {name}() -> str:
     """Name the story that this stands for."""
     return "{story}"
 '''
-_PYTEST = """
+_PYTEST = """import runpy
+from pathlib import Path
+
 
 def test_{name}() -> None:
-    source = {source}
+    source = Path(__file__).resolve().parents[{up}] / "rehearsal" / "{name}.py"
     assert runpy.run_path(str(source))["{name}"]() == "{story}"
 """
-_UNITTEST = """
+_UNITTEST = """import runpy
+import unittest
+from pathlib import Path
+
 
 class Test_{name}(unittest.TestCase):
     def test_{name}(self) -> None:
-        source = {source}
+        source = Path(__file__).resolve().parents[{up}] / "rehearsal" / "{name}.py"
         self.assertEqual(runpy.run_path(str(source))["{name}"](), "{story}")
 """
-_COMMON_JS = """
-function {name}(who) {{
-  return `{story} for ${{who}}`;
-}}
-exports.{name} = {name};
-"""
-_MODULE_JS = """
-export function {name}(who) {{
+_JAVASCRIPT = """// {story}, as a rehearsal writes it.
+%sfunction {name}(who) {{
   return `{story} for ${{who}}`;
 }}
 """
-_JS_TEST = """
+_MODULE_CODE = _JAVASCRIPT % "export "
+_COMMON_CODE = _JAVASCRIPT % "" + "exports.{name} = {name};\n"
+_JAVASCRIPT_TEST = """
 test("{name} names its story", async () => {{
-  const {{ {name} }} = {source};
+  const {{ {name} }} = %s("{up}rehearsal/{name}.js");
   assert.equal({name}("you"), "{story} for you");
 }});
 """
+_MODULE_TEST = 'import assert from "node:assert";\n' + _JAVASCRIPT_TEST % "await import"
+_COMMON_TEST = 'const assert = require("node:assert");\n' + _JAVASCRIPT_TEST % "require"
 # Folders without tests of the project's own.
 _SKIPPED = ("node_modules", "__pycache__", "venv", "docs", "rehearsal", "acceptance")
+_MOST_FILES = 5000
 
 
 class Language(NamedTuple):
-    """How a story's code and its test are written: `function` and `test` are added to files that start with `begin`
-    and `begin_test`. Without a `file` there is no test.
-    """
+    """How a story's code and its test are written; without a `test_file` there is no test."""
 
     suffix: str = ".py"
-    begin: str = '"""{story}, as a rehearsal writes it."""\n'
-    function: str = _PYTHON
-    file: str = ""
-    begin_test: str = ""
+    code: str = _PYTHON
+    test_file: str = ""
     test: str = ""
-    source: str = ""
+    up: str = ""
 
 
-def language_of(root: str) -> Language:
+def language_of(root: Path) -> Language:
     """The language of the repository at `root`; Python without a test for one that is not known."""
-    paths = list(files.below(root, _SKIPPED))
+    paths = list(islice(_files(root), _MOST_FILES))
     return _python(root, paths) or _javascript(root, paths) or Language()
 
 
-def _python(root: str, paths: list[str]) -> Language | None:
-    tests = [path for path in paths if path.endswith(".py") and _last(path).startswith("test_")]
-    if not tests and "pytest" not in files.read_or_empty(files.join(root, "pyproject.toml")):
+def _files(root: Path) -> Iterator[Path]:
+    """The files below `root`, in order, relative to it, outside of hidden folders and those without tests."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        yield from (Path(folder, name).relative_to(root) for name in sorted(names))
+
+
+def _python(root: Path, paths: list[Path]) -> Language | None:
+    tests = [path for path in paths if path.match("test_*.py")]
+    if not tests and "pytest" not in text_of(root / "pyproject.toml"):
         return None
-    folder = _folder(tests[0]) if tests else "tests"
-    is_unittest = bool(tests) and "unittest.TestCase" in files.read_or_empty(files.join(root, tests[0]))
-    up = len(folder.split("/")) if folder else 0
-    imports = ["import runpy", *(["import unittest"] if is_unittest else []), "from pathlib import Path", ""]
-    return Language(
-        file=files.join(folder, "test_{slug}.py"),
-        begin_test="\n".join(imports),
-        test=_UNITTEST if is_unittest else _PYTEST,
-        source=f'Path(__file__).resolve().parents[{up}] / "rehearsal" / "{{slug}}.py"',
-    )
+    folder = tests[0].parent if tests else Path("tests")
+    is_unittest = bool(tests) and "unittest.TestCase" in text_of(root / tests[0])
+    test = _UNITTEST if is_unittest else _PYTEST
+    return Language(test_file=f"{folder}/test_{{name}}.py", test=test, up=str(len(folder.parts)))
 
 
-def _javascript(root: str, paths: list[str]) -> Language | None:
-    tests = [path for path in paths if ".test." in _last(path) or _folder(path).split("/")[-1] in ("test", "__tests__")]
-    tests = [path for path in tests if path.endswith((".js", ".mjs", ".cjs", ".ts"))]
-    package, runner = _package(root, tests)
+def _javascript(root: Path, paths: list[Path]) -> Language | None:
+    scripts = [path for path in paths if path.suffix in (".js", ".mjs", ".cjs", ".ts")]
+    tests = [path for path in scripts if ".test." in path.name or path.parent.name in ("test", "__tests__")]
+    try:
+        package = json.loads(text_of(root / "package.json") or "{}")
+    except ValueError:
+        return None
+    runner = _javascript_runner(root, tests, package)
     if not runner:
         return None
-    folder = _folder(tests[0]) if tests else "test"
+    folder = tests[0].parent if tests else Path("test")
     is_module = runner == "vitest" or package.get("type") == "module"
-    path = f"{'../' * len(folder.split('/')) if folder else './'}rehearsal/{{slug}}.js"
-    names = {"vitest": ("vitest", "{ test }"), "node": ("node:test", "test")}
-    used = [*([names[runner]] if runner in names else []), ("node:assert", "assert")]  # jest's test is there already
-    said = 'import {1} from "{0}";' if is_module else 'const {1} = require("{0}");'
-    return Language(
-        suffix=".js",
-        begin="// {story}, as a rehearsal writes it.\n",
-        function=_MODULE_JS if is_module else _COMMON_JS,
-        file=files.join(folder, "{slug}.test.js"),
-        begin_test="".join(f"{said.format(*one)}\n" for one in used),
-        test=_JS_TEST,
-        source=f'await import("{path}")' if is_module else f'require("{path}")',
-    )
+    code, test = (_MODULE_CODE, _MODULE_TEST) if is_module else (_COMMON_CODE, _COMMON_TEST)
+    if runner == "vitest":
+        test = 'import {{ test }} from "vitest";\n' + test
+    elif runner == "node":
+        test = ('import test from "node:test";\n' if is_module else 'const test = require("node:test");\n') + test
+    return Language(".js", code, f"{folder}/{{name}}.test.js", test, "../" * len(folder.parts) or "./")
 
 
-def _package(root: str, tests: list[str]) -> tuple[dict[str, object], str]:
-    """(package.json, which of the runners that are known here runs the tests)."""
-    try:
-        read = json.loads(files.read_or_empty(files.join(root, "package.json")) or "{}")
-    except ValueError:
-        read = None
-    package = read if isinstance(read, dict) else {}
-    said = json.dumps([package.get(name) for name in ("scripts", "dependencies", "devDependencies")])
-    if found := next((runner for runner in ("vitest", "jest") if runner in said), ""):
-        return package, found
-    first = files.read_or_empty(files.join(root, tests[0])) if tests else ""
-    return package, "node" if "node --test" in said or "node:test" in first else ""
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
+def _javascript_runner(root: Path, tests: list[Path], package: dict[str, object]) -> str:
+    """Which of the runners that are known here runs the tests; "" for another."""
+    used = json.dumps([package.get(name) for name in ("scripts", "dependencies", "devDependencies")])
+    for runner in ("vitest", "jest"):
+        if runner in used:
+            return runner
+    first = text_of(root / tests[0]) if tests else ""
+    return "node" if "node --test" in used or "node:test" in first else ""

@@ -1,68 +1,46 @@
-"""How the agent dies: SIGINT ends it with a result, SIGTERM at once without one, as with the real CLI.
-
-A thread reads the signals from a pipe that the interpreter's own C handler writes to. A Python handler in the
-main thread would come too late when the signal arrives just before a system call that blocks; blocked signals
-would be inherited by the commands that an act runs.
-"""
+"""How the agent ends early: SIGINT interrupts its work, SIGTERM ends it at once, as with the real CLI."""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
-import sys
-import threading
-from collections.abc import Callable
-from types import FrameType
-from typing import NoReturn
+import time
 
 TERMINATED = 143
+STEP_S = 0.05
 
 
-class Vigil:
-    """Watches over SIGINT and SIGTERM from `begin` on.
+class Interrupted(Exception):
+    """SIGINT came."""
 
-    `on_interrupt` says with which exit code SIGINT ends the process; None lets it go on. Before an act has
-    begun this is 0 and no result line, as when the real CLI waits for the first bytes of an answer.
-    """
+
+class SignalHandler:
+    """Notes SIGINT, so that the work can stop between two lines of its output; exits on SIGTERM."""
 
     def __init__(self) -> None:
-        self.ignored: set[int] = set()
-        self.on_interrupt: Callable[[], int | None] = lambda: 0
+        self._is_interrupted = False
 
-    def begin(self) -> None:
+    def install(self) -> None:
         """Take over both signals, also where the caller's shell had switched SIGINT off."""
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _nothing)
-        threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+        signal.signal(signal.SIGINT, lambda *_: self._interrupt())
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
 
-    def _watch(self, reading: int) -> None:
-        while came := os.read(reading, 1):
-            number = came[0]
-            if number in self.ignored:
-                continue
-            if number == signal.SIGTERM:
-                os._exit(TERMINATED)
-            if number == signal.SIGINT and (code := self.on_interrupt()) is not None:
-                os._exit(code)
+    def check(self) -> None:
+        """Raise Interrupted when SIGINT has come."""
+        if self._is_interrupted:
+            raise Interrupted
 
+    def wait(self, seconds: float) -> None:
+        """Sleep, unless SIGINT comes."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(left, STEP_S))
 
-def stay() -> NoReturn:
-    """Wait for ever; only a signal ends it."""
-    while True:
-        signal.pause()
+    def wait_forever(self) -> None:
+        """Only a signal ends this."""
+        self.wait(math.inf)
 
-
-def die(name: str) -> NoReturn:
-    """End this process by the signal of that name."""
-    number = signal.Signals[name]
-    if number != signal.SIGKILL:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    sys.exit(128 + number)
-
-
-def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """A handler that does nothing is not inherited by children, unlike SIG_IGN."""
+    def _interrupt(self) -> None:
+        self._is_interrupted = True

@@ -13,7 +13,7 @@ from ralphy.agents import status_report
 from ralphy.config.values import Check
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.prompts.render import TEXTS, WORDS, Rendered, render
-from ralphy.rehearsal.scene import read_scene
+from ralphy.rehearsal.context import read_context
 from ralphy.resources import template_root
 
 NONCE = "5f2a91c07bd3e648"
@@ -77,9 +77,9 @@ def fallen_back(rendered: Rendered, step: str = "story") -> str:
 @pytest.mark.parametrize("step", STEPS)
 def test_every_prompt_names_its_run_in_the_first_line(step: str) -> None:
     text = render(step, values(attempt=2), []).text
-    scene = read_scene({}, text, "/srv/shop")
-    assert (scene.step, scene.feature, scene.story, scene.attempt) == (step, "login", "US-001", 2)
-    assert scene.outbox == OUTBOX
+    context = read_context({}, text, Path("/srv/shop"))
+    assert (context.step, context.feature, context.story, context.attempt) == (step, "login", "US-001", 2)
+    assert context.outbox == OUTBOX
 
 
 def test_the_first_line_is_exact() -> None:
@@ -89,8 +89,8 @@ def test_the_first_line_is_exact() -> None:
 
 def test_an_outbox_with_a_space_survives_the_first_line() -> None:
     text = render("spec", values(outbox="/my shop/outbox", story=None), []).text
-    scene = read_scene({}, text, "/")
-    assert (scene.outbox, scene.story) == ("/my shop/outbox", "")
+    context = read_context({}, text, Path("/"))
+    assert (context.outbox, context.story) == ("/my shop/outbox", "")
 
 
 @pytest.mark.parametrize(

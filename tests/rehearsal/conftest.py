@@ -1,4 +1,4 @@
-"""Builders of rehearsals: `rehearse({...})` plays one act as a real process and returns what it printed."""
+"""Builders of rehearsals: `rehearse({...})` plays one turn as a real process and returns what it printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-AGENT = (sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py"))
+AGENT = (sys.executable, "-P", "-m", "ralphy.rehearsal")
 FLAGS = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
 SESSION = "9f50a1e3-470d-45f7-92a5-7be0f6ee83bd"
 PATIENCE_S = 60.0
@@ -55,7 +55,7 @@ class Played:
 
 @dataclass
 class Rehearse:
-    """Plays acts in `cwd`, in the name of story US-001 of the feature login, attempt 1."""
+    """Plays turns in `cwd`, in the name of story US-001 of the feature login, attempt 1."""
 
     cwd: Path
     home: Path
@@ -66,12 +66,12 @@ class Rehearse:
     def outbox(self) -> Path:
         return self.home / "outbox"
 
-    def __call__(self, act: Mapping[str, Any] | None = None, *flags: str, prompt: str = "Do it.") -> Played:
-        """Play `act` for whatever step this is; without an act, play what the environment says."""
+    def __call__(self, turn: Mapping[str, Any] | None = None, *flags: str, prompt: str = "Do it.") -> Played:
+        """Play `turn` for whatever step this is; without a turn, play what the environment says."""
         ended = subprocess.run(
             [*AGENT, *FLAGS, *flags],
             cwd=self.cwd,
-            env=self.environ(act),
+            env=self.environ(turn),
             input=prompt.encode(),
             capture_output=True,
             timeout=PATIENCE_S,
@@ -79,12 +79,12 @@ class Rehearse:
         )
         return Played(ended.returncode, ended.stdout, ended.stderr.decode())
 
-    def start(self, act: Mapping[str, Any]) -> subprocess.Popen[bytes]:
-        """Begin to play an act that has to be stopped."""
+    def start(self, turn: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+        """Begin to play a turn that has to be stopped."""
         child = subprocess.Popen(
             [*AGENT, *FLAGS, "--session-id", SESSION],
             cwd=self.cwd,
-            env=self.environ(act),
+            env=self.environ(turn),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -95,11 +95,11 @@ class Rehearse:
         child.stdin = None
         return child
 
-    def environ(self, act: Mapping[str, Any] | None) -> dict[str, str]:
+    def environ(self, turn: Mapping[str, Any] | None) -> dict[str, str]:
         said = {"STEP": self.step, "FEATURE": "login", "STORY": "US-001", "ATTEMPT": "1", "RUN_ID": "r1"}
         own = {f"RALPHY_{name}": value for name, value in said.items()}
-        if act is not None:
-            own["RALPHY_REHEARSAL"] = str(self.scenario({self.step: [act]} | {"stories": {"*": [act]}}))
+        if turn is not None:
+            own["RALPHY_REHEARSAL"] = str(self.scenario({self.step: [turn]} | {"stories": {"*": [turn]}}))
         return {**os.environ, **own, "RALPHY_OUTBOX": str(self.outbox), **self.env}
 
     def scenario(self, content: Mapping[str, Any]) -> Path:

@@ -12,8 +12,8 @@ import pytest
 import referencing
 import yaml
 
-from ralphy.rehearsal.default import usual_act
-from ralphy.rehearsal.scene import Scene
+from ralphy.rehearsal.context import Context
+from ralphy.rehearsal.default import usual_turn
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import ROOT, Rehearse
 
@@ -50,10 +50,10 @@ def folder(rehearse: Rehearse) -> Path:
 
 
 def specify(prd: str, tmp_path: Path) -> list[dict[str, Any]]:
-    """The stories that the spec act makes of a PRD."""
+    """The stories that the spec step makes of a PRD."""
     (tmp_path / "PRD.md").write_text(prd)
-    scene = Scene("spec", "login", "", 1, "", "out", str(tmp_path), str(tmp_path))
-    stories: list[dict[str, Any]] = usual_act(scene)["outbox"]["stories.json"]["userStories"]
+    context = Context(tmp_path, step="spec", feature="login", feature_dir=str(tmp_path))
+    stories: list[dict[str, Any]] = usual_turn(context)["outbox"]["stories.json"]["userStories"]
     return stories
 
 
@@ -159,8 +159,9 @@ def test_a_test_is_written_for_the_runner_of_the_project(
 def test_a_story_that_was_done_before_still_changes_something(rehearse: Rehearse) -> None:
     for _ in range(3):
         rehearse()
-    module = _module(rehearse.cwd / "rehearsal" / "us_001.py")
-    assert module.us_001() == module.us_001_2() == module.us_001_3() == "US-001"
+    for name in ("us_001", "us_001_2", "us_001_3"):
+        assert getattr(_module(rehearse.cwd / "rehearsal" / f"{name}.py"), name)() == "US-001"
+        assert (rehearse.cwd / "tests" / f"test_{name}.py").exists()
 
 
 def test_the_qa_step_finds_nothing(rehearse: Rehearse, folder: Path) -> None:

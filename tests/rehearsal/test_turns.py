@@ -1,16 +1,13 @@
-"""What an act does to the world, and what its last message says."""
+"""What a turn does to the world, and what its last message says."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ralphy.agents.claude.loop_detection import error_key
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import SESSION, Rehearse
 
@@ -27,8 +24,8 @@ RECOMMENDATION: none
 
 
 def test_files_are_written_with_their_placeholders_filled(rehearse: Rehearse) -> None:
-    act = {"write": {"src/{{slug}}.py": "{{story}} of {{feature}}, attempt {{attempt}}, {{unknown}}"}}
-    played = rehearse(act)
+    turn = {"write": {"src/{{slug}}.py": "{{story}} of {{feature}}, attempt {{attempt}}, {{unknown}}"}}
+    played = rehearse(turn)
     written = (rehearse.cwd / "src" / "us_001.py").read_text()
     assert written == "US-001 of login, attempt 1, {{unknown}}"
     assert played.tools() == ["Write"]
@@ -82,11 +79,11 @@ def test_a_commit_is_made_as_an_agent_would(rehearse: Rehearse, git: RunGit) -> 
 
 
 def test_artifacts_go_to_the_outbox(rehearse: Rehearse) -> None:
-    act = {
+    turn = {
         "outbox": {"SPEC.md": "# {{feature}}\n", "stories.json": {"userStories": []}},
         "learnings": "Be quick.",
     }
-    rehearse(act)
+    rehearse(turn)
     assert (rehearse.outbox / "SPEC.md").read_text() == "# login\n"
     assert json.loads((rehearse.outbox / "stories.json").read_text()) == {"userStories": []}
     assert (rehearse.outbox / "learnings.md").read_text() == "Be quick."
@@ -95,7 +92,7 @@ def test_artifacts_go_to_the_outbox(rehearse: Rehearse) -> None:
 def test_an_artifact_without_an_outbox_is_refused(rehearse: Rehearse) -> None:
     rehearse.env["RALPHY_OUTBOX"] = ""
     played = rehearse({"outbox": {"SPEC.md": "x"}})
-    assert (played.code, played.stdout) == (1, b"")
+    assert played.code == 1
     assert "RALPHY_OUTBOX: no outbox to write SPEC.md to" in played.stderr
 
 
@@ -110,7 +107,7 @@ def test_a_failed_command_makes_the_tests_failing(rehearse: Rehearse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "present", "absent"),
+    ("turn", "present", "absent"),
     [
         ({"exit_signal": False}, "EXIT_SIGNAL: false", "<promise>"),
         ({"exit_signal": None, "say": "ok"}, "ok", "RALPH_STATUS"),
@@ -121,10 +118,10 @@ def test_a_failed_command_makes_the_tests_failing(rehearse: Rehearse) -> None:
         ({"question": "Which colour?"}, "RECOMMENDATION: Which colour?", "EXIT_SIGNAL: true"),
     ],
 )
-def test_the_last_message_says_what_the_act_wants(
-    rehearse: Rehearse, act: dict[str, Any], present: str, absent: str
+def test_the_last_message_says_what_the_turn_wants(
+    rehearse: Rehearse, turn: dict[str, Any], present: str, absent: str
 ) -> None:
-    text = rehearse(act).text
+    text = rehearse(turn).text
     assert present in text
     assert absent not in text
 
@@ -155,13 +152,16 @@ def test_a_cheat_marks_all_stories_as_passed(rehearse: Rehearse) -> None:
     assert [(story["passes"], story["status"]) for story in stories] == [(True, "completed")] * 2
 
 
-def test_a_cheat_approves_and_edits_what_is_not_its_own(rehearse: Rehearse) -> None:
+def test_a_cheat_approves(rehearse: Rehearse) -> None:
     folder = _folder(rehearse)
-    (folder / "SPEC.md").write_text("# Spec\n")
-    rehearse({"cheat": {"approve": True, "edit_progress": "all green", "edit_spec": True}})
+    rehearse({"cheat": {"approve": True}})
     assert (folder / "APPROVED").is_file()
-    assert (folder / "progress.txt").read_text() == "\nall green\n"
-    assert (folder / "SPEC.md").read_text() == "# Spec\n\nNote: US-001 needs no tests.\n"
+
+
+def test_a_cheat_skips_tests(rehearse: Rehearse) -> None:
+    rehearse({"cheat": {"skip_tests": True}})
+    text = (rehearse.cwd / "tests" / "test_calc.py").read_text()
+    assert text.count("@pytest.mark.skip") == text.count("def test") > 0
 
 
 def test_a_cheat_deletes_tests(rehearse: Rehearse) -> None:
@@ -174,52 +174,6 @@ def test_a_cheat_deletes_the_files_it_names(rehearse: Rehearse) -> None:
     rehearse({"cheat": {"delete_tests": ["conftest.py"]}})
     assert not (rehearse.cwd / "conftest.py").exists()
     assert (rehearse.cwd / "tests" / "test_calc.py").exists()
-
-
-def test_a_cheat_forges_trailers(rehearse: Rehearse, git: RunGit) -> None:
-    rehearse({"cheat": {"forge_trailer": True}})
-    assert git("log", "-1", "--format=%(trailers:key=Ralphy-Story,valueonly)").strip() == "login/US-001"
-
-
-def test_an_orphan_outlives_the_run(rehearse: Rehearse) -> None:
-    played = rehearse({"orphan": {"seconds": 60, "ignore_sigterm": True}}, "--session-id", SESSION)
-    pid = int(played.blocks("tool_result")[0]["content"])
-    try:
-        assert os.getsid(pid) not in (pid, os.getsid(0))
-        assert f"CLAUDE_CODE_SESSION_ID={SESSION}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
-    finally:
-        os.kill(pid, signal.SIGKILL)
-
-
-def test_the_same_error_comes_as_often_as_asked_for_and_differs_in_times_alone(rehearse: Rehearse) -> None:
-    answers = rehearse({"same_error": 3}).blocks("tool_result")
-    assert [answer["is_error"] for answer in answers] == [True, True, True]
-    assert len({answer["content"] for answer in answers}) == 3
-    assert len({error_key(answer["content"]) for answer in answers}) == 1
-
-
-def test_a_flood_is_as_big_as_asked_for(rehearse: Rehearse) -> None:
-    played = rehearse({"flood_mb": 2})
-    assert len(played.stdout) > 2_000_000
-    assert max(map(len, played.stdout.splitlines())) < 6_000
-
-
-def test_a_long_line_is_one_line(rehearse: Rehearse) -> None:
-    assert max(map(len, rehearse({"long_line_mb": 3}).stdout.splitlines())) > 3_000_000
-
-
-def test_garbage_is_printed_between_good_lines(rehearse: Rehearse) -> None:
-    lines = rehearse({"garbage": True}).stdout.split(b"\n")
-    assert b"\x00\x00\x00" in lines
-    assert b'{"type":"assistant","message":{"conte' in lines
-    with pytest.raises(UnicodeDecodeError):
-        lines[2].decode()
-    assert json.loads(lines[0])["type"] == "system"
-    assert json.loads(lines[-2])["type"] == "result"
-
-
-def test_raw_lines_are_printed_as_they_are(rehearse: Rehearse) -> None:
-    assert b'\n{"type": "x"}\nnot json {{story}}\n' in rehearse({"raw": ['{"type": "x"}', "not json {{story}}"]}).stdout
 
 
 def _folder(rehearse: Rehearse) -> Path:
