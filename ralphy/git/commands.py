@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -22,17 +23,22 @@ from ralphy.git import tree_programs
 from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, listed, ref_text
 from ralphy.processes import program_paths
 
+# What a repository, or the person's own settings, could make git run, print otherwise or leave out.
 SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
     "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
     "-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
     "-c", "log.showSignature=false", "-c", "core.alternateRefsCommand=", "-c", "maintenance.auto=false",
+    "-c", "color.diff=false", "-c", "diff.noprefix=false", "-c", "diff.context=3",
+    "-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false",
 )  # fmt: skip
 DURABLE = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=batch")
-_UNWANTED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-             "GIT_EXTERNAL_DIFF", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE",
-             "GIT_SHALLOW_FILE", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE",
-             "GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ATTR_SOURCE")  # fmt: skip
+# The variables of git that say who works and how a remote is reached. Any other (GIT_DIR in a hook, say) would have
+# Ralphy's git look elsewhere or answer in another form.
+_KEPT_VARIABLES = re.compile(
+    r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)"
+    r"|(SSH|SSL|HTTP|PROXY|CURL_LOW|LFS|ASKPASS|ALLOW_PROTOCOL|PROTOCOL_FROM_USER|EXEC_PATH|CEILING)\w*)"
+)
 _RULES = (".gitignore", ".gitattributes")
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
                "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
@@ -161,9 +167,14 @@ def failure(
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """The environment of Ralphy's own git calls: nobody is asked, nothing from an outer git leaks in."""
-    env = {k: v for k, v in base.items() if k not in _UNWANTED}
+    env = {name: value for name, value in base.items() if not is_foreign(name)}
     return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_LITERAL_PATHSPECS": "0", "PYTHONSAFEPATH": "1", "LC_ALL": "C"}  # fmt: skip
+
+
+def is_foreign(name: str) -> bool:
+    """Is it a variable of git by which a caller's git would have a say in what Ralphy's does?"""
+    return name.startswith("GIT_") and not _KEPT_VARIABLES.fullmatch(name)
 
 
 def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
@@ -260,7 +271,7 @@ def is_squashed(repository: Repository, tip: str, into: str, outside: str) -> bo
     By git's patch id, as `git cherry` compares commits: white space and line numbers do not count.
     """
     where = ("--", ".", f":(top,exclude,literal){outside}")
-    show = ("--no-ext-diff", "--no-textconv", "--no-color", "--full-index")
+    show = ("--no-ext-diff", "--no-textconv", "--full-index")
     try:
         start = repository.text("merge-base", tip, into)
         wanted = _patch_ids(repository, repository.run("diff", *show, start, tip, *where))

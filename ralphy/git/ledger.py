@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
-from ralphy.git.commands import GitError, Repository
+from ralphy.git.commands import SAFE, GitError, Repository, is_foreign
 
 if TYPE_CHECKING:
     from git import Repo
 
-_SAFE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.quotePath=false",
-         "log.showSignature=false", "log.mailmap=false", "gc.auto=0")  # fmt: skip
 _UNDOES = re.compile(r"^This reverts commit ([0-9a-f]{7,64})\b", re.M)
 _COUNTED_AS = re.compile(r" attempt (\d{1,9}): \w+$")
 _TRAILERS = ("Ralphy-Story", "Ralphy-Attempt", "Ralphy-Run", "Ralphy-Cost-USD")
@@ -120,7 +118,7 @@ def landed_between(repository: Repository, base: str, tip: str) -> list[tuple[st
 def _log(repository: Repository, feature: str, tip: str) -> Iterator[list[str]]:
     """The fields of every commit that could matter, newest first."""
     begins = f"^Ralphy-Story: {feature}/" if feature else "^Ralphy-Story: "
-    out = _ask(repository, "log", f"--format={_LOG}", "--topo-order", "--no-color", "--no-show-signature",
+    out = _ask(repository, "log", f"--format={_LOG}", "--topo-order",
                f"--grep={begins}", "--grep=^This reverts commit ", tip, "--")  # fmt: skip
     for record in out.split("\x1e")[1:]:
         yield [field.strip() for field in record.split("\0", 7)]
@@ -185,8 +183,8 @@ def one_kept(repository: Repository, feature: str, story: str, number: int | Non
 
 def difference(repository: Repository, attempt: KeptAttempt) -> bytes:
     """What the attempt changed, as a patch; nothing that the repository configures is run to make it."""
-    return repository.run("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
-                          "--src-prefix=a/", "--dst-prefix=b/", attempt.parent, attempt.commit)  # fmt: skip
+    return repository.run("diff", "--no-ext-diff", "--no-textconv", "--binary", "--full-index",
+                          attempt.parent, attempt.commit)  # fmt: skip
 
 
 def put_back(repository: Repository, attempt: KeptAttempt) -> None:
@@ -204,6 +202,8 @@ def put_back(repository: Repository, attempt: KeptAttempt) -> None:
 
 def _ask(repository: Repository, command: str, *args: str) -> str:
     """The output of a git command through GitPython, which starts a git as soon as it is imported."""
+    for name in [name for name in os.environ if is_foreign(name)]:  # it hands on all that there is
+        del os.environ[name]
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = repository.program
     try:
         from git.exc import GitCommandError
@@ -213,9 +213,7 @@ def _ask(repository: Repository, command: str, *args: str) -> str:
     try:
         repo = _open(repository)
         try:
-            return str(
-                repo.git.execute([repository.program, *_options(), command, *args], strip_newline_in_stdout=False)
-            )
+            return str(repo.git.execute([repository.program, *SAFE, command, *args], strip_newline_in_stdout=False))
         finally:
             repo.close()
     except GitCommandError as error:
@@ -231,7 +229,3 @@ def _open(repository: Repository) -> Repo:
     own = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.root)}
     repo.git.update_environment(**repository.env, **own)
     return repo
-
-
-def _options() -> list[str]:
-    return [word for setting in _SAFE for word in ("-c", setting)]

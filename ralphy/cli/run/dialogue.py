@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_STORIES = 12
 _WORDS = {"yes": "y", "approve": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}
 _WORDS_BESIDE_ANSWERS = ("approve", "edit", "later")
-_SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
+_SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv")
 
 
 class GateDialogue:

@@ -275,8 +275,8 @@ class _View:
         if changed:
             return (f"your changes of {first_few(changed, _MOST_NAMED)} are in the way; do not commit them as they "
                     "are, that undoes Ralphy's work. Bring them along: "
-                    f"git diff --binary {old[:10]} > ../mine.patch && "
-                    "git reset --hard && { git apply --3way ../mine.patch; git reset -q; }")  # fmt: skip
+                    f"git diff-index -p --binary {old[:10]} > ../mine.patch && git reset --hard && "
+                    "{ git apply --3way --whitespace=nowarn ../mine.patch; git reset -q; }")  # fmt: skip
         where = first_few(sorted(set(self.untracked)), _MOST_NAMED)
         return f"{where} would be overwritten: move it away" if self.untracked else ""
 

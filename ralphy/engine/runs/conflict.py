@@ -54,7 +54,7 @@ def _wanted(story: Story) -> str:
 
 
 def _diff(w: Workspace, between: tuple[str, str], paths: Sequence[str]) -> str:
-    plain = ("--no-ext-diff", "--no-textconv", "--no-color")
+    plain = ("--no-ext-diff", "--no-textconv")
     where = [f":(top,literal){path}" for path in paths[:20]]
     text = w.repository.run("diff", *plain, *between, "--", *where).decode("utf-8", "replace")
     return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}\n(the rest is left out)\n"
