@@ -11,15 +11,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from ralphy.agents.presets import PRESETS
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
+from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
-
-if TYPE_CHECKING:
-    from ralphy.text.schema_compiler import Fits
 
 CHECK_KINDS = {"name": "str", "run": "str", "timeout_s": "float"}
 _COMMANDS = ("setup", "stack.test_command", "checks[].run")  # what `shlex.split` must be able to take apart
@@ -78,8 +79,6 @@ class Field:
 @cache
 def nodes() -> Mapping[str, Mapping[str, Any]]:
     """Dotted name -> what the schema says of that setting; of a check's parts, too."""
-    from ralphy.resources import schema
-
     found: dict[str, Mapping[str, Any]] = {}
     for name, node in schema("config")["properties"].items():
         inner = node.get("properties")
@@ -90,10 +89,8 @@ def nodes() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _fits(dotted: str) -> Fits:
-    from ralphy.text.schema_compiler import compile_check
-
-    return compile_check(nodes()[dotted])
+def _validator(dotted: str) -> Draft202012Validator:
+    return Draft202012Validator(nodes()[dotted])
 
 
 def all_fields() -> Mapping[str, Field]:
@@ -129,11 +126,15 @@ def named(dotted: str) -> Field:
 def accept(field: Field, value: object) -> object:
     """`value` as the field holds it (lists become tuples, `30m` and whole seconds floats); raises UnfitError."""
     plain = _without_line_ends(value)
-    if field.is_duration and isinstance(plain, str) and _fits(field.dotted)(plain):
+    if field.is_duration and isinstance(plain, str) and _validator(field.dotted).is_valid(plain):
         plain = seconds_of(plain)
-    if not _fits(field.dotted)(plain):
+    if isinstance(plain, float) and isnan(plain):  # no bound of the schema excludes it
+        raise UnfitError(field.expected)
+    error = next(_validator(field.dotted).iter_errors(plain), None)
+    if error is not None:
+        most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
         is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
-        raise UnfitError(field.expected + ("; put it in quotes" if is_unquoted else ""))
+        raise UnfitError(field.expected + most + ("; put it in quotes" if is_unquoted else ""))
     if field.dotted in _COMMANDS and plain and not any(_split_words(field, str(plain))):
         raise UnfitError(field.expected)
     if field.kind.startswith("tuple"):

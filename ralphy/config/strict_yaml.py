@@ -1,25 +1,27 @@
 """Strict YAML with positions: plain data from one document, and the line that every value stands on.
 
-The tree is built from the parser's events, so that nothing is ever constructed from a tag, an alias can
-not multiply, and scalars follow YAML 1.2: `07:00`, `no` and `1_000` are text, not numbers or booleans.
+Nothing is ever constructed from a tag, an alias can not multiply, and scalars follow YAML 1.2: `07:00`, `no` and
+`1_000` are text, not numbers or booleans.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+import yaml
 
 from ralphy.errors import InvalidInput
+from ralphy.text.marks import documents, line
+from ralphy.text.strict_json import decode, shown
 
 MAX_BYTES = 256 * 1024
-MAX_EVENTS = 20_000
 MAX_DEPTH = 20
-_MOST_SHOWN = 40
 
 Place = tuple[str | int, ...]
 
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 _WORDS: Mapping[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -42,100 +44,75 @@ def parse(data: bytes, where: str) -> Document:
 
     Raises InvalidInput, with `where` as "path:line", for what is not YAML or not plain.
     """
-    if len(data) > MAX_BYTES:
-        raise InvalidInput(f"is larger than {MAX_BYTES // 1024} KB", where=where)
+    text = decode(data, where, MAX_BYTES)
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("is not UTF-8 text", where=f"{where}:{line}", hint="save it as UTF-8") from None
-    return _Builder(where, text).document()
+        roots = documents(text)
+    except RecursionError:
+        raise InvalidInput(f"is nested deeper than {MAX_DEPTH} levels", where=where) from None
+    except yaml.YAMLError as error:
+        raise _parse_error(error, text, where) from None
+    if not roots:
+        return Document(None, {})
+    reading = _Reading(where)
+    if len(roots) > 1:
+        raise reading.refusal(roots[1], "has a second document", 'remove the line "---" between them')
+    return Document(reading.value(roots[0], ()), reading.lines)
 
 
-class _Builder:
-    """One pass over the events of one text."""
+class _Reading:
+    """One pass over the nodes of one document."""
 
-    def __init__(self, where: str, text: str) -> None:
+    def __init__(self, where: str) -> None:
+        self.lines: dict[Place, int] = {}
         self._where = where
-        self._text = text
-        self._events = self._checked_events()
-        self._lines: dict[Place, int] = {}
+        self._seen: set[int] = set()  # an alias is the very node that it names
 
-    def document(self) -> Document:
-        event = next(self._events)
-        if type(event).__name__ == "StreamEndEvent":
-            return Document(None, {})
-        root = self._value(next(self._events), ())
-        next(self._events)  # the document's end
-        extra = next(self._events)
-        if type(extra).__name__ != "StreamEndEvent":
-            raise self._refusal(extra, "has a second document", 'remove the line "---" between them')
-        return Document(root, self._lines)
-
-    def _value(self, event: Any, path: Place) -> object:
-        self._lines.setdefault(path, event.start_mark.line + 1)
+    def value(self, node: yaml.Node, path: Place) -> object:
+        self.lines.setdefault(path, line(node))
         if len(path) > MAX_DEPTH:
-            raise self._refusal(event, f"is nested deeper than {MAX_DEPTH} levels")
-        match type(event).__name__:
-            case "ScalarEvent":
-                return _scalar(event)
-            case "SequenceStartEvent":
-                return [self._value(item, (*path, n)) for n, item in enumerate(self._until("SequenceEndEvent"))]
-            case _:
-                return self._mapping(path)
+            raise self.refusal(node, f"is nested deeper than {MAX_DEPTH} levels")
+        if id(node) in self._seen:
+            raise self.refusal(node, "uses an anchor and an alias (& and *)", "write the value out")
+        if node.tag not in _PLAIN_TAGS:
+            raise self.refusal(node, "uses a tag (!)", "write the plain value")
+        self._seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, n)) for n, item in enumerate(node.value)]
+        return _scalar(node)
 
-    def _mapping(self, path: Place) -> dict[str, object]:
+    def _mapping(self, node: yaml.MappingNode, path: Place) -> dict[str, object]:
         found: dict[str, object] = {}
-        for key in self._until("MappingEndEvent"):
-            if type(key).__name__ != "ScalarEvent":
-                raise self._refusal(key, "has a list or a mapping as a key", "keys are plain words")
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self.refusal(key, "has a list or a mapping as a key", "keys are plain words")
             name = str(key.value)
             if name in found:
-                first = self._lines[(*path, name)]
-                raise self._refusal(key, f"has the key {short(name)} twice (first on line {first})")
-            self._lines[(*path, name)] = key.start_mark.line + 1
-            found[name] = self._value(next(self._events), (*path, name))
+                first = self.lines[(*path, name)]
+                raise self.refusal(key, f"has the key {short(name)} twice (first on line {first})")
+            self.lines[(*path, name)] = line(key)
+            found[name] = self.value(value, (*path, name))
         return found
 
-    def _until(self, end: str) -> Iterator[Any]:
-        while type(event := next(self._events)).__name__ != end:
-            yield event
-
-    def _checked_events(self) -> Iterator[Any]:
-        """Every event but the stream's start; raises for the parser's errors, anchors, aliases and tags."""
-        import yaml
-
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        try:
-            for count, event in enumerate(yaml.parse(self._text, Loader=loader)):
-                if count > MAX_EVENTS:
-                    raise self._refusal(event, "has too many values for a configuration")
-                if getattr(event, "anchor", None) is not None:
-                    raise self._refusal(event, "uses an anchor or an alias (& or *)", "write the value out")
-                if getattr(event, "tag", None) is not None:
-                    raise self._refusal(event, "uses a tag (!)", "write the plain value")
-                if count:
-                    yield event
-        except yaml.YAMLError as error:
-            raise self._parse_error(error) from None
-
-    def _refusal(self, event: Any, what: str, hint: str = "") -> InvalidInput:
-        return InvalidInput(what, where=f"{self._where}:{event.start_mark.line + 1}", hint=hint)
-
-    def _parse_error(self, error: Exception) -> InvalidInput:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
-        index = mark.line if mark else self._text.count("\n", 0, getattr(error, "position", 0) or 0)
-        lines = self._text.split("\n")
-        hint = "check the indentation, the colons and the quotes"
-        if index < len(lines) and "\t" in lines[index]:
-            hint = "YAML indentation needs spaces: replace the tab"
-        return InvalidInput(f"is not YAML: {problem}", where=f"{self._where}:{index + 1}", hint=hint)
+    def refusal(self, node: yaml.Node, what: str, hint: str = "") -> InvalidInput:
+        return InvalidInput(what, where=f"{self._where}:{line(node)}", hint=hint)
 
 
-def _scalar(event: Any) -> object:
-    text = str(event.value)
-    if event.style:  # quoted, or a block: always text
+def _parse_error(error: yaml.YAMLError, text: str, where: str) -> InvalidInput:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
+    index = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0) or 0)
+    lines = text.split("\n")
+    hint = "check the indentation, the colons and the quotes"
+    if index < len(lines) and "\t" in lines[index]:
+        hint = "YAML indentation needs spaces: replace the tab"
+    return InvalidInput(f"is not YAML: {problem}", where=f"{where}:{index + 1}", hint=hint)
+
+
+def _scalar(node: yaml.Node) -> object:
+    text = str(node.value)
+    if getattr(node, "style", None):  # quoted, or a block: always text
         return text
     if text in _WORDS:
         return _WORDS[text]
@@ -145,13 +122,7 @@ def _scalar(event: Any) -> object:
 
 
 def short(value: object) -> str:
-    """A value as an error shows it: JSON-like, one line, no control characters."""
-    import json
-
+    """A value as an error of YAML shows it."""
     if isinstance(value, dict):
         return "a mapping"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    text = "".join(letter if letter.isprintable() else "�" for letter in text)
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+    return "a list" if isinstance(value, (list, tuple)) else shown(value, 40)

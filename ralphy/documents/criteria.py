@@ -73,12 +73,3 @@ def titled_lists(story: Mapping[str, Any]) -> Iterator[tuple[str, list[Item]]]:
 def unticked(raw: Any) -> Any:
     """An entry without its `done`."""
     return {name: value for name, value in raw.items() if name != "done"} if isinstance(raw, dict) else raw
-
-
-def why_unreadable(raw: Any) -> str:
-    """Why an entry says nothing that an agent could work by; "" if it does. Wrong types are the schema's business."""
-    if isinstance(raw, str):
-        return "" if raw.strip() else "is blank"
-    if isinstance(raw, Mapping) and not any(_text(raw.get(name)) for name in WORDS):
-        return f"has no text in {', '.join(WORDS[:-1])} or {WORDS[-1]}"
-    return ""

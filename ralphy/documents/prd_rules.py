@@ -1,4 +1,4 @@
-"""What must hold for a prd.json beyond its schema: ids, dependencies, the branch, texts on one line, readable criteria.
+"""What must hold for a prd.json beyond its schema: the branch, unique ids, and dependencies that can be met.
 
 `problems` takes any value that JSON can say: what has the wrong type is the schema's business, and is
 passed over here.
@@ -6,20 +6,15 @@ passed over here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from ralphy.documents.criteria import LISTS, why_unreadable
 from ralphy.documents.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
 from ralphy.text.strict_json import escaped, shown
 
 Path = tuple[str | int, ...]
-
-# Controls, line separators, and the marks that turn the direction of what follows.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +44,12 @@ def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: C
         return []
     given = document.get("userStories")
     given = given if isinstance(given, list) else []
-    stories = [(n, story) for n, story in enumerate(given) if isinstance(story, dict)]
-    named = [(n, name, s) for n, s in stories if (name := id_of(s.get("id"))) is not None]
+    named = [(n, name, story) for n, story in enumerate(given)
+             if isinstance(story, dict) and (name := id_of(story.get("id"))) is not None]  # fmt: skip
     return [
         *_branch(document.get("branchName"), base_branches),
         *_ids(named),
         *_dependencies(named, frozenset(known_ids)),
-        *_disagreements(stories),
-        *_titles(stories),
-        *_unreadable(stories),
     ]
 
 
@@ -83,10 +75,6 @@ def _ids(named: Named) -> Iterable[Problem]:
             but = "" if same == story_id else " except for case"
             message = f"is {shown(story_id)}, the same as userStories[{earlier}].id{but}"
             yield Problem(path, message, "give each story a unique id")
-        # The three are quick to see, and rare: an id is part of a ref's name (refs/ralphy/<feature>/<id>).
-        if ".." in story_id or story_id.endswith((".", ".lock")) or not story_id.isprintable():
-            why = _why_no_component(story_id) or "it has a control character"
-            yield Problem(path, f"is {shown(story_id)}, which git cannot use in a ref: {why}")
 
 
 def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]:
@@ -132,37 +120,6 @@ def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
         ends = ring if len(ring) <= 8 else [*ring[:6], "…", ring[-1]]
         message = f"is circular: {' → '.join(escaped(story_id[:64]) for story_id in ends)}"
         yield Problem(("userStories", index, "dependsOn"), message, "remove one of these dependencies")
-
-
-def _disagreements(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
-    for index, story in stories:
-        passes, status = story.get("passes"), story.get("status")
-        if isinstance(passes, bool) and isinstance(status, str) and passes != (status == "completed"):
-            message = f"is {shown(passes)}, but status is {shown(status)}"
-            hint = "passes is true if and only if status is completed"
-            yield Problem(("userStories", index, "passes"), message, hint)
-
-
-def _titles(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
-    for index, story in stories:
-        title = story.get("title")
-        if not isinstance(title, str):
-            continue
-        if not title.isprintable() and CONTROLS.search(title):
-            message = f"is {shown(title)}, which has a control character"
-            yield Problem(("userStories", index, "title"), message, "write one line of plain text")
-        elif title.isspace():
-            yield Problem(("userStories", index, "title"), "is blank", "write one line of plain text")
-
-
-def _unreadable(stories: Iterable[tuple[int, dict[str, Any]]]) -> Iterable[Problem]:
-    """Criteria and tasks that would reach an agent without a word."""
-    for index, story in stories:
-        for name in LISTS:
-            items = story.get(name)
-            for n, item in enumerate(items if isinstance(items, list) else ()):
-                if why := why_unreadable(item):
-                    yield Problem(("userStories", index, name, n), why, "write a sentence there, or remove it")
 
 
 def why_no_branch(name: str) -> str:

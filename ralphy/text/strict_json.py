@@ -1,24 +1,30 @@
 """Strict JSON: bytes to plain Python values and back, and the line that a value stands on.
 
-Whatever `parse` accepts, `dump` can write, and reading that gives the same again. What other readers
-settle silently (keys given twice, NaN, numbers that overflow, halves of surrogate pairs) is refused.
+Whatever `parse` accepts, `dump` can write, and reading that gives the same again. What `json` settles silently (keys
+given twice, NaN, numbers that overflow, halves of surrogate pairs) is refused.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import yaml
+
 from ralphy.errors import InvalidInput
+from ralphy.text.marks import documents, line, nodes
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 100
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-_ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+# Escapes, one by one: a whole surrogate pair, half of one, or any other.
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(?P<half>u[dD][89a-fA-F]..)|\\.")
+# What JSON may hold as it is, and YAML refuses or takes for the end of a line.
+_NOT_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SYNTAX_HINTS = (
     ("<<<<<<<", "resolve the merge conflict in it"),
     ("```", "write only the JSON, without a Markdown fence"),
@@ -32,16 +38,6 @@ _SYNTAX_HINTS = (
 )
 
 
-class _RefusalError(ValueError):
-    """Raised inside json's hooks; `at` finds the offset in the text, which the hooks are not told."""
-
-    def __init__(self, what: str, hint: str, at: Callable[[str], int]) -> None:
-        super().__init__(what)
-        self.what = what
-        self.hint = hint
-        self.at = at
-
-
 def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
     """The value that the bytes say: dicts in the order of the file, lists, texts, numbers, booleans, None.
 
@@ -50,42 +46,47 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
     or has an integer of more than 64 bits.
     """
     text = decode(data, where, max_bytes)
+    if not text or text.isspace():
+        raise InvalidInput("is empty", where=where)
+    hooks = _Hooks()
     try:
         value = json.loads(
-            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
-        )
-        if _is_deeper(value, MAX_DEPTH):
-            raise _too_deep(where)
-        if _ESCAPED_HALF_PAIR.search(text) and _first_half_pair(text) >= 0:
-            raise _RefusalError("has half of a surrogate pair", "remove the \\ud… escape", _first_half_pair)
+            text, object_pairs_hook=hooks.object, parse_int=hooks.integer, parse_float=hooks.decimal,
+            parse_constant=hooks.constant,
+        )  # fmt: skip
+        is_too_deep = _is_deeper(value, MAX_DEPTH)
     except RecursionError:
-        raise _too_deep(where) from None
+        is_too_deep = True
     except json.JSONDecodeError as error:
         raise _syntax_error(error, where) from None
-    except _RefusalError as error:
-        try:
-            line = _line(text, error.at(text))
-        except (StopIteration, IndexError, ValueError):  # it goes on with what is no JSON: then it has no place
-            line = 1
-        raise InvalidInput(error.what, where=f"{where}:{line}", hint=error.hint) from None
+    if is_too_deep:
+        raise InvalidInput(f"is nested deeper than {MAX_DEPTH} levels", where=where)
+    if half := next((found for found in _ESCAPE.finditer(text) if found["half"]), None):
+        number = text.count("\n", 0, half.start()) + 1
+        raise InvalidInput("has half of a surrogate pair", where=f"{where}:{number}", hint="remove the \\ud… escape")
+    if hooks.refused:
+        what, hint, place = hooks.refused
+        raise InvalidInput(what, where=f"{where}:{place(_root(text))}", hint=hint)
     return value
 
 
 def decode(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a JSON file, without its byte order mark; raises InvalidInput as `parse` does."""
+    """The text of a file, without its byte order mark; raises InvalidInput for what is too large or not UTF-8."""
     if len(data) > max_bytes:
         raise too_large(where, max_bytes)
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
         raise InvalidInput(f"is {encoding[:6].upper()}, must be UTF-8", where=where, hint="save it as UTF-8")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("is not UTF-8", where=f"{where}:{line}", hint="save it as UTF-8") from None
-    if not text or text.isspace():
-        raise InvalidInput("is empty", where=where)
-    return text
+        number = data.count(b"\n", 0, error.start) + 1
+        raise InvalidInput("is not UTF-8", where=f"{where}:{number}", hint="save it as UTF-8") from None
+
+
+def too_large(where: str, max_bytes: int) -> InvalidInput:
+    unit, name = (1024**2, "MB") if max_bytes >= 1024**2 else (1024, "KB")
+    return InvalidInput(f"is larger than {max_bytes // unit} {name}", where=where)
 
 
 def dump(value: Any) -> bytes:
@@ -101,17 +102,10 @@ def dump(value: Any) -> bytes:
 def locate_all(text: str, paths: Sequence[Sequence[str | int]]) -> list[int]:
     """The line, from 1, of the value at each path, or of the nearest value around it that is there.
 
-    One pass for all of them; `text` must be what `parse` accepts.
+    `text` must be what `parse` accepts.
     """
-    wanted = {tuple(path[:length]) for path in paths for length in range(len(path) + 1)}
-    deepest = max(map(len, paths), default=0)
-    found: dict[tuple[str | int | None, ...], int] = {}
-    for kind, stack, offset in _tokens(text):
-        if kind != "key" and len(stack) <= deepest and tuple(stack) in wanted:
-            found.setdefault(tuple(stack), offset)
-            if len(found) == len(wanted):
-                break
-    return [_line(text, _nearest(found, tuple(path))) for path in paths]
+    root = _root(text)
+    return [_locate(root, path) for path in paths]
 
 
 def shown(value: Any, limit: int = 60) -> str:
@@ -131,62 +125,52 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        keys = [key for key, _ in pairs]
-        key = next(key for at, key in enumerate(keys) if key in keys[:at])
-        what = f"has the key {shown(key)} twice in one object"
-        raise _RefusalError(what, "remove one of the two", lambda text: _second_key(text, key))
-    return made
+class _Hooks:
+    """What `json` calls for objects and numbers. The first to refuse is noted: once all is read it can be placed."""
 
+    refused: tuple[str, str, Callable[[yaml.Node | None], int]] | None = None
 
-def _integer(literal: str) -> int:
-    # Twenty characters hold any 64-bit integer; a longer literal is not worth converting.
-    number = int(literal) if len(literal) <= 20 else 1 << 64
-    if -(1 << 63) <= number < 1 << 64:
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            self._refuse(f"has the key {shown(key)} twice in one object", "remove one of the two",
+                         lambda root: _line_of_second(root, key))  # fmt: skip
+        return made
+
+    def integer(self, literal: str) -> int:
+        # Twenty characters hold any 64-bit integer; a longer literal is not worth converting.
+        number = int(literal) if len(literal) <= 20 else 1 << 64
+        if not -(1 << 63) <= number < 1 << 64:
+            self._refuse_number(literal, f"has an integer of more than 64 bits, {_cut(literal)}",
+                                "write it as text, in quotes")  # fmt: skip
         return number
-    what = f"has an integer of more than 64 bits, {_cut(literal)}"
-    raise _RefusalError(what, "write it as text, in quotes", lambda text: _first(text, literal))
 
-
-def _decimal(literal: str) -> float:
-    number = float(literal)
-    if number - number == 0:  # neither infinite nor NaN
+    def decimal(self, literal: str) -> float:
+        number = float(literal)
+        if not math.isfinite(number):
+            self._refuse_number(
+                literal, f"has a number that is too large, {_cut(literal)}", "write a number below 1e308"
+            )
         return number
-    what = f"has a number that is too large, {_cut(literal)}"
-    raise _RefusalError(what, "write a number below 1e308", lambda text: _first(text, literal))
 
+    def constant(self, literal: str) -> None:
+        self._refuse_number(literal, f"holds {literal}, which is not JSON", "write a number or null")
 
-def _constant(literal: str) -> Any:
-    what = f"holds {literal}, which is not JSON"
-    raise _RefusalError(what, "write a number or null", lambda text: _first(text, literal))
+    def _refuse_number(self, literal: str, what: str, hint: str) -> None:
+        self._refuse(what, hint, lambda root: _line_of_number(root, literal))
+
+    def _refuse(self, what: str, hint: str, place: Callable[[yaml.Node | None], int]) -> None:
+        self.refused = self.refused or (what, hint, place)
 
 
 def _cut(literal: str) -> str:
     return literal if len(literal) <= 30 else f"{literal[:20]}… ({len(literal)} characters)"
 
 
-def too_large(where: str, max_bytes: int) -> InvalidInput:
-    return InvalidInput(f"is larger than {max_bytes // 1024**2} MB", where=where)
-
-
-def _too_deep(where: str) -> InvalidInput:
-    return InvalidInput(f"is nested deeper than {MAX_DEPTH} levels", where=where)
-
-
 def _is_deeper(value: Any, limit: int) -> bool:
     children = value.values() if type(value) is dict else value if type(value) is list else ()
     return not limit or any(_is_deeper(child, limit - 1) for child in children if type(child) in (dict, list))
-
-
-def _first_half_pair(text: str) -> int:
-    """Where the first text with half a pair begins; -1 if all pairs are whole."""
-    for _, _, offset in _tokens(text):
-        word = _TOKEN.match(text, offset)
-        if word and _ESCAPED_HALF_PAIR.search(word[0]) and _HALF_PAIR.search(json.loads(word[0])):
-            return offset
-    return -1
 
 
 def _syntax_error(error: json.JSONDecodeError, where: str) -> InvalidInput:
@@ -201,49 +185,40 @@ def _syntax_error(error: json.JSONDecodeError, where: str) -> InvalidInput:
     return InvalidInput(what, where=f"{where}:{error.lineno}", hint=hint)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, list[str | int | None], int]]:
-    """Keys and values in order: the word ("key" for a key), the path it belongs to, its offset.
-
-    The path is one list that changes between yields. Valid up to the first thing that is not JSON.
-    """
-    stack: list[str | int | None] = []
-    for match in _TOKEN.finditer(text):
-        word = match[0]
-        if word == ",":
-            stack[-1] = stack[-1] + 1 if isinstance(stack[-1], int) else None
-        elif word == "]" or word == "}":
-            stack.pop()
-        elif word == ":":
-            continue
-        elif stack and stack[-1] is None:
-            stack[-1] = json.loads(word)
-            yield "key", stack, match.start()
-        else:
-            yield word, stack, match.start()
-            if word == "[" or word == "{":
-                stack.append(0 if word == "[" else None)
+def _root(text: str) -> yaml.Node | None:
+    """What YAML reads in a JSON text that was parsed before; None for the rare one that is no YAML."""
+    pairs_read = _ESCAPE.sub(lambda found: json.loads(f'"{found[0]}"') if len(found[0]) > 6 else found[0], text)
+    try:
+        return documents(_NOT_FOR_YAML.sub("?", pairs_read).replace("\t", " "))[0]
+    except yaml.YAMLError:
+        return None
 
 
-def _first(text: str, literal: str) -> int:
-    return next(offset for word, _, offset in _tokens(text) if word == literal)
+def _locate(node: yaml.Node | None, path: Sequence[str | int]) -> int:
+    for step in path:
+        inner = _child(node, step)
+        if inner is None:
+            break
+        node = inner
+    return line(node) if node else 1
 
 
-def _second_key(text: str, key: str) -> int:
-    """Where `key` stands for the second time in one object."""
-    had: dict[int, bool] = {}  # depth -> whether the object open there has the key already
-    for word, stack, offset in _tokens(text):
-        if word == "{":
-            had[len(stack) + 1] = False
-        elif word == "key" and stack[-1] == key:
-            if had[len(stack)]:
-                return offset
-            had[len(stack)] = True
-    raise ValueError(f"{key} is there once")
+def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == step), None)
+    items = node.value if isinstance(node, yaml.SequenceNode) else []
+    return items[step] if isinstance(step, int) and step < len(items) else None
 
 
-def _nearest(found: dict[tuple[str | int | None, ...], int], path: tuple[str | int, ...]) -> int:
-    return next(found[path[:n]] for n in range(len(path), -1, -1) if path[:n] in found)
+def _line_of_second(root: yaml.Node | None, name: str) -> int:
+    """Where a key stands for the second time in one object."""
+    for node in nodes(root):
+        keys = [key for key, _ in node.value if key.value == name] if isinstance(node, yaml.MappingNode) else []
+        if len(keys) > 1:
+            return line(keys[1])
+    return 1
 
 
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+def _line_of_number(root: yaml.Node | None, literal: str) -> int:
+    plain = (node for node in nodes(root) if isinstance(node, yaml.ScalarNode) and not node.style)
+    return next((line(node) for node in plain if node.value == literal), 1)

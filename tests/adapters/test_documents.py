@@ -157,9 +157,13 @@ def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Pa
         (prd(None), ":3: userStories[0] is null, must be an object"),
         (prd({"id": "a"}), ":3: userStories[0].title is missing"),
         (prd({"title": "a"}), ":3: userStories[0].id is missing"),
-        (prd(story(title="")), ':5: userStories[0].title is "", must not be empty'),
-        (prd(story(title="a\nb")), r':5: userStories[0].title is "a\nb", must match ^[^\r\n]*$'),
-        (prd(story("../x")), ':4: userStories[0].id is "../x", must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+        (prd(story(title="")), ':5: userStories[0].title is "", must be one line of plain text'),
+        (prd(story(title="a\nb")), r':5: userStories[0].title is "a\nb", must be one line of plain text'),
+        (
+            prd(story("../x")),
+            ":4: userStories[0].id is \"../x\", must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter "
+            "or a digit, without '..' and without '.' or '.lock' at the end",
+        ),
         (prd(story(priority=True)), ":6: userStories[0].priority is true, must be an integer"),
         (prd(story(priority=-1)), ":6: userStories[0].priority is -1, must be 0 or more"),
         (prd(story(priority=None)), ":6: userStories[0].priority is null, must be an integer"),
@@ -172,7 +176,7 @@ def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Pa
         ),
         (
             prd(story(passes=True, status="failed")),
-            ':6: userStories[0].passes is true, but status is "failed"',
+            ":6: userStories[0].passes is true, must be false unless status is completed",
         ),
         (prd(story(tasks=[1])), ":7: userStories[0].tasks[0] is 1, must be a string or an object"),
         (prd(story(dependsOn=[1])), ":7: userStories[0].dependsOn[0] is 1, must be a string"),
@@ -431,16 +435,3 @@ def test_a_wheel_carries_its_resources_inside_the_package(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "{'inside': True}\n"
     assert "Ralphy was installed without its prd.json.example" in done.stderr
-
-
-def test_a_valid_document_is_read_without_jsonschema(tmp_path: Path) -> None:
-    (tmp_path / "prd.json").write_bytes(SNARKTANK.encode())
-    program = (
-        "import sys; from pathlib import Path; from ralphy.documents.prd_reader import read_prd; "
-        "read_prd(Path(sys.argv[1])); "
-        "print({'jsonschema', 'referencing', 'orjson', 'importlib.metadata', 'asyncio'} & set(sys.modules))"
-    )
-    root = Path(resources.__file__).parent.parent
-    argv = [sys.executable, "-c", program, str(tmp_path / "prd.json")]
-    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

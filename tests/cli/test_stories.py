@@ -76,7 +76,7 @@ def test_a_criterion_without_words_is_refused_by_validate_with_its_place(made: M
     _, call = made(story("US-001", acceptanceCriteria=["Hashed", {"id": "AC2", "done": False}]))
     code, _, err = call("validate")
     assert code == 3
-    assert "docs/features/login/prd.json:9: userStories[0].acceptanceCriteria[1] has no text" in err
+    assert "docs/features/login/prd.json:9: userStories[0].acceptanceCriteria[1] is an object, must be" in err
 
 
 def test_show_names_a_completed_story_without_a_commit_as_such(made: Make) -> None:

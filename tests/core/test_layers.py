@@ -96,11 +96,10 @@ PURE = {
 UNCLEAN = {
     "os", "pathlib", "subprocess", "time", "datetime", "git", "io", "shutil", "tempfile", "socket", "select", "signal",
     "threading", "multiprocessing", "concurrent", "asyncio", "fcntl", "stat", "glob", "random", "secrets", "uuid",
-    "sys", "logging", "urllib", "http", "requests", "watchfiles", "yaml", "jinja2", "jsonschema", "rich", "click",
+    "sys", "logging", "urllib", "http", "requests", "watchfiles", "jinja2", "rich", "click",
     "psutil", "ruamel",
 }  # fmt: skip
-HEAVY = {"yaml", "jsonschema", "jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "ruamel",
-         "starlette", "uvicorn"}  # fmt: skip
+HEAVY = {"jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "ruamel", "starlette", "uvicorn"}
 # module -> heavy import at its top, and why
 ALLOWED = {
     "ralphy/system/portable_processes.py": {"psutil": "all that it does; imported where there is no Linux"},

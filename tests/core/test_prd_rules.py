@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from ralphy.documents.prd_reader import prd_problems
 from ralphy.documents.prd_rules import Problem, problems, rendered, why_no_branch
 from tests.core.building import examples
 
@@ -35,7 +36,7 @@ def test_a_sound_document_has_no_problems() -> None:
         story("US-002", dependsOn=["US-001"], status="pending", passes=False),
         story("US-003", dependsOn=["US-002", "US-001"], title="Überschrift 👩‍🚀 für — alle"),
     ]
-    assert problems(prd(*stories, branchName="ralph/login"), {"main"}) == []
+    assert prd_problems(prd(*stories, branchName="ralph/login"), base_branches={"main"}) == []
 
 
 def test_dependencies_may_name_stories_further_down() -> None:
@@ -57,8 +58,9 @@ def test_ids_that_differ_in_case_alone_are_the_same() -> None:
 @pytest.mark.parametrize("story_id", ["a..b", "a.", "a.lock", "a\n", "a\x1b"])
 @pytest.mark.fault("I3x")
 def test_an_id_that_git_cannot_name_a_ref_after_is_refused(story_id: str) -> None:
-    problem = the_problem(prd(story(story_id)))
+    (problem,) = prd_problems(prd(story(story_id)))
     assert problem.path == ("userStories", 0, "id")
+    assert "without '..' and without '.' or '.lock' at the end" in problem.message
     assert problem.message.isprintable()
 
 
@@ -132,19 +134,20 @@ def test_a_long_circle_is_named_shortly() -> None:
     ],
 )
 def test_passes_and_status_agree_where_both_are_there(fields: dict[str, Any], is_wrong: bool) -> None:
-    found = problems(prd(story(**fields)))
+    found = prd_problems(prd(story(**fields)))
     assert [problem.path for problem in found] == [("userStories", 0, "passes")] * is_wrong
 
 
 @pytest.mark.parametrize("title", ["a\nb", "a\x00", "\x1b]52;c;AAAA\x07", "a\x9b31m", "a\u2028b", "a\u202eb", "a\x7f"])
 def test_a_title_with_control_characters_is_refused_and_shown_harmlessly(title: str) -> None:
-    problem = the_problem(prd(story(title=title)))
+    (problem,) = prd_problems(prd(story(title=title)))
     assert problem.path == ("userStories", 0, "title")
     assert problem.message.isprintable()
 
 
 def test_a_blank_title_is_refused() -> None:
-    assert str(the_problem(prd(story(title=" \u00a0")))) == "userStories[0].title is blank"
+    (problem,) = prd_problems(prd(story(title=" \u00a0")))
+    assert str(problem) == 'userStories[0].title is " \\u00a0", must be one line of plain text'
 
 
 def test_the_base_branch_is_refused_as_branch_name() -> None:
@@ -205,14 +208,14 @@ def test_any_value_is_judged_and_every_problem_prints(document: Any) -> None:
         assert str(problem).isprintable()
 
 
-def test_the_branch_comes_before_the_ids_and_these_before_the_rest() -> None:
+def test_the_schema_comes_first_then_the_branch_the_ids_and_the_rest() -> None:
     document = prd(story("a", title=" ", dependsOn=["no"]), story("A"), branchName="main")
-    paths = [problem.path for problem in problems(document, ["main"])]
+    paths = [problem.path for problem in prd_problems(document, base_branches=["main"])]
     assert paths == [
+        ("userStories", 0, "title"),
         ("branchName",),
         ("userStories", 1, "id"),
         ("userStories", 0, "dependsOn", 0),
-        ("userStories", 0, "title"),
     ]
 
 

@@ -139,7 +139,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 def forget() -> None:
     """The settings are asked again what `agent.preset` takes."""
     fields.nodes.cache_clear()
-    fields._fits.cache_clear()
+    fields._validator.cache_clear()
 
 
 def streams(project: Project) -> list[dict[str, Any]]:
