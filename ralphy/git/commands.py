@@ -254,15 +254,22 @@ def is_ancestor(repository: Repository, commit: str, of: str) -> bool:
 
 
 def lines_changed(repository: Repository, old: str, new: str) -> tuple[int, int]:
-    """(added, removed) lines between two trees; a binary file has none.
-
-    Run in the Git folder: no `.gitattributes` of a working tree has a say, nor can a pipe in its place stop it.
-    """
-    out = repository.run("-C", str(repository.git_dir), "--git-dir=.", "--bare", "diff-tree", "-r", "--numstat", "-z",
-                         "--no-renames", "--no-ext-diff", "--no-textconv", old, new)  # fmt: skip
+    """(added, removed) lines between two trees; a binary file has none."""
+    out = _diff_trees(repository, "--numstat", "-z", old, new)
     counts = [row.split(b"\t", 2)[:2] for row in out.split(b"\0") if row]
     added, removed = (sum(int(row[side]) for row in counts if row[side].isdigit()) for side in (0, 1))
     return added, removed
+
+
+def diff_of(repository: Repository, old: str, new: str, path: str) -> bytes:
+    """The diff of one file between two trees, without lines around what changed."""
+    return _diff_trees(repository, "--patch", "--unified=0", "--text", old, new, "--", f":(top,literal){path}")
+
+
+def _diff_trees(repository: Repository, *words: str) -> bytes:
+    """Run in the Git folder: no `.gitattributes` of a working tree has a say, nor can a pipe in its place stop it."""
+    return repository.run("-C", str(repository.git_dir), "--git-dir=.", "--bare", "diff-tree", "-r", "--no-renames",
+                          "--no-ext-diff", "--no-textconv", *words)  # fmt: skip
 
 
 def is_squashed(repository: Repository, tip: str, into: str, outside: str) -> bool:

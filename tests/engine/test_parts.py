@@ -74,8 +74,7 @@ def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_pa
 
 def test_the_review_waits_for_the_budget_at_most_and_what_was_not_tried_is_counted(tmp_path: Path) -> None:
     test = ("import calc\nimport time\n\n\ndef test_mul():\n"
-            "    if hasattr(calc, 'mul') and getattr(calc, 'unused', lambda a: None)(1) is None:\n"
-            "        time.sleep(600)\n"
+            "    if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n        time.sleep(600)\n"
             "    assert calc.mul(2, 3) == 6\n")  # fmt: skip
     project = two_stories(tmp_path, CODE, test, proof={"budget_s": 2})
 

@@ -14,16 +14,16 @@ from typing import Any
 
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.take_over import Candidate, file_changes
+from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import patience_s, try_tree, words_for
 from ralphy.engine.verify.following import following
 from ralphy.engine.verify.hollow_trees import Hollow
+from ralphy.engine.verify.parts import hunks_in
 from ralphy.engine.verify.red_first import WrittenTests, laid_over, red_first, with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.spoil.hunks import hunks_of
 from ralphy.testguard.written.red_first import RedFirst, without_empty
 
 _MOST_NOTED = 20
@@ -62,9 +62,8 @@ def code_in_documents(w: Workspace, story: Story, candidate: Candidate) -> list[
     """The code that a story of kind `docs` changes; what stands in folders of documents or examples is none."""
     if w.config.verify.unproved == "off" or story.kind != "docs":
         return []
-    changes = [change for change in file_changes(w, candidate.green, candidate.tree)
-               if change.path.endswith(_CODE) and not _DOCUMENTS.search(change.path)]  # fmt: skip
-    places = [hunk.place for change in changes for hunk in hunks_of(change)]
+    places = [hunk.place for change, hunk in hunks_in(w, candidate)
+              if change.path.endswith(_CODE) and not _DOCUMENTS.search(change.path)]  # fmt: skip
     return [Finding(Kind.UNPROVED, f"{place} is code, and the story is of kind docs") for place in places]
 
 

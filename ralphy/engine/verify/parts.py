@@ -1,7 +1,7 @@
 """Which parts of a change does no test need? Each is taken back alone, and the checks are run.
 
-The story's own tests are run first, where the runner can be asked for files; all checks only if those stay green. Of a
-file with several parts all are taken back at once before: what stays green without all of them needs none of them.
+A part is a hunk. The story's own tests are run first, where the runner can be asked for files; all checks only if those
+stay green.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_chang
 from ralphy.engine.lane_use.trial import patience_s, tried, words_for
 from ralphy.engine.verify.red_first import with_tests
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.commands import diff_of
 from ralphy.git.ledger import newest_commit_of
 from ralphy.git.objects import Entry
 from ralphy.pipeline.decision import ProveParts
 from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.parts import due, noted, parts_in_words
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.spoil.hunks import Hunk, hunks_of, without_all
+from ralphy.testguard.spoil.hunks import Hunk, has_hunks, hunks_of
 from ralphy.testguard.substance import FileChange, digest_of
 from ralphy.text.json_coerce import mapping_of, number_of
-
-_A_GROUP = 3  # parts of a file from which on it pays to take back all of them first
 
 Ask = Callable[[str], "bool | None"]
 
@@ -73,28 +72,20 @@ def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
 
 def parts_of(w: Workspace, candidate: Candidate, ask: Ask) -> Iterator[Part]:
     """Each part as soon as it is known. `ask` says of a tree whether something `is_missed` there."""
-    for change in file_changes(w, candidate.green, candidate.tree):
-        hunks = list(hunks_of(change))
-        if len(hunks) >= _A_GROUP and ask(_tree(w, candidate, change, without_all(hunks, change.new or b""))) is False:
-            yield from (Part(hunk.place, is_proved=False) for hunk in hunks)
-            continue
-        for hunk in hunks:
-            yield from _asked(w, candidate, change, hunk, ask)
+    for change, hunk in hunks_in(w, candidate):
+        data = hunk.taken_back(change.new or b"")
+        with w.objects.together():
+            entry = Entry(change.mode, w.objects.write("blob", data))
+        yield Part(hunk.place, ask(w.objects.graft(candidate.tree, {change.path: entry})))
 
 
-def _asked(w: Workspace, candidate: Candidate, change: FileChange, hunk: Hunk, ask: Ask) -> Iterator[Part]:
-    """A part, and those within it: what is not missed as a whole is not asked about piece by piece."""
-    part = Part(hunk.place, ask(_tree(w, candidate, change, hunk.taken_back(change.new or b""))))
-    yield part
-    if part.is_proved is not False:
-        for inner in hunk.within:
-            yield from _asked(w, candidate, change, inner, ask)
-
-
-def _tree(w: Workspace, candidate: Candidate, change: FileChange, data: bytes) -> str:
-    with w.objects.together():
-        entry = Entry(change.mode, w.objects.write("blob", data))
-    return w.objects.graft(candidate.tree, {change.path: entry})
+def hunks_in(w: Workspace, candidate: Candidate) -> Iterator[tuple[FileChange, Hunk]]:
+    """The hunks of code in a candidate, each with the change of its file."""
+    w.objects.persist(candidate.tree)
+    w.objects.sync()
+    for change in filter(has_hunks, file_changes(w, candidate.green, candidate.tree)):
+        diff = diff_of(w.repository, candidate.green, candidate.tree, change.path)
+        yield from ((change, hunk) for hunk in hunks_of(change, diff))
 
 
 def is_missed(

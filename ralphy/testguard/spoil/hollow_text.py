@@ -116,17 +116,6 @@ def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, 
     return _with_blank(path, _put(read.text, [part for one in chosen for part in _emptied(one)]))
 
 
-def hollow_each(path: str, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """For each function that does something its lines (from 0, the end excluded), and the file in which it does not."""
-    if path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
-        read = _Read.of(path, data, says=False)
-        for one in read.functions:
-            if not read.masked[one.begin : one.end].strip():
-                continue
-            begin, end = (read.text.count("\n", 0, at) for at in (one.begin, one.end))
-            yield begin, end + 1, _put(read.text, list(_emptied(one))).encode("utf-8", "surrogateescape")
-
-
 @dataclass(frozen=True, slots=True)
 class Body:
     """A function's name ("" if it has none), the line where its body begins (from 1), what stands in it, and the number
