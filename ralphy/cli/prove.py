@@ -23,18 +23,15 @@ _SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
 @click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
 @click.option("--story", "only", metavar="ID", help="Prove this story alone.")
 @click.option("--parts", "by_parts", is_flag=True, help="Also take back each change of a story alone.")
-@click.option("--cached", is_flag=True, help="Use the results noted in refs/notes/ralphy, and note new ones there.")
 @click.option("--if-any", is_flag=True, help="Succeed where no story landed.")
 @with_options
-def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, cached: bool, if_any: bool) -> int:
+def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, if_any: bool) -> int:
     """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
 
     Works in any clone. By default it takes the stories between the base branch and HEAD; where there are none, those
     on the branch of the only open feature. Exit code 11 if one of them does not hold.
 
     --parts names the lines that no test needs. It takes at least one run of the story's tests for each change.
-    Notes of --cached hold for the same commit, checks, settings and kind of machine; push them with
-    `git push origin refs/notes/ralphy`, and trust them as far as you trust who can push.
 
     \b
     ralphy prove
@@ -52,8 +49,7 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
                        hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
-        proofs += _proved(call, name, [one for feature, one in rows if feature == name],
-                          by_parts=by_parts, cached=cached)  # fmt: skip
+        proofs += _proved(call, name, [one for feature, one in rows if feature == name], by_parts=by_parts)
     failed = [row for row in proofs if not row["holds"]]
     total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
     flagged = sum(1 for row in proofs if row["flags"])
@@ -104,9 +100,7 @@ def _base(call: Invocation, repository: Repository) -> str:
     return found
 
 
-def _proved(
-    call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool, cached: bool
-) -> list[dict[str, Any]]:
+def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool) -> list[dict[str, Any]]:
     from ralphy.cli.run.sentences import in_words
     from ralphy.engine.prove import prove as judged
     from ralphy.git.run_lock import Lock
@@ -114,7 +108,7 @@ def _proved(
     rows = []
     with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "prove"):
         w.listener = in_words(call.output.say)
-        for proof in judged(w, landed, by_parts=by_parts, cached=cached):
+        for proof in judged(w, landed, by_parts=by_parts):
             for line in _lines(feature, proof):
                 call.output.say(line)
             rows.append(_row(feature, proof))
@@ -125,8 +119,7 @@ def _row(feature: str, proof: Proof) -> dict[str, Any]:
     return {"feature": feature, "story": proof.story, "title": proof.title, "commit": proof.commit,
             "holds": proof.holds, "failure": proof.failure or None, "flags": list(proof.flags),
             "red_first": list(proof.red_first), "checks": proof.checks,
-            "parts": len(proof.parts), "unproved_parts": proof.unproved,
-            "cached": proof.was_noted}  # fmt: skip
+            "parts": len(proof.parts), "unproved_parts": proof.unproved}  # fmt: skip
 
 
 def _lines(feature: str, proof: Proof) -> list[str]:
@@ -134,7 +127,6 @@ def _lines(feature: str, proof: Proof) -> list[str]:
 
     word = "holds" if proof.holds else "does not hold"
     said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
-    said += " (noted)" if proof.was_noted else ""
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
     if proof.parts:
         named = f": {', '.join(proof.unproved)}" if proof.unproved else ""

@@ -14,7 +14,6 @@ from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import candidate_of, file_changes
-from ralphy.engine.noted_proofs import key_of_proofs, note, noted
 from ralphy.engine.verify.baseline import key_of, record_baseline
 from ralphy.engine.verify.parts import Part, is_missed, parts_of
 from ralphy.engine.verify.verify import Verdict, judge_tree
@@ -31,7 +30,7 @@ class Proof:
     """What a story's commit is worth: `failure` says why it does not hold ("" if it does), `flags` what to look at.
 
     `red_first` are the tests that fail without the story's code, `checks` what ran, in words, and `parts` what was
-    taken back alone. `was_noted` says that nothing was run for it: it is an earlier one's result.
+    taken back alone.
     """
 
     story: str
@@ -42,7 +41,6 @@ class Proof:
     red_first: tuple[str, ...] = ()
     checks: str = ""
     parts: tuple[Part, ...] = ()
-    was_noted: bool = False
 
     @property
     def holds(self) -> bool:
@@ -54,36 +52,13 @@ class Proof:
         return [part.place for part in self.parts if not part.is_proved]
 
 
-def prove(
-    w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False, cached: bool = False
-) -> Iterator[Proof]:
-    """The proof of each commit, oldest first, as soon as it is known; `by_parts` takes back each part of it alone.
-
-    With `cached`, what is noted in refs/notes/ralphy is not asked again, and what holds is noted there.
-    """
+def prove(w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False) -> Iterator[Proof]:
+    """The proof of each commit, oldest first, as soon as it is known; `by_parts` takes back each part of it alone."""
     # sealed from implementers: a proof reads it with the other documents
     w.config = replace(w.config, acceptance=replace(w.config.acceptance, tests="visible"))
     asked: set[str] = set()
-    key = key_of_proofs(w, by_parts=by_parts) if cached else ""
     for one in landed:
-        known = noted(w, one.commit, key) if cached else None
-        proof = _from_note(one, known) if known else _proof(w, one, asked, by_parts=by_parts)
-        if cached and proof.holds and not known:
-            note(w, one.commit, key, _as_note(proof))
-        yield proof
-
-
-def _as_note(proof: Proof) -> dict[str, Any]:
-    parts = [[part.place, part.is_proved] for part in proof.parts]
-    return {"title": proof.title, "flags": proof.flags, "red_first": proof.red_first, "checks": proof.checks,
-            "parts": parts}  # fmt: skip
-
-
-def _from_note(one: StoryCommit, row: Mapping[str, Any]) -> Proof:
-    flags, red = (tuple(map(str, row.get(name) or ())) for name in ("flags", "red_first"))
-    parts = tuple(Part(str(place), bool(proved)) for place, proved in row.get("parts") or ())
-    return Proof(one.story, text_of(row.get("title")), one.commit, "", flags, red, text_of(row.get("checks")), parts,
-                 was_noted=True)  # fmt: skip
+        yield _proof(w, one, asked, by_parts=by_parts)
 
 
 def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -> Proof:

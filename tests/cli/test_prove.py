@@ -144,19 +144,3 @@ def test_a_test_that_was_the_proof_and_is_it_no_more_is_flagged(landed: Project,
     (row,) = value["stories"]
     assert (code, row["holds"]) == (0, True)
     assert "tests/test_mul.py::test_mul failed without the story's code when it landed, and passes now" in row["flags"]
-
-
-def test_noted_results_travel_with_the_commits_and_are_read_only_where_asked_for(
-    landed: Project, tmp_path: Path
-) -> None:
-    clone = cloned(landed, tmp_path / "clone")
-    first = proved(clone, "--cached")[1]["stories"]
-    again = proved(clone, "--cached")[1]["stories"]
-    clone.git("push", "--quiet", "origin", "refs/notes/ralphy")
-    other = cloned(landed, tmp_path / "other")
-    other.git("fetch", "--quiet", "origin", "refs/notes/ralphy:refs/notes/ralphy")
-
-    assert [row["cached"] for row in first] == [False, False]
-    assert again == [{**row, "cached": True} for row in first]
-    assert proved(other, "--cached")[1]["stories"] == again
-    assert proved(other, "--story", "US-002")[1]["stories"] == [first[1]]
