@@ -21,7 +21,6 @@ from ralphy.engine.publish import publish
 from ralphy.engine.runs.attempt import run_story, show_in_work
 from ralphy.engine.runs.authoring import run_step
 from ralphy.engine.runs.recover import close_stopped, recover_left
-from ralphy.engine.runs.review import use_kept_review
 from ralphy.engine.runs.running import complete
 from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.verify.parts import prove_parts
@@ -180,7 +179,6 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.TakeAnswer: answering.take_answer,
     d.TakeRequest: take_request,
     d.ProveParts: prove_parts,
-    d.UseReview: use_kept_review,
     d.AddFixes: gate.add_fixes,
     d.Publish: publish,
 }

@@ -30,7 +30,7 @@ MENDS = 3
 _MOST_TROUBLES = 80
 
 # What becomes a commit on the feature's branch.
-_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.TakeRequest, d.UseReview, d.AddFixes, d.GiveUp)
+_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.TakeRequest, d.AddFixes, d.GiveUp)
 
 Rule = Callable[[Snapshot, Config], d.Decision | None]
 

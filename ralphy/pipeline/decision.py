@@ -158,11 +158,6 @@ class TakeRequest(Decision):
 
 
 @dataclass(frozen=True, slots=True)
-class UseReview(Decision):
-    """Take the kept review of the same code, SPEC.md and criteria instead of paying for another one."""
-
-
-@dataclass(frozen=True, slots=True)
 class AddFixes(Decision):
     """Turn the QA report's blocking findings into stories."""
 

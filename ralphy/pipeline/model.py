@@ -373,10 +373,10 @@ class Snapshot:
 
     `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
     of the stories that is queued. `paths` has the files that a story is likely to change, as far as that is known.
-    `has_kept_review` says that what a review would read now was reviewed before. `prd_faults` are what PRD.md lacks for
-    a specification, as long as there is none; `unclear` are the questions before it that nobody has answered, None
-    where none are asked, and `most_questions` how many may be. `folder` is the feature's, from the repository's
-    root, for sentences; `left_to_git` are the documents that it has as the commit that is checked out does.
+    `prd_faults` are what PRD.md lacks for a specification, as long as there is none; `unclear` are the questions before
+    it that nobody has answered, None where none are asked, and `most_questions` how many may be. `folder` is the
+    feature's, from the repository's root, for sentences; `left_to_git` are the documents that it has as the commit that
+    is checked out does.
     """
 
     feature: str
@@ -400,7 +400,6 @@ class Snapshot:
     life: Life = Life.OPEN
     request: Request | None = None
     paths: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    has_kept_review: bool = False
     prd_faults: tuple[str, ...] = ()
     unclear: tuple[str, ...] | None = None
     most_questions: int = 5

@@ -54,31 +54,6 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
     assert "    - [ ] AC1: Hashed\n    - [ ] Unique\n" in tasks_text(Prd.of(project.prd()))
 
 
-def test_the_same_code_is_not_reviewed_twice_unless_a_person_asks(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA))
-    other = reviews("pass", {"severity": "info", "title": "Two"}, US_001_1="unknown", US_001_2="yes")
-    project.play(stories={"*": [works()]}, qa=[reviews(US_001_1="yes", US_001_2="yes"), other])
-    project.loop()
-    first = project.read("QA_REPORT.md")
-    project.switch()
-    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
-    project.git("commit", "--quiet", "-am", "fix: by hand")
-    by_hand = project.git("rev-parse", "HEAD")
-    assert project.loop().runs == ["qa"]
-    project.git("revert", "--no-edit", by_hand)
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
-    assert "this code was reviewed before" in ended.text
-    assert project.read("QA_REPORT.md") == first
-    assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
-    assert project.call("redo", "qa", "login")[0] == ExitCode.DONE
-    again = project.loop()
-    assert again.runs == ["qa"] and "the review does not say whether these are met: US-001.1" in again.rest.reason
-    assert_clean(project)
-
-
 def test_from_the_third_round_on_only_what_is_open_blocks(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001", acceptanceCriteria=["Unique"]), **AUTO)
     leak, late = ({"severity": "major", "title": title} for title in ("Leak", "Too clever"))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ralphy.documents.questions import step_key
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.kept_reviews import forget_reviews
 from ralphy.engine.feature.land import keep
 from ralphy.engine.feature.live_documents import is_tracked_here
 from ralphy.engine.person.story_changes import unasked
@@ -49,7 +48,6 @@ def redo_step(w: Workspace, step: Step) -> str:
     if not step.starts_over:
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step.name)
-    forget_reviews(w)
     moved = _set_aside(w, s, step.document)
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
 from ralphy.engine.feature.checkout_sync import forget_branch_tip, standing
 from ralphy.engine.feature.documents import all_of_the_folder, look_at, place_of
-from ralphy.engine.feature.kept_reviews import forget_reviews
 from ralphy.engine.feature.land import written_commit
 from ralphy.engine.feature.lane_tree import begun_at, start_of
 from ralphy.engine.feature.live_documents import documents_at, forget_documents
@@ -79,7 +78,6 @@ def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {kept}\n".encode())
     w.milestone("past_kept")
     w.record("reset")
-    forget_reviews(w)
     for name in what_goes(w):
         set_aside(w, place_of(w, name))
     forget_documents(w)

@@ -18,7 +18,6 @@ from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_commit
-from ralphy.engine.feature.kept_reviews import keep_review
 from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
@@ -203,7 +202,6 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
     step = step_of(d.step)
     prd = recorded(made.prd, w.session.parts).with_workflow(phase=step.waiting_phase or step.phase)
     if step.name == names.QA:
-        keep_review(w, s, made.files[step.document], made.record)
         end["second"] = bool(made.record.get("second")) or None
     files = dict(made.files)
     for name in made.files:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ralphy.documents import review
-from ralphy.documents.feature_folder import Digests
 from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.kept_reviews import kept_review
-from ralphy.engine.feature.land import keep
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.pipeline import decision as d
@@ -49,17 +46,3 @@ def _before(w: Workspace, s: Snapshot, now: Round) -> QaReport | None:
         return s.qa
     text = documents.text(w, QA.document, now.read)
     return parse_qa_report(text, QA.document) if text else None
-
-
-def use_kept_review(w: Workspace, decision: d.UseReview, s: Snapshot) -> None:
-    """Put back the report of the same code, SPEC.md and criteria, with its answers."""
-    found = kept_review(w, s)
-    if found is None:
-        return
-    data, record = found
-    report = parse_qa_report(data.decode(), QA.document)
-    made = {"inputs": QA.inputs_now(s), "outputs": {QA.document: Digests.of(data)}}
-    prd = review.answered(s.prd, report).with_step(QA.name, {**record, **made})
-    w.say(decision.reason)
-    keep(w, s, QA.name, f"{QA.document} of the same code", prd=prd.with_workflow(phase=QA.phase),
-         files={QA.document: data})  # fmt: skip

@@ -18,7 +18,6 @@ from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.documents import lost_stories, with_way_back
 from ralphy.engine.feature.features import base_of, places_of, prd_at
 from ralphy.engine.feature.kept_attempts import note_kept
-from ralphy.engine.feature.kept_reviews import kept_review
 from ralphy.engine.feature.land import read_intent
 from ralphy.engine.feature.live_documents import left_to_git
 from ralphy.engine.verify.baseline import known_baseline
@@ -50,7 +49,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
     is_told = not w.is_anyone_outside()
     tree = replace(lane_tree.tree_of(w, prd), edited=_edited(w, docs) if is_told else ())
-    found = Snapshot(
+    return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
         prd=prd,
@@ -78,7 +77,6 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         unclear=_unclear(w, docs.tip),
         most_questions=w.config.clarify.most,
     )
-    return replace(found, has_kept_review=is_done(prd) and kept_review(w, found) is not None)
 
 
 def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:

@@ -85,8 +85,6 @@ class _Qa(Step):
             return d.RunAgent("a second reviewer reads the same code", self.name, model=config.review.second_model)
         if not isinstance(decision, d.RunAgent):
             return decision
-        if s.has_kept_review and not revision(s, self.name) and not s.session.in_work:
-            return d.UseReview("this code was reviewed before, against the same SPEC.md and criteria; it counts")
         open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
         if not open_:
             return decision
