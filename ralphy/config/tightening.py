@@ -67,6 +67,7 @@ _RULES: Mapping[str, _Looser] = {
     "ci.auto_merge": _switches_on,
     "pr.auto_merge": _switches_on,
     "git.hooks": _ranked("skip", "run"),
+    "git.sign": _ranked("off", "auto"),
     **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
     "proof.parts": _ranked("off", "on"),
     "acceptance.tests": _ranked("off", "visible", "sealed"),

@@ -224,6 +224,7 @@ class Git:
     branch_prefix: str = "ralph/"
     commit: str = "squash"
     base: str = ""
+    sign: str = "auto"
     hooks: str = "run"
     hook_timeout_s: float = 120.0
 

@@ -39,6 +39,7 @@ _KEPT_VARIABLES = re.compile(
     r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)"
     r"|(SSH|SSL|HTTP|PROXY|CURL_LOW|LFS|ASKPASS|ALLOW_PROTOCOL|PROTOCOL_FROM_USER|EXEC_PATH|CEILING)\w*)"
 )
+NOBODY = "Ralphy <ralphy@localhost>"
 _RULES = (".gitignore", ".gitattributes")
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
                "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
@@ -235,6 +236,14 @@ def operation_in_progress(repository: Repository) -> str:
     A bisect is none: it steps on commits as a switch does, and may be left open for weeks.
     """
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
+
+
+def identity_of(repository: Repository) -> str:
+    """`Name <address>` as git knows the user."""
+    try:
+        return repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
+    except GitError:
+        return NOBODY
 
 
 _MOST_COMMITS = 1000

@@ -262,6 +262,11 @@ class Objects:
         for tree in self._persisted:
             self._unwritten.pop(tree, None)
 
+    def make_visible(self) -> None:
+        """Give what was written so far its names, although more is written together with it: Git is asked about it."""
+        if self._batch:
+            self._finish(self._batch)
+
     def sync(self) -> None:
         """Have everything that was stored on the disk: one flush for all of it, as git's batch mode does."""
         if self._last:

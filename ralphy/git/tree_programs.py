@@ -19,7 +19,10 @@ from ralphy.processes import program_paths
 if TYPE_CHECKING:
     from ralphy.git.commands import Repository
 
-ASKED = r"^(filter\..*\.(clean|smudge|process)|credential\.(.*\.)?helper|core\.(sshcommand|askpass|gitproxy))$"
+ASKED = (
+    r"^(filter\..*\.(clean|smudge|process)|credential\.(.*\.)?helper|core\.(sshcommand|askpass|gitproxy)"
+    r"|gpg\.(.*\.)?(program|defaultkeycommand))$"
+)
 # Variables by which a person's shell (direnv, a Makefile) names programs to git.
 _VARIABLES = ("GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND")
 _HOME = re.compile(r"(?:(?<![\w./-])~(?=/)|\$HOME\b|\$\{HOME\})")

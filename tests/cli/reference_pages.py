@@ -32,9 +32,9 @@ Every setting is optional. For each setting, the first place that sets it wins; 
 5. `$XDG_CONFIG_HOME/ralphy/config.yaml` (or `~/.config/ralphy/config.yaml`)
 6. the defaults below
 
-Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `agent.command`, `agent.preset`, `agent.env`,
-`setup`. A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your file does
-not set them, looser values count if they were written on this machine or accepted with `ralphy trust`
+Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `git.sign`, `agent.command`, `agent.preset`,
+`agent.env`, `setup`. A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your
+file does not set them, looser values count if they were written on this machine or accepted with `ralphy trust`
 ([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered
 from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
 

@@ -100,19 +100,6 @@ def test_a_story_lands_in_a_shallow_clone(tmp_path: Path) -> None:
     assert_clean(shallow)
 
 
-@pytest.mark.fault("G10")
-def test_a_signature_that_cannot_be_made_holds_nothing_up(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("config", "commit.gpgSign", "true")
-    project.git("config", "tag.gpgSign", "true")
-    project.git("config", "gpg.program", "false")
-
-    assert project.loop().code == ExitCode.WAITING
-
-    assert project.landed() == ["login/US-001"]
-    assert project.git("log", "--format=%G?", f"main..{project.branch}").split("\n")[0] == "N"
-
-
 @pytest.mark.fault("G11")
 def test_without_a_name_for_git_the_commits_are_ralphys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = build(tmp_path, story("US-001"))

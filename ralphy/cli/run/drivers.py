@@ -23,6 +23,7 @@ from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.engine.reactor import Patience, run_feature, watch_all
 from ralphy.errors import ExitCode, InvalidInput
+from ralphy.git.signing import require_signer
 from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.decision import Wait
 from ralphy.pipeline.model import Session
@@ -79,6 +80,7 @@ def attend(
     workspace.listener = heeding(came, workspace.listener)
     _warn_of_prd(call, workspace)
     need_walls(workspace)
+    _need_signer(workspace)
     return narrator
 
 
@@ -324,6 +326,13 @@ def need_walls(workspace: Workspace) -> None:
         from ralphy.engine.lane_use.lane_layout import lanes_of
 
         lanes_of(workspace)  # opening them puts up the walls
+
+
+def _need_signer(w: Workspace) -> None:
+    """What cannot be signed in the night is found before an agent is paid; tried once for a checkout."""
+    if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.said:
+        require_signer(w.repository, w.checkout.identity)
+        w.checkout.said.add("signer")
 
 
 def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool, by_story: bool) -> int:

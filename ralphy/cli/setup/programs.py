@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.cli.setup.ground import Finding, Ground, State, fail, ok, warn
-from ralphy.errors import RalphyError
+from ralphy.errors import EnvironmentProblem, RalphyError
 from ralphy.files.safe_open import read_safely
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.program_paths import GIT, find, lies_in
@@ -35,7 +35,7 @@ def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
 
 def project(ground: Ground) -> Iterator[Finding]:
     """What is to be said of a repository: who commits, who works, what is checked, where it goes."""
-    for look in (_set_up, _identity, _agent, _login, _variables, _sandbox, _checks, _remote, _pull_requests):
+    for look in (_set_up, _identity, _signing, _agent, _login, _variables, _sandbox, _checks, _remote, _pull_requests):
         yield look(ground)
 
 
@@ -118,14 +118,30 @@ def _initialised(g: Ground) -> list[str]:
 
 
 def _identity(g: Ground) -> Finding:
-    from ralphy.git.commands import GitError
+    from ralphy.git.commands import NOBODY, identity_of
+
+    who = identity_of(g.repository)
+    if who == NOBODY:
+        fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
+        return warn("identity", f"git has no user name or email: commits would be by {NOBODY}", fix)
+    return ok("identity", who)
+
+
+def _signing(g: Ground) -> Finding:
+    """Are commits signed, and can they be while nobody is there?"""
+    from ralphy.git.commands import identity_of
+    from ralphy.git.signing import format_of, require_signer, signs_commits
 
     try:
-        who = g.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
-    except GitError:
-        fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
-        return warn("identity", "git has no user name or email: commits would be by Ralphy <ralphy@localhost>", fix)
-    return ok("identity", who)
+        if not signs_commits(g.repository):
+            return ok("signing", "commit.gpgsign is off: commits are not signed")
+        if g.config and g.config.git.sign == "off":
+            return warn("signing", "commit.gpgsign is on, but Ralphy's commits are not signed: git.sign is off",
+                        "ralphy config set git.sign auto")  # fmt: skip
+        require_signer(g.repository, identity_of(g.repository))
+    except EnvironmentProblem as error:
+        return fail("signing", str(error), error.hint)
+    return ok("signing", f"commits are signed ({format_of(g.repository)})")
 
 
 def _agent(g: Ground) -> Finding:

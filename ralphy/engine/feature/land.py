@@ -46,6 +46,7 @@ from ralphy.files.notes import read_note
 from ralphy.git import commands as git
 from ralphy.git.ledger import commit_of_run
 from ralphy.git.objects import Entry
+from ralphy.git.signing import CommitText, sign_commit
 from ralphy.pipeline.events import Landed
 from ralphy.pipeline.model import Prd, Snapshot, Story, Tree
 from ralphy.pipeline.stories import warnings_of
@@ -279,6 +280,10 @@ def _write_commit(w: Workspace, new: NewCommit, tree: str) -> str:
     who = f"{w.checkout.identity} {int(w.clock())} +0000"
     trailers = "\n".join(f"{name}: {value}" for name, value in new.trailers)
     message = "\n\n".join(part for part in (new.subject, new.body, trailers) if part)
+    if w.config.git.sign == "auto" and w.checkout.signs_commits:
+        w.objects.make_visible()
+        text = CommitText((new.parent,), w.checkout.identity, int(w.clock()), f"{message}\n".encode("utf-8", "replace"))
+        return sign_commit(w.repository, tree, text)
     header = [f"tree {tree}", f"parent {new.parent}", f"author {who}", f"committer {who}"]
     return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
 

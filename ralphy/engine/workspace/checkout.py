@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.git import commands as git
+from ralphy.git import signing
 from ralphy.git.commands import Repository, is_ancestor
 from ralphy.git.objects import Objects
 from ralphy.git.warm_processes import RefMover
@@ -48,6 +49,7 @@ class Checkout:
     brought: tuple[Brought, ...] | None = None
     _push_addresses: tuple[str, ...] | None = None
     _identity: str = ""
+    _signs: bool | None = None
     _ignore_file: str | None = None
     _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
@@ -152,11 +154,15 @@ class Checkout:
         return self._push_addresses
 
     @property
+    def signs_commits(self) -> bool:
+        """Does the person have Git sign commits, as it was configured before any agent worked? Asked once."""
+        if self._signs is None:
+            self._signs = signing.signs_commits(self.repository)
+        return self._signs
+
+    @property
     def identity(self) -> str:
         """`Name <address>` as git knows the user; asked once."""
         if not self._identity:
-            try:
-                self._identity = self.repository.text("var", "GIT_COMMITTER_IDENT").rsplit(" ", 2)[0]
-            except git.GitError:
-                self._identity = "Ralphy <ralphy@localhost>"
+            self._identity = git.identity_of(self.repository)
         return self._identity

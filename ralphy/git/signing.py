@@ -1,0 +1,126 @@
+"""Signed commits: made by `git commit-tree -S`, with the program and the key of the person's own settings.
+
+Nobody is there at night to type a passphrase, so nothing may ask: gpg and gpgsm are told not to, ssh-keygen finds no
+terminal, and any other program has half a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.files.safe_open import read_safely
+from ralphy.git.commands import DURABLE, Repository, failure
+from ralphy.processes import program_paths
+
+_LONGEST_S = 30.0
+_LOG = "gpg.log"
+# gpg.format -> its program, where none is named
+_PROGRAMS = {"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}
+_GPG = re.compile(r"gpg[\w.-]*")
+_STAMP = re.compile(r"^[\d: -]+gpg\w*\[\d+\] ")
+_NOISE = re.compile(r"^(error: gpg failed to sign|fatal: failed to write commit|\[GNUPG:\])|^$")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitText:
+    """What a commit says, beside its tree: `who` (`Name <address>`) made it `at` that second."""
+
+    parents: Sequence[str]
+    who: str
+    at: int
+    message: bytes
+
+
+def signs_commits(repository: Repository) -> bool:
+    """Does the person have Git sign commits?"""
+    return repository.text("config", "--type=bool", "--default=false", "--get", "commit.gpgsign") == "true"
+
+
+def sign_commit(repository: Repository, tree: str, text: CommitText) -> str:
+    """Make a signed commit of a tree that Git can see, and give its id. Raises EnvironmentProblem if nobody signs."""
+    return _commit(repository, tree, text, {})
+
+
+def require_signer(repository: Repository, who: str) -> None:
+    """Raises EnvironmentProblem if a commit could not be signed now, by a trial that leaves nothing behind."""
+    empty = repository.text("hash-object", "-t", "tree", "--stdin")
+    with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
+        env = {"GIT_OBJECT_DIRECTORY": folder}
+        _commit(repository, empty, CommitText((), who, 0, b"May a commit be signed?\n"), env)
+
+
+def format_of(repository: Repository) -> str:
+    """How commits are signed: openpgp, x509 or ssh."""
+    return repository.text("config", "--default=openpgp", "--get", "gpg.format")
+
+
+def _commit(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str]) -> str:
+    name, _, address = text.who.rpartition(" <")
+    env = {**repository.env, **more, "SSH_ASKPASS_REQUIRE": "never"}
+    for role in ("AUTHOR", "COMMITTER"):
+        env |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"),
+                f"GIT_{role}_DATE": f"@{text.at} +0000"}  # fmt: skip
+    parents = [word for parent in text.parents for word in ("-p", parent)]
+    with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
+        options = (*DURABLE, "-c", "i18n.commitEncoding=UTF-8", *_asking_nobody(repository, Path(folder)))
+        words = (*options, "commit-tree", "-S", tree, *parents, "-F", "-")
+        return _answer(repository, words, env, text.message, Path(folder) / _LOG)
+
+
+def _asking_nobody(repository: Repository, folder: Path) -> tuple[str, ...]:
+    """The setting by which git runs gpg (or gpgsm) so that it fails where it would ask for a passphrase."""
+    kind = format_of(repository)
+    program = _PROGRAMS.get(kind, kind)
+    for setting in ("gpg.program", "gpg.openpgp.program") if kind == "openpgp" else (f"gpg.{kind}.program",):
+        program = repository.text("config", "--type=path", f"--default={program}", "--get", setting)
+    path = program_paths.find(program, repository.env)
+    if not path or not _GPG.fullmatch(Path(program).name):
+        return ()
+    script = folder / "gpg"
+    quoted = " ".join(map(shlex.quote, (path, "--batch", "--pinentry-mode", "error", "--log-file", str(folder / _LOG))))
+    script.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return "-c", f"gpg.{kind}.program={script}"
+
+
+def _answer(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
+    """What git says, which has no terminal and only so much time; `log` has what gpg says."""
+    process = subprocess.Popen(
+        (repository.program, *repository.options, *words), cwd=repository.root, env=env, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        try:
+            out, err = process.communicate(stdin, _LONGEST_S)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise _not_signed(repository, f"no signature within {_LONGEST_S:.0f} s") from error
+    if process.returncode == 0:
+        return out.decode().strip()
+    trouble = failure(["commit-tree", "-S"], process.returncode, err, str(repository.root))
+    if isinstance(trouble, DiskFull):
+        raise trouble
+    told = (err + (read_safely(log) if log.exists() else b"")).decode("utf-8", "replace").splitlines()
+    lines = dict.fromkeys(_STAMP.sub("", line) for line in told if not _NOISE.match(line))
+    raise _not_signed(repository, "; ".join(list(lines)[:3]))
+
+
+def _not_signed(repository: Repository, why: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"commit.gpgsign is on, and the commit could not be signed ({format_of(repository)}): {why}",
+        hint="unlock the key so that nobody is asked (ssh-add, or gpg-agent's cache), "
+             "or leave Ralphy's commits unsigned: ralphy config set git.sign off",
+    )  # fmt: skip
