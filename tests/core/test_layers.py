@@ -41,7 +41,7 @@ PACKAGES: dict[str, set[str]] = {
     "scaffold": {"errors", "resources", "files", "config", "documents"},
     "forge": {"errors", "processes", "exchange"},
     "engine": {
-        "__init__", "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks",
+        "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks",
         "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
     "rehearsal": {"errors", "resources"},
