@@ -1,4 +1,4 @@
-"""The bare reactor: wait for APPROVED by inotify, commit on a new branch, start the agent.
+"""The bare reactor: look for APPROVED, commit on a new branch, start the agent.
 
 A script of its own: `python -m bench.floor_gate AGENT...` in the repository to work in. It reads the names of
 features' folders from stdin, one a line, says "ready", and "done" when the agent has ended.
@@ -7,24 +7,20 @@ features' folders from stdin, one a line, says "ready", and "done" when the agen
 from __future__ import annotations
 
 import json
-import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from bench.floor import rewrite, run
-from ralphy.system.linux import Inotify
 
 
 def main(*agent: str) -> None:
-    seen = Inotify()
     for line in sys.stdin:
         folder = Path(line.strip())
-        seen.add(folder)
         say("ready")
         while not (folder / "APPROVED").exists():
-            select.select([seen.descriptor], [], [])
-            seen.read()
+            time.sleep(0.001)
         begin(folder)
         run(agent, "the story")
         say("done")

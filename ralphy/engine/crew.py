@@ -19,15 +19,13 @@ from types import TracebackType
 from typing import Self
 
 from ralphy.agents.protocol import AgentResult, Outcome
-from ralphy.documents.request_queue import made_folder
 from ralphy.engine.runs.running import Flight, Go
-from ralphy.engine.wakeups import RESYNC_S, signature_of
+from ralphy.engine.wakeups import signature_of
 from ralphy.engine.workspace.waiting import seconds_left
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.decision import Rest
-from ralphy.system.door import FolderEvents, here
 
-_LOOK_S = 0.25  # how often the feature's folder is looked at where the system tells of no change
+_LOOK_S = 1.0  # how often the feature's folder is looked at
 _FAREWELL_S = 20.0  # more than what the ladder of signals takes
 
 
@@ -87,7 +85,6 @@ class Crew:
     def __init__(self, w: Workspace) -> None:
         self._w = w
         self._inbox = _Inbox()
-        self._events: FolderEvents | None = None  # from the first flight on
         self._seats: list[_Seat] = []
         self._ended: list[_Seat] = []  # whose work is to be judged
         self._over = threading.Event()
@@ -98,8 +95,6 @@ class Crew:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
         self._inbox.close()
-        if self._events:
-            self._events.close()
 
     def __len__(self) -> int:
         return len(self._seats)
@@ -107,7 +102,6 @@ class Crew:
     def begin(self, flight: Flight) -> None:
         """Take the flight to its agent, and have a thread sit with that."""
         w, over = self._w, self._over
-        self._watched()
         before = w.post, w.should_end
         w.post, w.should_end = self._inbox.put, lambda: _end_if(over)
         try:
@@ -124,7 +118,6 @@ class Crew:
         """Until an agent has ended, a run is settled, the folder is not as it was `before`, or the time of the rest has
         come. What can wait is settled at the next call, so that another agent can begin before the checks."""
         until, look_at = getattr(rest, "until", None), 0.0
-        tick_s = RESYNC_S if self._watched().descriptor >= 0 else _LOOK_S
         while self._seats:
             if self._ended:
                 self._settle(self._ended.pop())
@@ -135,31 +128,15 @@ class Crew:
                 return
             if came:
                 came()
-            left_s = tick_s if until is None else seconds_left(self._w, until)
+            left_s = _LOOK_S if until is None else seconds_left(self._w, until)
             if until is not None and left_s <= 0:
                 self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
                 return
-            if self._is_told(0.0 if came else min(left_s, tick_s)) or time.monotonic() >= look_at:
-                look_at = time.monotonic() + tick_s
+            select.select([self._inbox.descriptor], [], [], 0.0 if came else min(left_s, _LOOK_S))
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + _LOOK_S
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
-
-    def _watched(self) -> FolderEvents:
-        """What tells of changes in the feature's folder and of queued requests."""
-        if self._events is None:
-            self._events = here.folder_events()
-            self._events.add(self._w.feature.folder)
-            self._events.add(made_folder(self._w.repository.state_dir, self._w.feature.name))
-        return self._events
-
-    def _is_told(self, within_s: float) -> bool:
-        """Wait for the threads and for the folder; True if the folder has changed."""
-        poll, events = select.poll(), self._watched()
-        poll.register(self._inbox.descriptor, select.POLLIN)
-        if events.descriptor >= 0:
-            poll.register(events.descriptor, select.POLLIN)
-        poll.poll(within_s * 1000)
-        return bool(events.read())
 
     def end(self) -> None:
         """End all agents, and wait for that; another interrupt meanwhile leaves them no time for a farewell."""

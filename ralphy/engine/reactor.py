@@ -68,9 +68,7 @@ def _driven(w: Workspace, patience: Patience, dialogue: Dialogue | None) -> Rest
     rest = reconcile(w)
     if not _is_waited_for(rest, patience):
         return rest
-    with Wakeups([w.feature.folder]) as wakeups:
-        wakeups.directly(w.feature.folder)
-        wakeups.directly(made_folder(w.repository.state_dir, w.feature.name))
+    with Wakeups([w.feature.folder, made_folder(w.repository.state_dir, w.feature.name)]) as wakeups:
         while True:
             before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
             rest = reconcile(w)
@@ -112,8 +110,7 @@ def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dia
 
 
 def get_ready(w: Workspace) -> None:
-    """What the next act will need is made ready while a person reads: processes, the index, the templates."""
-    w.supervisor.warm()
+    """What the next act will need is made ready while a person reads: the index, the lanes, the templates."""
     w.checkout.refs.warm()
     make_lanes(w)
     warm_prompts(w)
@@ -145,8 +142,6 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
             watching.look(changed)
             gc.collect()  # before the freeze, which would keep garbage for good
             gc.freeze()  # what is known of a thousand features need not be walked through at each collection
-            for held in watching.held():
-                wakeups.directly(held)
             changed = watching.features_of(wakeups.wait(watching.seconds_to_next())[0]) or None
 
 
@@ -171,14 +166,6 @@ class Watching:
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
         refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
         self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
-
-    def held(self) -> Iterator[Path]:
-        """The folders of the features that wait at a gate."""
-        return (
-            self._open[name].feature.folder
-            for name, rest in self._rests.items()
-            if isinstance(rest, Wait) and rest.gate
-        )
 
     def is_git_at_work(self) -> bool:
         """Is somebody's git in the middle of a switch or a commit? An old lock is one that was left behind."""

@@ -2,7 +2,7 @@
 
 watchfiles watches everything below some folders, from a thread that makes a pipe readable. It begins to watch
 at its first `next()`, so a change made before that is lost: the first waits are short, and a resync tick
-bounds every later loss. Folders that wait at a gate are watched directly as well, for the sake of a fast answer.
+bounds every later loss.
 A wait ends when the folder's signature differs from what it was before the look.
 """
 
@@ -20,7 +20,6 @@ from ralphy.documents.feature_folder import VIEWS, Feature
 from ralphy.documents.request_queue import folder_of
 from ralphy.files.atomic import names_in, signature
 from ralphy.git import commands as git
-from ralphy.system.door import here
 
 STEP_MS = 50
 RESYNC_S = 5.0
@@ -38,7 +37,6 @@ class Wakeups:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
-        self._direct = here.folder_events()
         self._changed: set[str] = set()
         self._guard = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
@@ -50,14 +48,9 @@ class Wakeups:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join(2.0)
-        self._direct.close()
         os.close(self._reader)
         if not self._thread.is_alive():
             os.close(self._writer)
-
-    def directly(self, folder: Path) -> None:
-        """Notice at once what appears in this folder."""
-        self._direct.add(folder)
 
     def _watch(self) -> None:
         """Where the system has no watches left, the folders are polled; where that fails too, the tick is enough."""
@@ -89,12 +82,10 @@ class Wakeups:
     def wait(self, seconds: float, *, terminal: bool = False) -> tuple[set[str], str]:
         """(changed paths, a line typed on the terminal or ""); returns early for either."""
         limit = min(seconds, self._settle.pop(0) if self._settle else self._resync_s)
-        sources = [self._reader] + ([self._direct.descriptor] if self._direct.descriptor >= 0 else [])
-        if terminal:
-            sources.append(sys.stdin.fileno())
+        sources = [self._reader, sys.stdin.fileno()] if terminal else [self._reader]
         ready, _, _ = select.select(sources, [], [], max(0.0, limit))
         line = sys.stdin.readline() if terminal and sys.stdin.fileno() in ready else ""
-        return self._direct.read() | self._drain(), line
+        return self._drain(), line
 
     def _drain(self) -> set[str]:
         try:
