@@ -16,7 +16,6 @@ import hypothesis
 import psutil
 import pytest
 
-from ralphy.system import IS_PORTABLE, VARIABLE
 from tests import killed_runs
 
 # `make fast` shows each property 25 examples, `make test` 100, `make soak` 1,000.
@@ -101,7 +100,7 @@ def set_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The environment of a test whose home this is."""
     home.mkdir(parents=True, exist_ok=True)
     for name in os.environ:
-        if name.startswith(FOREIGN) and name != VARIABLE:
+        if name.startswith(FOREIGN):
             monkeypatch.delenv(name)
     (home / "gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
@@ -128,8 +127,6 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def why_no_sandbox() -> str:
     """Why bubblewrap cannot be tried here; "" if it can."""
-    if IS_PORTABLE:
-        return "bubblewrap is not used on the portable way"
     flags = ("--unshare-user", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc")
     try:
         tried = subprocess.run(["bwrap", *flags, "true"], capture_output=True, encoding="utf-8", check=False)

@@ -7,7 +7,6 @@ The protocol is small: a request goes out, events come in, a result ends it. The
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -177,7 +176,7 @@ class Agent(Protocol):
         request: AgentRequest,
         on_activity: Callable[[Activity], None],
         meanwhile: Callable[[], None] | None = None,
-    ) -> AbstractContextManager[Callable[[str], AgentResult]]:
+    ) -> Callable[[str], AgentResult]:
         """Get everything ready; gives what runs the agent, once, with a prompt, to its end, its deadline or a stop.
 
         Until that is called nothing of the agent runs: the run is noted in between. `meanwhile` is called when the

@@ -1,24 +1,36 @@
-"""Files without a name: handed to a program by their descriptor, and changed by nobody once they are sealed."""
+"""Files without a name: handed to a program by their descriptor, and changed by nobody."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from ralphy.system.door import here
+from typing import IO
 
 
 @contextmanager
 def sealed(data: bytes) -> Iterator[int]:
-    """A descriptor from which these bytes are read."""
-    file = here.input_file("sealed")
-    try:
-        file.seal(data)
-        descriptor = file.open()
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-    finally:
-        file.close()
+    """A descriptor from which these bytes are read.
+
+    On Linux they are in memory, and who opens that for writing, by way of /proc say, is refused. Elsewhere they are
+    in a temporary file, to which the same user can write.
+    """
+    with _unnamed() as file:
+        file.write(data)
+        file.flush()
+        file.seek(0)
+        if sys.platform == "linux":
+            seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+        yield file.fileno()
+
+
+def _unnamed() -> IO[bytes]:
+    if sys.platform == "linux":
+        file: IO[bytes] = os.fdopen(os.memfd_create("ralphy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - `sealed` closes it
+    return file

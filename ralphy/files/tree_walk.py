@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from ralphy.system.door import here
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _Identity = tuple[int, int]
@@ -164,7 +163,7 @@ def _remove(parent: int, name: str) -> None:
             if left:
                 inner = left.pop()
                 with suppress(OSError):
-                    here.make_accessible(fd, inner)
+                    make_accessible(fd, inner)
                     fd = _exchanged(fd, inner)
                     identities.append(_identity(os.fstat(fd)))
                     way.append((inner, _without_files(fd)))
@@ -180,6 +179,22 @@ def _remove(parent: int, name: str) -> None:
                 os.rmdir(above, dir_fd=fd)
     finally:
         os.close(fd)
+
+
+def make_accessible(parent: int, name: str) -> None:
+    """Give a folder a mode in which its owner can read and empty it.
+
+    By its descriptor alone: a folder that becomes a link meanwhile leads nowhere. Only Linux can do that; elsewhere a
+    folder that its owner may not read stays.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                if os.fstat(held).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU)
+            finally:
+                os.close(held)
 
 
 def _without_files(fd: int) -> list[str]:

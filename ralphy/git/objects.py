@@ -18,7 +18,6 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
 from ralphy.files.safe_open import read_safely
 from ralphy.git.commands import SAFE, Repository
-from ralphy.system.door import here
 
 TREE = "40000"
 
@@ -332,7 +331,7 @@ class Batch:
         return path in self._open
 
     def add(self, path: str, data: bytes) -> None:
-        """Write a file and have the disk begin with it."""
+        """Write a file."""
         folder, _, _ = path.rpartition("/")
         temporary = f"{folder}/tmp_obj_{os.urandom(8).hex()}"  # not to be guessed, and new: never written through
         descriptor = _create(temporary)
@@ -340,14 +339,13 @@ class Batch:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-        here.begin_write(descriptor)
 
     def finish(self) -> None:
-        """Wait for the disk, and name them. What the disk's own cache holds is flushed by callers that need it."""
+        """Wait for the disk, and name them."""
         while self._open:
             path = next(iter(self._open))
             temporary, descriptor = self._open[path]
-            here.finish_write(descriptor)
+            os.fsync(descriptor)
             os.replace(temporary, path)
             os.close(descriptor)
             del self._open[path]

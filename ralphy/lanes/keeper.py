@@ -39,7 +39,6 @@ class Git:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.words = (settings["program"], *settings["options"])
         self.folder = os.environ["GIT_DIR"]
-        self.is_portable = settings["portable"]
         self.record: dict[str, Any] | None = None
 
     def __call__(self, *args: str, data: bytes = b"", index: str = "") -> bytes:
@@ -60,12 +59,13 @@ class Git:
                 os.close(fd)
 
     def scratch(self, name: str) -> int:
-        """A file without a name; `ralphy/system` is not there to be imported."""
-        if sys.platform == "linux" and not self.is_portable:
-            return os.memfd_create(name)
-        path = self.path(f"{name}.scratch")
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        os.unlink(path)  # noqa: PTH108
+        """A file without a name."""
+        if sys.platform == "linux":
+            fd = os.memfd_create(name)
+        else:
+            path = self.path(f"{name}.scratch")
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.unlink(path)  # noqa: PTH108
         return fd
 
     def path(self, name: str) -> str:

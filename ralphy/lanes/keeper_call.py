@@ -27,7 +27,6 @@ from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.lanes.lane_sandbox import OWN, LaneSandbox
 from ralphy.sandbox.bubblewrap import interpreter
-from ralphy.system import IS_PORTABLE
 
 _MODULES = (
     "keeper_tree",
@@ -193,7 +192,7 @@ class Keeper:
                 env=self._env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 pass_fds=(filtered,), start_new_session=True,
             )  # fmt: skip
-        settings = {"program": self.repository.program, "options": SAFE, "portable": IS_PORTABLE}
+        settings = {"program": self.repository.program, "options": SAFE}
         return _Process(process, (_code(), settings), str(self.home), self._places())
 
     def _env(self) -> dict[str, str]:

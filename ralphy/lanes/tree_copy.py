@@ -11,14 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.files.tree_walk import is_folder_at, names_at, remove
-from ralphy.system.door import here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +27,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MOST_DEPTH = 100
 _CHUNK = 1 << 20
+_copy_range: Callable[[int, int, int], int] | None = getattr(os, "copy_file_range", None)  # Linux alone has it
 _NOT_BY_THE_SYSTEM = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 # Where programs and libraries of the system are: a link there leads to the same thing from everywhere.
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/nix/store/", "/etc/alternatives/", "/System/",
@@ -56,7 +56,7 @@ class TreeCopy:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     files: int = 0
     bytes: int = 0
-    _is_plain: bool = not hasattr(os, "copy_file_range")
+    _is_plain: bool = False
 
     def bring(self, path: str) -> None:
         """Make `path` in the lane what it is in the checkout; a relative path with slashes."""
@@ -117,9 +117,9 @@ class TreeCopy:
     def _pour(self, reader: int, writer: int, size: int) -> None:
         """The bytes of a file: the system shares the blocks where the file system can, and copies them where not."""
         left = size
-        while left and not self._is_plain:
+        while left and _copy_range and not self._is_plain:
             try:
-                done = here.copy_range(reader, writer, left)
+                done = _copy_range(reader, writer, left)
             except OSError as error:
                 if error.errno not in _NOT_BY_THE_SYSTEM:
                     raise

@@ -7,23 +7,22 @@ from dataclasses import dataclass
 
 from ralphy.errors import EnvironmentProblem
 
-FILTER_AT, HELD_AT = 3, 4  # descriptors of a program to run, behind stdin, stdout and stderr
+FILTER_AT = 3  # the descriptor of a program to run that is behind stdin, stdout and stderr
+# Variables in the environment of what Ralphy starts: by their values its processes are found again.
+RUN_MARKER = "RALPHY_RUN_ID"  # the run a process belongs to
+REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file.
-
-    One that `is_held` waits at its descriptor HELD_AT until it is let go (see `sandbox.Sandbox.held`); one with a
-    `filter` reads it at FILTER_AT.
-    """
+    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file; one with a
+    `filter` reads it at FILTER_AT."""
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
     deadline_s: float
     stdin_path: str | None = None
-    is_held: bool = False
     filter: bytes = b""
 
 

@@ -1,4 +1,4 @@
-"""The table of processes: ending those that carry a marker in their environment.
+"""The table of processes: who descends from whom, and ending those that carry a marker in their environment.
 
 A pid alone names nobody, since pids are used again: psutil knows a process by its pid together with its start time.
 """
@@ -8,20 +8,44 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import psutil
-
-RUN_MARKER = "RALPHY_RUN_ID"  # the run a process belongs to
-REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
+import psutil
 
 SWEEPS = 20
 DEATH_S = 1.0
 ORPHANS_S = 3.0
 LOOK_S = 0.005
+BUBBLEWRAP = "bwrap"
+
+
+def descendants(root: int) -> list[psutil.Process]:
+    """All that descend from a process; none where it is gone."""
+    try:
+        return list(psutil.Process(root).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def inside_sandbox(pid: int) -> list[psutil.Process]:
+    """The process, or what runs inside if it is a sandbox: bubblewrap hands no signals on, it dies of them."""
+    try:
+        one = psutil.Process(pid)
+        while one.name() == BUBBLEWRAP and (children := one.children()):
+            one = children[0]
+    except psutil.Error:
+        return []
+    return [one]
+
+
+def signal_all(processes: Iterable[psutil.Process], *numbers: int) -> None:
+    """Send each signal to all of them, one after the other."""
+    family = [*processes]
+    for number in numbers:
+        for one in family:
+            with suppress(psutil.Error):  # it is gone, or another user's
+                one.send_signal(number)
 
 
 def sweep(variable: str, value: str) -> int:
@@ -29,8 +53,6 @@ def sweep(variable: str, value: str) -> int:
 
     Never kills this process or an ancestor of it. An empty value matches nothing.
     """
-    import psutil
-
     if not value:
         return 0
     spared = {one.pid for one in _lineage()}
@@ -40,18 +62,18 @@ def sweep(variable: str, value: str) -> int:
         doomed = [one for one in table if _carries(one, variable, value) and _is_ours(one)]
         if not doomed:
             break
-        killed |= _kill(doomed)
+        signal_all(doomed, signal.SIGSTOP, signal.SIGKILL)  # none forks while others are killed
+        _await_ends(doomed, DEATH_S)
+        killed.update(doomed)
     return len(killed)
 
 
-def await_orphans(scripts: Collection[str], within_s: float = ORPHANS_S) -> None:
-    """Wait until no script of these ends its work for a Ralphy that is dead: what it notes last is read next.
+def await_orphans(script: str) -> None:
+    """Wait until no supervisor ends its work for a Ralphy that is dead.
 
-    Each is a file, called as `python -I -S SCRIPT …`; a supervisor names the pid of its Ralphy behind its link.
+    Each is a process `python -I -S SCRIPT …`, which names the pid of its Ralphy behind its link.
     """
-    import psutil
-
-    _await_ends([one for one in psutil.process_iter() if _is_orphan(one, scripts)], within_s)
+    _await_ends([one for one in psutil.process_iter() if _is_orphan(one, script)], ORPHANS_S)
 
 
 def descends_from(variable: str, value: str) -> bool:
@@ -59,32 +81,17 @@ def descends_from(variable: str, value: str) -> bool:
     return any(_carries(one, variable, value) for one in _lineage())
 
 
-def _is_orphan(one: psutil.Process, scripts: Collection[str]) -> bool:
-    import psutil
-
+def _is_orphan(one: psutil.Process, script: str) -> bool:
     try:
         words = one.cmdline()
-        if len(words) < 6 or words[3] not in scripts:
-            return False
-        return not words[5].isdecimal() or not _lives(psutil.Process(int(words[5])))
-    except psutil.NoSuchProcess as gone:  # the script, or the Ralphy that it names
-        return gone.pid != one.pid
     except (psutil.Error, OSError):
         return False
-
-
-def _kill(doomed: Sequence[psutil.Process]) -> set[psutil.Process]:
-    """Stop all, kill all, wait for their ends for a second at most; those that were there to be killed."""
-    import psutil
-
-    there = set()
-    for number in (signal.SIGSTOP, signal.SIGKILL):  # none forks while others are killed
-        for one in doomed:
-            with suppress(psutil.Error):  # gone; psutil signals nobody who was given the pid since
-                one.send_signal(number)
-                there.add(one)
-    _await_ends(doomed, DEATH_S)
-    return there
+    if len(words) < 6 or words[3] != script:
+        return False
+    try:
+        return not _lives(psutil.Process(int(words[5])))
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _await_ends(processes: Sequence[psutil.Process], within_s: float) -> None:
@@ -95,8 +102,6 @@ def _await_ends(processes: Sequence[psutil.Process], within_s: float) -> None:
 
 def _lives(one: psutil.Process) -> bool:
     """A zombie does not."""
-    import psutil
-
     try:
         return bool(one.is_running() and one.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
@@ -104,8 +109,6 @@ def _lives(one: psutil.Process) -> bool:
 
 
 def _carries(one: psutil.Process, variable: str, value: str) -> bool:
-    import psutil
-
     try:
         return one.environ().get(variable) == value
     except (psutil.Error, OSError):
@@ -113,8 +116,6 @@ def _carries(one: psutil.Process, variable: str, value: str) -> bool:
 
 
 def _is_ours(one: psutil.Process) -> bool:
-    import psutil
-
     try:
         return one.uids().effective == os.geteuid()
     except (psutil.Error, OSError):
@@ -123,7 +124,5 @@ def _is_ours(one: psutil.Process) -> bool:
 
 def _lineage() -> list[psutil.Process]:
     """This process and all its ancestors."""
-    import psutil
-
     me = psutil.Process()
     return [me, *me.parents()]

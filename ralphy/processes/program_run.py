@@ -1,98 +1,88 @@
-"""One program from its start to its end: pipes, events of the supervisor and clocks in one selector."""
+"""One program from its start to its end: its supervisor, pipes and clocks in one selector."""
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
+import psutil
+
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import HURRIED, Command, Exit, NotStarted, StopGrace
-from ralphy.processes.supervisor_link import Link, LinkError
-from ralphy.system.door import here
+from ralphy.processes.process_table import descendants, inside_sandbox, signal_all
 
+SCRIPT = str(Path(__file__).with_name("supervisor.py"))
 READ_BYTES = 1 << 20
+START_S = 60.0  # a machine under load takes its time
+GOODBYE_S = 5.0
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
 ASLEEP_S = 30.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
-AT_ONCE = frozenset({"memory", "processes", "held"})  # reasons that leave no time for a farewell, or need none
+AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
 
 
-class Latch:
-    """A pipe that a held program waits at; it stays locked if the holder dies.
-
-    `fd` is the end to wait at. It is open for writing too: its reader never sees an end, only the word.
-    """
-
-    def __init__(self) -> None:
-        reader, self._writer = os.pipe()
-        try:
-            self.fd = os.open(f"/proc/self/fd/{reader}", os.O_RDWR | os.O_CLOEXEC)
-        finally:
-            os.close(reader)
-        self.is_lifted = False
-
-    def lift(self) -> None:
-        """Let the program go."""
-        self.is_lifted = True
-        os.write(self._writer, b"\n")
-
-    def close(self) -> None:
-        os.close(self.fd)
-        os.close(self._writer)
+class SupervisorLost(Exception):
+    """The supervisor process has gone, or no longer does what it is told."""
 
 
 class Run:
-    """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`.
-
-    A held program is made ready by `prepare`, and let go by `start`.
-    """
+    """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`."""
 
     def __init__(
         self,
-        link: Link,
         command: Command,
         sinks: tuple[Sink, Sink | None],
         should_stop: Question | None,
         on_stop: Callable[[str], None] | None,
         grace: StopGrace,
     ) -> None:
-        self.link = link
         self.command = command
         self.sinks = sinks
         self.should_stop = should_stop
         self.on_stop = on_stop
         self.grace = grace
+        self.process: subprocess.Popen[bytes] | None = None
+        self.link, self._theirs = socket.socketpair()
         self.selector = selectors.DefaultSelector()
         self.pipes: set[int] = set()
+        self.program = 0
         self.stopped: str | None = None
-        self.ordered = False
         self.ended: dict[str, Any] | None = None
-        self.latch = Latch() if command.is_held else None
         self.began = self.awake_at = self.due = 0.0
-        self.steps: Iterator[tuple[dict[str, Any], float]] = iter(())
-
-    def prepare(self) -> None:
-        """Order a program that is held, and do not wait for it."""
-        if self.latch:
-            self._order()
+        self.steps: Iterator[tuple[Callable[[], None], float]] = iter(())
+        self._received = b""
 
     def start(self) -> None:
-        """From here on the time counts."""
+        """Have the program started; from then on the time counts. Raises NotStarted."""
+        self._start_supervisor()
+        assert self.process
+        order = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
+        self.link.settimeout(START_S)
+        try:
+            self.link.sendall(json.dumps(order).encode() + b"\n")
+        except OSError as error:
+            raise SupervisorLost(error.strerror or "broken link") from error
+        while not self.program:
+            self._hear()
+        self.link.settimeout(None)
+        self.selector.register(self.link, selectors.EVENT_READ, self._hear)
         self.began = self.awake_at = time.monotonic()
         self.due = self.began + self.command.deadline_s
-        if self.latch:
-            self.latch.lift()
-        else:
-            self._order()
 
     def complete(self) -> Exit:
         ended = self._await_end()
@@ -100,57 +90,71 @@ class Run:
         self._drain()
         return Exit(ended["returncode"], self.stopped, duration_s, ended["killed"])
 
-    def _await_end(self) -> dict[str, Any]:
-        while self.ended is None:
-            patience_s = self._patience()
-            self._round(patience_s)
-            self._keep_time(patience_s)
-        return self.ended
-
     def hurry(self) -> bool:
         """End the tree by the ladder with short graces, output discarded; False if the supervisor must go."""
         self.sinks, self.should_stop, self.on_stop, self.grace = (_discard, _discard), None, None, HURRIED
-        if self.ended is not None or not self.ordered:
+        if self.ended is not None or self.process is None:
             return True
+        if not self.program:
+            return False
         try:
-            if self.link.in_step:
-                self._stop("interrupted" if self.latch is None or self.latch.is_lifted else "held")
-                self._await_end()
+            self._stop("interrupted")
+            self._await_end()
         except BaseException:  # a second Ctrl-C wants the end at once; the first exception is the one to go on
             return False
-        return self.ended is not None
+        return True
 
     def release(self) -> None:
+        """Close everything. A supervisor that still lives kills its tree then, and is killed if it does not end."""
         for fd in tuple(self.pipes):
             self._close(fd)
-        if self.latch:
-            self.latch.close()
         self.selector.close()
+        self._theirs.close()
+        self.link.close()
+        if self.process:
+            try:
+                self.process.wait(GOODBYE_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
 
-    def _order(self) -> None:
-        self.selector.register(self.link.socket, selectors.EVENT_READ, self._hear)
-        theirs = [_open_input(self.command.stdin_path)]
-        try:
+    def _start_supervisor(self) -> None:
+        with ExitStack() as theirs:
+            theirs.callback(self._theirs.close)
+            streams = [_open_input(self.command.stdin_path)]
+            theirs.callback(os.close, streams[0])
             for sink in (0, 1) if self.sinks[1] else (0,):
-                theirs.append(self._pipe(sink))
-            what = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
-            self.ordered = True
-            theirs.append(_filter(self.command.filter))
-            held_at = (self.latch.fd,) if self.latch else ()
-            more = (theirs[-1], *held_at) if held_at or self.command.filter else ()
-            self.link.send({"do": "start", **what}, (theirs[0], theirs[1], theirs[-2], *more))
-        finally:
-            for fd in theirs:
-                os.close(fd)
+                streams.append(self._pipe(sink))
+                theirs.callback(os.close, streams[-1])
+            given = [self._theirs.fileno()]
+            if self.command.filter:
+                given.append(theirs.enter_context(sealed(self.command.filter)))
+            words = [str(given[0]), str(os.getpid()), str(given[-1] if self.command.filter else -1)]
+            # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
+            env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", SCRIPT, *words, str(Path(psutil.__file__).parents[1])],
+                    stdin=streams[0], stdout=streams[1], stderr=streams[-1], pass_fds=given, env=env, cwd="/",
+                    start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                raise EnvironmentProblem(f"no process can be started: {error.strerror or error}") from error
 
     def _pipe(self, sink: int) -> int:
         """A pipe whose output goes to that sink; returns the end to write to."""
         ours, theirs = os.pipe()
         self.pipes.add(ours)
         os.set_blocking(ours, False)
-        here.widen_pipe(ours, READ_BYTES)
         self.selector.register(ours, selectors.EVENT_READ, lambda: self._read(ours, sink))
         return theirs
+
+    def _await_end(self) -> dict[str, Any]:
+        while self.ended is None:
+            patience_s = self._patience()
+            self._round(patience_s)
+            self._keep_time(patience_s)
+        return self.ended
 
     def _round(self, timeout_s: float) -> None:
         for key, _ in self.selector.select(timeout_s):
@@ -175,12 +179,22 @@ class Run:
         os.close(fd)
 
     def _hear(self) -> None:
-        for event in self.link.events():
+        """What the supervisor says; waits if that is nothing yet. Raises SupervisorLost when it has gone."""
+        try:
+            data = self.link.recv(1 << 16)
+        except OSError as error:
+            raise SupervisorLost(error.strerror or "it does not answer") from error
+        if not data:
+            raise SupervisorLost("it closed its link")
+        *lines, self._received = (self._received + data).split(b"\n")
+        for line in lines:
+            event = json.loads(line)
+            if event["event"] == "started":
+                self.program = event["pid"]
+                continue
+            self.ended = event
             if event["event"] == "failed":
-                self.ended = event
-                raise _why_not_started(self.command, event)
-            if event["event"] == "exited":
-                self.ended = event
+                raise _why_not_started(self.command, event["message"], is_folder=event["is_folder"])
 
     def _patience(self) -> float:
         """Seconds until something must be done even if nothing happens."""
@@ -207,10 +221,10 @@ class Run:
         self.stopped = self.stopped or reason
         if self.on_stop:
             self.on_stop(reason)
-        ladder: tuple[tuple[dict[str, Any], float], ...] = (
-            ({"do": "signal", "signal": signal.SIGINT, "tree": False}, self.grace.interrupt_s),
-            ({"do": "signal", "signal": signal.SIGTERM, "tree": True}, self.grace.terminate_s),
-            ({"do": "kill"}, self.grace.kill_s),
+        ladder: tuple[tuple[Callable[[], None], float], ...] = (
+            (self._interrupt, self.grace.interrupt_s),
+            (self._terminate, self.grace.terminate_s),
+            (self._kill, self.grace.kill_s),
         )
         self.steps = iter(ladder[-1:] if reason in AT_ONCE else ladder)
         self._step()
@@ -219,25 +233,35 @@ class Run:
         """One step up the ladder of signals."""
         step = next(self.steps, None)
         if step is None:
-            self.link.kill()
-            raise LinkError("it did not stop its processes")
-        order, wait_s = step
+            raise SupervisorLost("it did not stop its processes")
+        send, wait_s = step
         self.due = time.monotonic() + wait_s
-        self.link.send(order)
+        send()
+
+    def _interrupt(self) -> None:
+        signal_all(inside_sandbox(self.program), signal.SIGINT, signal.SIGCONT)
+
+    def _terminate(self) -> None:
+        assert self.process
+        signal_all(descendants(self.process.pid), signal.SIGTERM, signal.SIGCONT)
+
+    def _kill(self) -> None:
+        with suppress(OSError):  # it has gone, which is heard next
+            self.link.shutdown(socket.SHUT_WR)
 
     def _drain(self) -> None:
         """What is still in the pipes, until their ends or for a second at most."""
-        self.selector.unregister(self.link.socket)
+        self.selector.unregister(self.link)
         end = time.monotonic() + DRAIN_S
         while self.pipes and (left := end - time.monotonic()) > 0:
             self._round(left)
 
 
-def _why_not_started(command: Command, event: Mapping[str, Any]) -> NotStarted:
-    if event["what"] == "folder":
-        return NotStarted(f"cannot work there: {event['message']}", where=command.cwd)
+def _why_not_started(command: Command, message: str, *, is_folder: bool) -> NotStarted:
+    if is_folder:
+        return NotStarted(f"cannot work there: {message}", where=command.cwd)
     return NotStarted(
-        f"{command.argv[0] if command.argv else '(empty command)'} cannot be started: {event['message']}",
+        f"{command.argv[0] if command.argv else '(empty command)'} cannot be started: {message}",
         hint="is it installed, executable, and on PATH?",
     )
 
@@ -247,12 +271,6 @@ def _open_input(path: str | None) -> int:
         return os.open(path or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise NotStarted(f"cannot be read: {error.strerror}", where=path or os.devnull) from error
-
-
-def _filter(program: bytes) -> int:
-    """What a sandbox reads its filter of system calls from."""
-    with sealed(program) as descriptor:
-        return os.dup(descriptor)
 
 
 def _discard(_: bytes) -> None:

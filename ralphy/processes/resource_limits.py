@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from ralphy.files.disk_space import free_bytes
-from ralphy.system.processes import processes
+from ralphy.processes.memory import exact_bytes, most_bytes
+from ralphy.processes.process_table import descendants
 
 MEGABYTE = 1 << 20
 TREE_EVERY_S = 2.0
@@ -28,15 +31,15 @@ class Allowance:
 class Bounds:
     """Looks now and then whether the descendants of a process keep to what they are allowed."""
 
-    def __init__(self, allowed: Allowance, root: int) -> None:
+    def __init__(self, allowed: Allowance) -> None:
         self.allowed = allowed
-        self.root = root
         self._disk_at = NEVER
         self._tree_at: float | None = None
-        self._threads = processes.threads_of_machine()
+        self._processes = len(psutil.pids())
 
-    def why_over(self, now: float) -> tuple[str, str] | None:
-        """Why the run must end now, in a word of STOPS and a sentence; None if it may go on. Asking often is cheap."""
+    def why_over(self, root: int, now: float) -> tuple[str, str] | None:
+        """Why the run below the process `root` must end now, in a word of STOPS and a sentence; None if it may go on.
+        Asking often is cheap."""
         if now - self._disk_at >= DISK_EVERY_S:
             self._disk_at = now
             if found := self.lack_of_disk():
@@ -45,13 +48,13 @@ class Bounds:
             self._tree_at = now  # nothing has been started yet
         if now - self._tree_at >= (HASTE_S if self._is_multiplying() else TREE_EVERY_S):
             self._tree_at = now
-            return self._tree()
+            return self._tree(root)
         return None
 
     def _is_multiplying(self) -> bool:
-        """Are there thousands of threads more than at the start, whosever they are?"""
+        """Are there many more processes than at the start, whosever they are?"""
         most = self.allowed.max_processes
-        return most > 0 and processes.threads_of_machine() - self._threads > most
+        return most > 0 and len(psutil.pids()) - self._processes > most
 
     def lack_of_disk(self) -> tuple[str, str] | None:
         """Why there is too little room on the disk now; None if there is enough."""
@@ -64,15 +67,14 @@ class Bounds:
         said = f"the disk is nearly full: {left} at {folder}"
         return "disk", f"{said} (limits.min_free_mb: {self.allowed.min_free_mb})"
 
-    def _tree(self) -> tuple[str, str] | None:
-        allowed, pids = self.allowed, processes.descendants(self.root)
+    def _tree(self, root: int) -> tuple[str, str] | None:
+        allowed, family = self.allowed, descendants(root)
         most = allowed.max_processes
-        if most and len(pids) > most:
-            return "processes", f"it had {len(pids)} processes at once (limits.max_processes: {most})"
+        if most and len(family) > most:
+            return "processes", f"it had {len(family)} processes at once (limits.max_processes: {most})"
         most = allowed.max_memory_mb * MEGABYTE
-        # No process shows what it holds in memory that is shared: all of the machine's is the most that it can be.
-        if not most or sum(map(processes.private_bytes, pids)) + processes.shared_of_machine() <= most:
+        if not most or most_bytes(family) <= most:
             return None
-        if (exact := processes.exact_bytes(processes.descendants(self.root))) <= most:
+        if (exact := exact_bytes(descendants(root))) <= most:
             return None
         return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {allowed.max_memory_mb})"

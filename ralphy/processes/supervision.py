@@ -1,58 +1,37 @@
 """Running programs: contained, bounded in time, their output handed on as it comes.
 
-`Supervisor` is this side of `supervisor.py`, which holds the program and all its descendants. One of them
-runs one program at a time, for any thread; programs side by side need one each, best of the same template.
+Each has a supervisor process of its own (`supervisor.py`), which holds the program and all its descendants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.processes.command import PATIENT, Command, Exit, StopGrace
-from ralphy.processes.process_table import RUN_MARKER, sweep
-from ralphy.processes.program_run import Question, Run, Sink
-from ralphy.processes.supervisor_link import Link, LinkError, Template
+from ralphy.processes.command import PATIENT, RUN_MARKER, Command, Exit, StopGrace
+from ralphy.processes.process_table import sweep
+from ralphy.processes.program_run import Question, Run, Sink, SupervisorLost
 
 BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
 
 
 class Supervisor:
-    """Runs programs one after the other through a warm supervisor process, started when first needed."""
+    """Runs programs, one at a time, for any thread; programs side by side need one each."""
 
-    def __init__(self, template: Template | None = None) -> None:
-        self._link: Link | None = None
-        self._template = template
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def warm(self) -> None:
-        """Start the supervisor process ahead of the first run."""
-        if not self._link:
-            self._link = Link(self._template)
+    def __init__(self) -> None:
+        self._run: Run | None = None
 
     @property
     def pid(self) -> int:
-        """The process below which all programs run; 0 before it is started."""
-        return self._link.pid if self._link else 0
+        """The process below which the program runs; 0 while none does."""
+        run = self._run
+        return run.process.pid if run and run.process else 0
 
     def kill(self) -> None:
         """End the supervisor process as by kill -9, from whatever thread; its program dies with it."""
-        if self._link:
-            self._link.kill()
-
-    def close(self) -> None:
-        """End the supervisor process and whatever it holds."""
-        link, self._link = self._link, None
-        if link:
-            link.drop()
+        run = self._run
+        if run and run.process:
+            run.process.kill()
 
     def run(
         self,
@@ -60,62 +39,43 @@ class Supervisor:
         on_stdout: Sink,
         on_stderr: Sink | None,
         *,
+        on_start: Callable[[], None] | None = None,
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
         grace: StopGrace = PATIENT,
     ) -> Exit:
         """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
 
-        For the rest see `prepared`, which this is without anything in between.
+        `on_start` is called when the program has been started. `should_stop` is asked after every piece of output, and
+        at least four times a second; the reason it gives is passed to `on_stop` before the first signal. Whatever is
+        raised in here (by a callback, by a signal handler of the caller) ends the tree within seconds, then goes on.
+        Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
         """
-        with self.prepared(command, on_stdout, on_stderr, should_stop=should_stop, on_stop=on_stop, grace=grace) as run:
-            run.start()
-            return run.complete()
-
-    @contextmanager
-    def prepared(
-        self,
-        command: Command,
-        on_stdout: Sink,
-        on_stderr: Sink | None,
-        *,
-        should_stop: Question | None = None,
-        on_stop: Callable[[str], None] | None = None,
-        grace: StopGrace = PATIENT,
-    ) -> Iterator[Run]:
-        """Gives the run to start and to complete. A program that is held is made ready here, and ended if it is not
-        wanted after all.
-
-        `should_stop` is asked after every piece of output, and at least four times a second; the reason it gives is
-        passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a signal handler of
-        the caller) ends the tree within seconds, then goes on. Raises NotStarted, and EnvironmentProblem when the
-        supervisor was lost.
-        """
-        self.warm()
-        assert self._link
-        run = Run(self._link, command, (on_stdout, on_stderr), should_stop, on_stop, grace)
+        run = self._run = Run(command, (on_stdout, on_stderr), should_stop, on_stop, grace)
         try:
-            run.prepare()
-            yield run
-            if not run.hurry():
-                self._abandon(command)
-        except LinkError as error:
-            self._abandon(command)
+            run.start()
+            if on_start:
+                on_start()
+            return run.complete()
+        except SupervisorLost as error:
+            _abandon(run)
             raise EnvironmentProblem(
                 f"the supervisor of {command.argv[0]} ended unexpectedly: {error}",
                 hint="its processes were ended; if it recurs, find out what kills processes (memory?)",
             ) from error
         except BaseException:
             if not run.hurry():
-                self._abandon(command)
+                _abandon(run)
             raise
         finally:
+            self._run = None
             run.release()
 
-    def _abandon(self, command: Command) -> None:
-        """Let the supervisor go, and end what is left of its run without its help."""
-        self.close()
-        sweep(RUN_MARKER, command.env.get(RUN_MARKER, ""))
+
+def _abandon(run: Run) -> None:
+    """Let the supervisor go, and end what is left of its run without its help."""
+    run.release()
+    sweep(RUN_MARKER, run.command.env.get(RUN_MARKER, ""))
 
 
 def capture(

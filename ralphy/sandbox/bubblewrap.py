@@ -16,15 +16,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
-from ralphy.processes.command import FILTER_AT, HELD_AT, NotStarted
+from ralphy.processes.command import FILTER_AT, NotStarted
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.syscall_filter import syscall_filter
-from ralphy.system import IS_PORTABLE, VARIABLE
 
 FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
@@ -99,11 +98,6 @@ class Sandbox:
         filtered = ("--seccomp", str(filter_at)) if self.filter else ()
         return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, *argv)
 
-    @property
-    def held(self) -> Sandbox:
-        """The same, in which the program waits for a byte when all is set up: to be put up ahead of its use."""
-        return replace(self, prefix=(*self.prefix, "--block-fd", str(HELD_AT)))
-
     def is_around(self, argv: Sequence[str]) -> bool:
         """Does this command line begin with it?"""
         return tuple(argv[: len(self.prefix)]) == self.prefix
@@ -156,16 +150,13 @@ def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
 
 def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
     """Where bubblewrap is; not in the checkout at `root`. It exists for Linux alone."""
-    return None if IS_PORTABLE else program_paths.find(program_paths.BWRAP, env, str(root or ""))
+    return program_paths.find(program_paths.BWRAP, env, str(root or "")) if sys.platform == "linux" else None
 
 
 def why_not_found() -> tuple[str, str]:
     """(why there is no bubblewrap, what to do about it), where `find` finds none."""
-    if not IS_PORTABLE:
-        return "bubblewrap is not installed", INSTALL
-    if os.uname().sysname == "Linux":
-        return f"{VARIABLE} is set, so bubblewrap is not used", f"unset {VARIABLE}"
-    return "bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)"
+    elsewhere = ("bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)")
+    return ("bubblewrap is not installed", INSTALL) if sys.platform == "linux" else elsewhere
 
 
 def bare_sandbox(program: str) -> Sandbox:

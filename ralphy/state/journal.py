@@ -18,7 +18,6 @@ from ralphy.pipeline.history import History
 from ralphy.secrets.known_values import clear_json, without_values
 from ralphy.secrets.spellings import Values
 from ralphy.state.chain import LINKAGE, Link, last_link, linked, lock, unlock
-from ralphy.system.door import here
 
 _MOST_TORN = 1 << 20
 
@@ -51,7 +50,7 @@ class Journal:
                 self._at = os.fstat(descriptor).st_size
                 unlock(descriptor)  # others need not wait for the disk
                 if durable:
-                    here.sync_data(descriptor)
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:

@@ -8,11 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ralphy.files.disk_space import free_bytes
+from ralphy.processes import resource_limits
+from ralphy.processes.memory import exact_bytes, private_bytes
+from ralphy.processes.process_table import descendants
 from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
-from ralphy.system.processes import processes
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """
@@ -40,15 +43,14 @@ def family(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def later(room: Allowance, root: int) -> tuple[str, str] | None:
     """What is found when the first look is due."""
-    bounds = Bounds(room, root)
-    assert bounds.why_over(0.0) is None
-    return bounds.why_over(10.0)
+    bounds = Bounds(room)
+    assert bounds.why_over(root, 0.0) is None
+    return bounds.why_over(root, 10.0)
 
 
-@pytest.mark.portable
 @pytest.mark.parametrize("family", [(0, 5)], indirect=True)
 def test_too_many_processes_are_counted_and_said(family: int) -> None:
-    assert len(processes.descendants(family)) >= 6
+    assert len(descendants(family)) >= 6
     over = later(Allowance(max_processes=5), family)
     assert over is not None
     assert over[0] == "processes"
@@ -64,12 +66,11 @@ def test_too_much_memory_is_measured_and_said(family: int) -> None:
     assert "limits.max_memory_mb: 150" in over[1]
 
 
-@pytest.mark.portable
 @pytest.mark.parametrize("family", [(100, 5)], indirect=True)
 def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""
-    assert sum(map(processes.private_bytes, processes.descendants(family))) > 500 * MEGABYTE
-    assert 100 * MEGABYTE < processes.exact_bytes(processes.descendants(family)) < 300 * MEGABYTE
+    assert sum(map(private_bytes, descendants(family))) > 500 * MEGABYTE
+    assert 100 * MEGABYTE < exact_bytes(descendants(family)) < 300 * MEGABYTE
     assert later(Allowance(max_memory_mb=350), family) is None
 
 
@@ -77,19 +78,19 @@ def test_a_disk_with_too_little_room_is_named(tmp_path: Path) -> None:
     free, folder = free_bytes([tmp_path, Path("/no/such/folder")])
     assert (0 < free < 1 << 62, folder) == (True, tmp_path)
     room = Allowance(min_free_mb=int(free // MEGABYTE) + 1000, folders=(tmp_path,))
-    over = Bounds(room, os.getpid()).why_over(0.0)
+    over = Bounds(room).why_over(os.getpid(), 0.0)
     assert over is not None
     assert over[0] == "disk"
     assert over[1].startswith("the disk is nearly full: ")
     assert str(tmp_path) in over[1]
-    assert Bounds(Allowance(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0) is None
+    assert Bounds(Allowance(min_free_mb=1, folders=(tmp_path,))).why_over(os.getpid(), 0.0) is None
 
 
 def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:5], 100, 0, 0, *found[8:])))
 
-    over = Bounds(Allowance(min_free_mb=1, folders=(tmp_path,)), os.getpid()).why_over(0.0)
+    over = Bounds(Allowance(min_free_mb=1, folders=(tmp_path,))).why_over(os.getpid(), 0.0)
 
     assert over is not None
     assert over[0] == "disk"
@@ -99,21 +100,21 @@ def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
 
-    def count(root: int) -> list[int]:
+    def count(root: int) -> list[psutil.Process]:
         looks.append(root)
         return []
 
-    monkeypatch.setattr(processes, "descendants", count)
-    bounds = Bounds(Allowance(max_memory_mb=1_000_000, max_processes=100_000), os.getpid())
+    monkeypatch.setattr(resource_limits, "descendants", count)
+    bounds = Bounds(Allowance(max_memory_mb=1_000_000, max_processes=100_000))
     for tenth in range(100):
-        bounds.why_over(tenth / 10)
+        bounds.why_over(os.getpid(), tenth / 10)
     assert len(looks) == 4
 
 
 def test_processes_that_have_gone_count_nothing() -> None:
-    with subprocess.Popen(["true"]) as gone:
-        pass
-    assert processes.descendants(gone.pid) == []
-    assert processes.exact_bytes([gone.pid]) == 0
-    assert processes.private_bytes(gone.pid) == 0
-    assert processes.threads_of_machine() > 0
+    with subprocess.Popen(["sleep", "600"]) as child:
+        gone = psutil.Process(child.pid)
+        child.kill()
+    assert descendants(child.pid) == []
+    assert exact_bytes([gone]) == 0
+    assert private_bytes(gone) == 0

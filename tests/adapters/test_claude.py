@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,8 @@ RETRY = {{"type": "system", "subtype": "api_retry", "retry_delay_ms": 500.0, "er
 
 
 @pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
-    with Supervisor() as one:
-        yield one
+def supervisor() -> Supervisor:
+    return Supervisor()
 
 
 @pytest.fixture

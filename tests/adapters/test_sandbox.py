@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ralphy.processes.command import Command, NotStarted
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox, why_not
-from tests.adapters.test_supervisor import wait_until
 from tests.conftest import RunGit, is_gone
 from tests.sandbox.inside import Box, Boxes
 
@@ -79,9 +77,8 @@ def test_work_is_done_as_ever(place: Box, git: RunGit, private_home: Path) -> No
 
 
 @pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
-    with Supervisor() as running:
-        yield running
+def supervisor() -> Supervisor:
+    return Supervisor()
 
 
 def run(supervisor: Supervisor, box: Sandbox, place: Box, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
@@ -173,61 +170,3 @@ def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
     assert "No permissions to create a new namespace" in why
     assert "user namespaces" in fix
     assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")
-
-
-def held(box: Sandbox, place: Box, script: str) -> Command:
-    argv = box.held.around(["sh", "-c", script], os.environ)
-    return Command(argv, str(place.root), dict(os.environ), 30.0, is_held=True, filter=box.filter)
-
-
-def test_a_held_program_starts_when_it_is_let_go(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
-    heard = bytearray()
-    command = held(box, place, f"cat {place.root}/laid-out; ls /proc/$$/fd")
-    with supervisor.prepared(command, heard.extend, None) as held_run:
-        (place.tree / "laid-out").write_text("in time\n")
-        held_run.start()
-        ended = held_run.complete()
-    assert (ended.returncode, bytes(heard)) == (0, b"in time\n0\n1\n2\n")  # what it waited at is closed
-
-
-def test_of_a_held_program_that_is_not_wanted_nothing_runs(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
-    with pytest.raises(ZeroDivisionError), supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
-        assert wait_until(lambda: bool(walls_below(supervisor.pid)))
-        raise ZeroDivisionError
-    assert not walls_below(supervisor.pid)
-    with supervisor.prepared(held(box, place, "touch ran"), _unheard, None):
-        assert wait_until(lambda: bool(walls_below(supervisor.pid)))
-    assert not walls_below(supervisor.pid)
-    assert not (place.tree / "ran").exists()
-    assert supervisor.run(held(box, place, "touch ran"), _unheard, None).returncode == 0  # the next one is let go
-
-
-def test_when_ralphy_dies_a_held_program_never_starts(box: Sandbox, place: Box) -> None:
-    code = """
-import os, signal, sys
-from ralphy.files.memory_file import sealed
-from ralphy.processes.command import Command
-from ralphy.processes.supervision import Supervisor
-command = Command(tuple(sys.argv[2:]), sys.argv[1], dict(os.environ), 30.0, is_held=True)
-with Supervisor().prepared(command, bytes, None):
-    print(os.getpid(), flush=True)
-    signal.pause()
-"""
-    argv = held(replace(box, filter=b""), place, "touch ran").argv
-    with subprocess.Popen([sys.executable, "-c", code, place.root, *argv], stdout=subprocess.PIPE) as ralphy:
-        assert ralphy.stdout and ralphy.stdout.readline()
-        family = [*psutil.Process(ralphy.pid).children(recursive=True)]
-        assert family
-        ralphy.kill()
-    _, alive = psutil.wait_procs(family, timeout=60)
-    assert not alive
-    assert not (place.tree / "ran").exists()
-
-
-def walls_below(pid: int) -> list[int]:
-    """The sandboxes below a process."""
-    return [child.pid for child in psutil.Process(pid).children(recursive=True) if child.name() == "bwrap"]
-
-
-def _unheard(_: bytes) -> None:
-    return

@@ -1,4 +1,4 @@
-"""Real programs under the warm supervisor: how they end, what they leave behind, what they print."""
+"""Real programs under their supervisor: how they end, what they leave behind, what they print."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -24,7 +23,6 @@ from ralphy.processes import program_run
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Excerpt, Supervisor, capture
-from ralphy.processes.supervisor_link import Template
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
@@ -62,10 +60,9 @@ leave("holder", True, True, True, True)
 """
 
 
-@pytest.fixture(params=["alone", "forked"])
-def supervisor(request: pytest.FixtureRequest) -> Iterator[Supervisor]:
-    with closing(Template()) as template, Supervisor(template if request.param == "forked" else None) as one:
-        yield one
+@pytest.fixture
+def supervisor() -> Supervisor:
+    return Supervisor()
 
 
 def ignore(_: bytes) -> None:
@@ -115,7 +112,6 @@ def test_a_signal_is_a_negative_exit_code(supervisor: Supervisor, tmp_path: Path
     assert ended.returncode == -11
 
 
-@pytest.mark.portable
 def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
     """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
     source = """
@@ -124,7 +120,7 @@ def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) ->
         assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
         status = dict(line.split(":", 1) for line in open("/proc/self/status"))
         print(int(status["SigBlk"], 16), resource.getrlimit(resource.RLIMIT_CORE)[0])
-        names = sorted(set(os.environ) - {"LC_CTYPE", "RALPHY_PROGRAM"})  # Python's own, the portable mark
+        names = sorted(set(os.environ) - {"LC_CTYPE"})  # Python's own
         print(sorted(os.listdir("/proc/self/fd"), key=int)[:-1], names, os.getcwd())
         """
     ended, out, err = run(supervisor, python(source, tmp_path, ONE="1", TWO="\udcff"))
@@ -166,32 +162,14 @@ def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) ->
     assert run(supervisor, given)[1] == b"1000000\n"
 
 
-@pytest.mark.portable
-def test_programs_run_one_after_the_other_under_one_supervisor(supervisor: Supervisor, tmp_path: Path) -> None:
-    parents = {run(supervisor, python("import os; print(os.getppid())", tmp_path))[1] for _ in range(3)}
-    assert len(parents) == 1
+def test_programs_run_one_after_the_other_and_nothing_stays_open(supervisor: Supervisor, tmp_path: Path) -> None:
     descriptors = len(os.listdir("/proc/self/fd"))
     for number in range(20):
         assert run(supervisor, python(f"raise SystemExit({number})", tmp_path))[0].returncode == number
     assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert psutil.Process().children() == []
 
 
-def test_the_supervisor_outlives_the_thread_that_started_it(supervisor: Supervisor, tmp_path: Path) -> None:
-    parents: list[bytes] = []
-
-    def ask() -> None:
-        parents.append(run(supervisor, python("import os; print(os.getppid())", tmp_path))[1])
-
-    for _ in range(2):
-        thread = threading.Thread(target=ask)
-        thread.start()
-        thread.join()
-    ask()
-    assert len(parents) == 3
-    assert len(set(parents)) == 1
-
-
-@pytest.mark.portable
 @pytest.mark.fault("P8", "A13")
 def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
     ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
@@ -258,7 +236,6 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
     assert (ended.returncode, ended.stopped) == (returncode, "deadline")
 
 
-@pytest.mark.portable
 @pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
@@ -279,9 +256,8 @@ from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
 program_run.ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
-with Supervisor() as supervisor:
-    ended = supervisor.run(command, lambda data: print(data.decode(), end="", flush=True), print,
-                           should_stop=lambda: None)
+ended = Supervisor().run(command, lambda data: print(data.decode(), end="", flush=True), print,
+                         should_stop=lambda: None)
 print(ended.returncode, ended.stopped)
 """
     os.mkfifo(tmp_path / "go")
@@ -377,18 +353,15 @@ while True:
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
-@pytest.mark.portable
-@pytest.mark.parametrize("template", ["None", "Template()"], ids=["alone", "forked"])
 @pytest.mark.fault("P15")
-def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path, template: str) -> None:
+def test_a_killed_ralphy_leaves_nothing_behind(tmp_path: Path) -> None:
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
-from ralphy.processes.supervisor_link import Template
 argv = (sys.executable, "-I", "-S", "-c", {LEAVER + "time.sleep(600)"!r})
-Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
     ralphy = subprocess.Popen([sys.executable, "-c", source])
     assert wait_until(lambda: len(pids_in(tmp_path)) == 4)
@@ -397,20 +370,17 @@ Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print,
     assert wait_until(lambda: not any(lives(pid) for pid in pids_in(tmp_path)))
 
 
-@pytest.mark.portable
-@pytest.mark.parametrize("template", ["None", "Template()"], ids=["alone", "forked"])
 @pytest.mark.fault("P15")
-def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_path: Path, template: str) -> None:
-    """Nobody is left to sweep: the kernel, or the guardian, ends the program."""
+def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_path: Path) -> None:
+    """Nobody is left to sweep: the kernel ends the program."""
     program = f"import os, time; open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}\\n'); "
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
-from ralphy.processes.supervisor_link import Template
 argv = (sys.executable, "-I", "-S", "-c", {program + "time.sleep(600)"!r})
-Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
+Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
 """
     ralphy = subprocess.Popen([sys.executable, "-c", source])
     said = tmp_path / "pids"
@@ -423,7 +393,6 @@ Supervisor({template}).run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print,
     assert wait_until(lambda: not lives(main))
 
 
-@pytest.mark.portable
 def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor: Supervisor, tmp_path: Path) -> None:
     source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
     with pytest.raises(EnvironmentProblem, match="supervisor"):
@@ -432,7 +401,6 @@ def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
-@pytest.mark.portable
 def test_after_a_killed_supervisor_the_marker_finds_what_is_left_and_the_next_run_works(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
@@ -451,38 +419,6 @@ def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_pa
     with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
         run(supervisor, marked, StopGrace(0.1, 0.1, 0.1))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
-
-
-def test_closing_ends_the_supervisor_process(tmp_path: Path) -> None:
-    with Supervisor() as supervisor:
-        pid = int(run(supervisor, python("import os; print(os.getppid())", tmp_path))[1])
-        assert lives(pid)
-    assert not lives(pid)
-
-
-@pytest.mark.fault("P15")
-def test_a_killed_template_takes_all_its_supervisors_along_and_the_next_run_works(tmp_path: Path) -> None:
-    def kill_template(data: bytes) -> None:
-        parent = psutil.Process(int(data)).parent()
-        assert parent
-        parent.kill()
-
-    source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
-    with closing(Template()) as template, Supervisor(template) as one:
-        with pytest.raises(EnvironmentProblem, match="supervisor"):
-            one.run(python(source, tmp_path), kill_template, ignore)
-        assert len(pids_in(tmp_path)) == 4
-        assert not any(lives(pid) for pid in pids_in(tmp_path))
-        assert run(one, python("", tmp_path))[0].returncode == 0
-
-
-def test_supervisors_of_one_template_share_most_of_their_memory(tmp_path: Path) -> None:
-    def own_bytes(supervisor: Supervisor) -> int:
-        run(supervisor, python("", tmp_path))
-        return int(psutil.Process(supervisor.pid).memory_full_info().uss)
-
-    with closing(Template()) as template, Supervisor() as alone, Supervisor(template) as forked:
-        assert own_bytes(forked) < own_bytes(alone) / 2
 
 
 @pytest.mark.fault("A9")
@@ -547,7 +483,6 @@ def test_an_excerpt_is_whole_or_says_how_much_is_missing(limit: int, piece: int)
         assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
 
 
-@pytest.mark.portable
 def test_a_sweep_kills_what_carries_the_marker_and_nothing_else(tmp_path: Path) -> None:
     def start(value: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(["sleep", "600"], env={**os.environ, "RALPHY_REPO": value})

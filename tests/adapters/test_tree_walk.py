@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.files.tree_walk import remove, size_of, walk
+from ralphy.files.tree_walk import make_accessible, remove, size_of, walk
 
 DEEP = 3000
 
@@ -101,6 +101,19 @@ def test_what_links_lead_to_stays(tmp_path: Path, outside: Path, shape: str) -> 
     assert not os.path.lexists(tmp_path / "tree")
     assert (outside / "letter").read_text() == "dear"
     assert (outside / "inner").is_dir()
+
+
+def test_a_link_in_the_place_of_a_shut_folder_opens_nothing_elsewhere(tmp_path: Path) -> None:
+    for name in ("shut", "elsewhere"):
+        (tmp_path / name).mkdir(mode=0)
+    (tmp_path / "link").symlink_to("elsewhere")
+    parent = os.open(tmp_path, os.O_RDONLY)
+    for name in ("shut", "link", "gone"):
+        make_accessible(parent, name)
+    os.close(parent)
+    modes = [(tmp_path / name).lstat().st_mode & 0o777 for name in ("shut", "elsewhere")]
+    (tmp_path / "elsewhere").chmod(0o700)
+    assert modes == [0o700, 0]
 
 
 def test_what_is_not_there_is_gone_already(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_help_loads_no_command(started: tuple[Project, Call], words: tuple[str, 
 def test_a_first_status_loads_nothing_heavy_but_the_readers_of_settings_and_stories(
     started: tuple[Project, Call],
 ) -> None:
-    assert loaded(started[0], "status") & HEAVY <= {"yaml", "jsonschema"}
+    assert loaded(started[0], "status") & HEAVY <= {"yaml", "jsonschema", "psutil"}
 
 
 @pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("status", "login"), ("--json", "status")])
@@ -57,7 +57,7 @@ def test_a_later_status_reads_the_view_alone(started: tuple[Project, Call], word
 
 
 def test_why_loads_no_templates_or_watchers(started: tuple[Project, Call]) -> None:
-    assert loaded(started[0], "why") & HEAVY <= {"yaml", "jsonschema"}
+    assert loaded(started[0], "why") & HEAVY <= {"yaml", "jsonschema", "psutil"}
 
 
 def test_the_list_of_stories_does_not_load_the_ledger(started: tuple[Project, Call]) -> None:

@@ -35,7 +35,6 @@ def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make)
     assert project.statuses() == {"US-001": "pending"}
 
 
-@pytest.mark.portable
 def test_on_a_terminal_it_goes_on_by_itself(made: Make) -> None:
     project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
     project.play(stories={"US-001": [{"limit": {"resets_in_s": 1}}, works()]})
@@ -60,7 +59,6 @@ def test_in_a_log_the_seconds_are_not_counted(made: Make) -> None:
 IN_AN_HOUR = r"(\w{3} )?\d\d:\d\d:\d\d \(in (59 min|1 h)[^)]*\)"
 
 
-@pytest.mark.portable
 def test_what_is_not_waited_for_is_not_said_to_be(made: Make) -> None:
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [AN_HOUR]})

@@ -15,7 +15,7 @@ ALLOWED = {
     "ralphy/processes/supervisor.py": "a script by itself",
     "ralphy/lanes/keeper.py": "a script by itself, in the sandbox of its lane",
     "ralphy/lanes/keeper_call.py": "the script of the keeper",
-    "ralphy/system/linux_processes.py": "/proc",
+    "ralphy/processes/memory.py": "/proc",
     "ralphy/sandbox/host_sockets.py": "/proc",
     "ralphy/lanes/other_paths.py": "/proc",
     "ralphy/lanes/keeper_pack.py": "a script by itself, in the sandbox",

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ralphy.processes.process_table import RUN_MARKER
+from ralphy.processes.command import RUN_MARKER
 from tests.conftest import RunGit, is_gone, why_no_sandbox
 from tests.doubles.messages_api import Asked
 from tests.e2e.claude_cli import expected, real_claude, with_subscription

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +78,10 @@ class Diary:
     command: tuple[str, ...]
     at: Conditions
 
-    @contextmanager
     def prepared(
         self, request: AgentRequest, on_activity: Callable[[Activity], None],
         meanwhile: Callable[[], None] | None = None,
-    ) -> Iterator[Callable[[str], AgentResult]]:  # fmt: skip
+    ) -> Callable[[str], AgentResult]:  # fmt: skip
         files, pages, lines = RunFiles(request), Pages(), Lines()
 
         def hear(data: bytes) -> None:
@@ -93,26 +91,22 @@ class Diary:
                     on_activity(activity)
 
         def why_stop() -> str | None:
+            assert bounds.why_over(supervisor.pid, 0.0) is None
             return self.at.should_stop() if self.at.should_stop else None
 
-        command = command_of((*self.command, "--with", request.model), request, files, self.at.sandbox)
-        supervisor = self.at.supervisor
-        with supervisor.prepared(command, hear, files.errors.add, should_stop=why_stop) as run:
-            assert Bounds(self.at.allowed, supervisor.pid).why_over(0.0) is None
+        command = command_of((*self.command, "--with", request.model), request, self.at.sandbox)
+        supervisor, bounds = self.at.supervisor, Bounds(self.at.allowed)
 
-            def go(prompt: str) -> AgentResult:
-                files.begin(prompt.encode())
-                run.start()
-                if meanwhile:
-                    meanwhile()
-                ended = run.complete()
-                files.close()
-                outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED
-                return AgentResult(outcome, text=pages.goodbye, complete=bool(pages.goodbye), cost_usd=pages.cost_usd,
-                                   tokens=pages.tokens, returncode=ended.returncode,
-                                   duration_s=ended.duration_s)  # fmt: skip
+        def go(prompt: str) -> AgentResult:
+            given = replace(command, stdin_path=files.begin(prompt.encode()))
+            ended = supervisor.run(given, hear, files.errors.add, on_start=meanwhile, should_stop=why_stop)
+            files.close()
+            outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED
+            return AgentResult(outcome, text=pages.goodbye, complete=bool(pages.goodbye), cost_usd=pages.cost_usd,
+                               tokens=pages.tokens, returncode=ended.returncode,
+                               duration_s=ended.duration_s)  # fmt: skip
 
-            yield go
+        return go
 
 
 @pytest.fixture

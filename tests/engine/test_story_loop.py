@@ -6,15 +6,12 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
 
 
-@pytest.mark.portable
 def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_path: Path) -> None:
     project = build(tmp_path, story("A", priority=2), story("B", priority=1), story("C", priority=1))
 

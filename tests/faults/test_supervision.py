@@ -16,7 +16,6 @@ import pytest
 
 from ralphy.errors import ExitCode
 from ralphy.files.disk_space import free_bytes
-from ralphy.system import IS_PORTABLE
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, ROOT, Ended, Project, assert_clean, build, story, works
 from tests.engine.test_interruptions import Scene
@@ -158,7 +157,6 @@ def test_an_agent_that_gets_nowhere_is_stopped_and_the_next_is_told_why(
     assert goes_on(project) == "2"
 
 
-@pytest.mark.portable
 @pytest.mark.fault("P13")
 @pytest.mark.attempt(45)
 def test_a_fork_bomb_is_ended_and_ralphy_lives(tmp_path: Path) -> None:
@@ -209,9 +207,6 @@ def test_a_disk_that_runs_full_during_a_run_ends_it_and_uses_no_attempt(
 
 @pytest.mark.fault("P8")
 @pytest.mark.attempt(47)
-@pytest.mark.skipif(
-    IS_PORTABLE, reason="without a subreaper, a process that clears its marks between two looks is lost"
-)
 def test_a_process_that_hides_its_mark_and_its_session_ends_with_the_run(tmp_path: Path) -> None:
     hidden = "env -i sh -c 'trap \"\" TERM; echo $$; exec sleep 600' "
     command = ["sh", "-c", f"setsid {hidden} > '{tmp_path}/pid' 2> /dev/null < /dev/null & sleep 0.3"]
@@ -359,8 +354,7 @@ w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason
   b'"num_turns": 1, "result": "done"}\\\\n')
 '''
 request = AgentRequest("r", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
-with Supervisor() as supervisor:
-    result = Claude((sys.executable, "-I", "-S", "-c", program), supervisor).run(request, "do", lambda _: None)
+result = Claude((sys.executable, "-I", "-S", "-c", program), Supervisor()).run(request, "do", lambda _: None)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))  # getrusage has the parent's, too
 print(result.outcome.value, int(peak.split()[1]) // 1024,
       sum(os.path.getsize(f"runs/r/{name}") for name in os.listdir("runs/r")) >> 20)

@@ -13,9 +13,10 @@ import pytest
 from ralphy.errors import ExitCode
 from ralphy.files.disk_space import free_bytes
 from ralphy.files.memory_file import sealed
+from ralphy.processes.memory import exact_bytes
+from ralphy.processes.process_table import descendants
 from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
 from ralphy.sandbox.bubblewrap import interpreter
-from ralphy.system.processes import processes
 from tests.engine.building import build, story
 from tests.sandbox.inside import Box, Boxes
 
@@ -43,13 +44,13 @@ def holding(box: Box, code: str) -> Iterator[None]:
 @pytest.mark.attempt(44)
 @pytest.mark.parametrize("how", HOLDS)
 def test_memory_that_no_process_shows_is_counted(either: Box, how: str) -> None:
-    before = processes.exact_bytes(processes.descendants(os.getpid()))
-    looks = Bounds(Allowance(max_memory_mb=int(before / MEGABYTE) + 90), os.getpid())
-    assert looks.why_over(0.0) is None
+    before = exact_bytes(descendants(os.getpid()))
+    looks = Bounds(Allowance(max_memory_mb=int(before / MEGABYTE) + 90))
+    assert looks.why_over(os.getpid(), 0.0) is None
     with holding(either, HOLDS[how]):
-        over = looks.why_over(10.0)
+        over = looks.why_over(os.getpid(), 10.0)
     assert over and over[0] == "memory", over
-    assert processes.exact_bytes(processes.descendants(os.getpid())) < before + 60 * MEGABYTE
+    assert exact_bytes(descendants(os.getpid())) < before + 60 * MEGABYTE
 
 
 @pytest.mark.attempt(44)

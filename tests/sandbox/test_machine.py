@@ -157,8 +157,7 @@ from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor, capture
 import os
 look = "import ctypes; print(ctypes.CDLL(None).syscall({keyctl}, 10, -3, b'user', b'canary', 0) >= 0)"
-with Supervisor() as supervisor:
-    print(capture(supervisor, Command((sys.executable, "-c", look), "/", dict(os.environ), 30.0))[1].decode())
+print(capture(Supervisor(), Command((sys.executable, "-c", look), "/", dict(os.environ), 30.0))[1].decode())
 """
     done = subprocess.run([sys.executable, "-c", shell], capture_output=True, encoding="utf-8", check=False)
     if done.returncode == 77:

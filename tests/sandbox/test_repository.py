@@ -351,9 +351,8 @@ def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box) -> N
     run = either.outbox.parents[1] / "runs" / "r1"
     request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ),
                            outbox=str(either.outbox))  # fmt: skip
-    with Supervisor() as supervisor:
-        agent = Claude((interpreter(), "-I", "-S", "agent.py"), supervisor, sandbox=either.sandbox)
-        told = agent.run(request, "PROMPT", lambda _: None)
+    agent = Claude((interpreter(), "-I", "-S", "agent.py"), Supervisor(), sandbox=either.sandbox)
+    told = agent.run(request, "PROMPT", lambda _: None)
     assert told.text.startswith("PROMPT ["), told
     assert not {4, 0} & set(json.loads(told.text.removeprefix("PROMPT "))), told.text
     assert (run / "prompt.md").read_text() == "PROMPT"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -22,12 +21,11 @@ from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Watchdog
 from ralphy.agents.program import RunFiles, command_of
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
-from ralphy.processes.command import Exit, NotStarted
-from ralphy.processes.program_run import Run
+from ralphy.clock import steady
+from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
-from ralphy.system.door import here
 from ralphy.text.lines import Lines
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
@@ -69,26 +67,18 @@ class Claude:
 
         Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
         """
-        with self.prepared(request, on_activity) as go:
-            return go(prompt)
+        return self.prepared(request, on_activity)(prompt)
 
-    @contextmanager
     def prepared(
         self, request: AgentRequest, on_activity: Listener, meanwhile: Callable[[], None] | None = None
-    ) -> Iterator[Callable[[str], AgentResult]]:
-        """Gives what does the run, once, with a prompt: until then its walls are put up, and nothing of the agent runs.
+    ) -> Callable[[str], AgentResult]:
+        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs.
 
         `meanwhile` is called when the agent has been started.
         """
         conversation = _Conversation(request, on_activity)
-        with self.supervisor.prepared(
-            command_of(self.frame(request), request, conversation.files, self.sandbox),
-            conversation.hear,
-            conversation.files.errors.add,
-            should_stop=lambda: self._why_stop(conversation),
-            on_stop=lambda _: conversation.transcript.close(),
-        ) as run:
-            yield lambda prompt: self._converse(conversation, run, prompt, meanwhile)
+        command = command_of(self.frame(request), request, self.sandbox)
+        return lambda prompt: self._converse(conversation, command, prompt, meanwhile)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
@@ -105,19 +95,23 @@ class Claude:
         return (*argv, "--settings", request.settings or SETTINGS)
 
     def _converse(
-        self, conversation: _Conversation, run: Run, prompt: str, meanwhile: Callable[[], None] | None
+        self, conversation: _Conversation, command: Command, prompt: str, meanwhile: Callable[[], None] | None
     ) -> AgentResult:
         data = prompt.encode(errors="replace")
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
-        conversation.files.begin(data)
-        conversation.watch(self.thresholds, Bounds(self.allowed, self.supervisor.pid))
+        command = replace(command, stdin_path=conversation.files.begin(data))
+        conversation.watch(self.thresholds, Bounds(self.allowed))
         try:
-            run.start()
-            if meanwhile:
-                meanwhile()
-            ended = run.complete()
+            ended = self.supervisor.run(
+                command,
+                conversation.hear,
+                conversation.files.errors.add,
+                on_start=meanwhile,
+                should_stop=lambda: self._why_stop(conversation),
+                on_stop=lambda _: conversation.transcript.close(),
+            )
             conversation.finish()
         except NotStarted as error:
             detail = f"{error}: {error.hint}" if error.hint else str(error)
@@ -136,7 +130,7 @@ class Claude:
         silent_since = transcript.last_event_at if transcript.is_finished else now
         if now - (silent_since or 0.0) >= self.exit_grace_s:
             return AFTER_RESULT
-        return conversation.why_stop(now) or (self.should_stop() if self.should_stop else None)
+        return conversation.why_stop(self.supervisor.pid, now) or (self.should_stop() if self.should_stop else None)
 
 
 class _Conversation:
@@ -161,7 +155,7 @@ class _Conversation:
         self.bounds = bounds
         if thresholds:
             thresholds = replace(thresholds, tool_timeout_s=_tool_timeout_s(self.request.env))
-            self.watchdog = Watchdog(thresholds, time.monotonic(), here.steady())
+            self.watchdog = Watchdog(thresholds, time.monotonic(), steady())
 
     def starts_late(self, now: float, most_s: float) -> bool:
         """Whether the program has had that long to begin its work, and has not; `why` then has the sentence."""
@@ -174,13 +168,13 @@ class _Conversation:
         self.why = f"the agent did not start within {most_s:g} s (timeouts.startup)"
         return True
 
-    def why_stop(self, now: float) -> str | None:
-        """A word of STOPS when the run has gone too far; `why` then has the sentence."""
-        over = self.bounds.why_over(now) if self.bounds else None
+    def why_stop(self, root: int, now: float) -> str | None:
+        """A word of STOPS when the run below the process `root` has gone too far; `why` then has the sentence."""
+        over = self.bounds.why_over(root, now) if self.bounds else None
         if over:
             reason, self.why = over
             return reason
-        boottime, printed = here.steady(), self.printed + self.lines.lost
+        boottime, printed = steady(), self.printed + self.lines.lost
         warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
         if warned is None:
             return None

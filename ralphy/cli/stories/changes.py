@@ -67,7 +67,8 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
 def _require_person(w: Workspace) -> None:
     """Raises Conflict within a run of this checkout: what agents and checks ask for is not a person's word."""
     from ralphy.engine.workspace.workspace import repository_token
-    from ralphy.processes.process_table import REPO_MARKER, descends_from
+    from ralphy.processes.command import REPO_MARKER
+    from ralphy.processes.process_table import descends_from
 
     token = repository_token(w.repository)
     if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):

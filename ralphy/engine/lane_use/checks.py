@@ -193,15 +193,14 @@ def checked(result: CheckResult) -> dict[str, Any]:
 
 def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
-    w.supervisor.warm()
     limits = w.config.limits
     allowed = Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
-    looks = Bounds(allowed, w.supervisor.pid)
+    looks = Bounds(allowed)
     if looks.lack_of_disk():  # before it began: that is not the check's doing
-        looks = Bounds(replace(allowed, min_free_mb=0), w.supervisor.pid)
+        looks = Bounds(replace(allowed, min_free_mb=0))
 
     def why_stop() -> str | None:
-        found = looks.why_over(time.monotonic())
+        found = looks.why_over(w.supervisor.pid, time.monotonic())
         if found:
             over.append(found[1])
         return found[0] if found else None

@@ -25,7 +25,7 @@ from ralphy.lanes.bring import scratch
 from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.pipeline.acceptance import SEALED
-from ralphy.processes.process_table import REPO_MARKER
+from ralphy.processes.command import REPO_MARKER
 from ralphy.sandbox.bubblewrap import HOME, Sandbox
 from ralphy.text.tone import WAITING
 

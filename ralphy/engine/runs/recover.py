@@ -34,8 +34,9 @@ from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.tree_walk import children, remove
 from ralphy.pipeline.history import Entry
 from ralphy.pipeline.steps import names
-from ralphy.processes.process_table import REPO_MARKER, await_orphans, sweep
-from ralphy.processes.supervisor_link import SCRIPT
+from ralphy.processes.command import REPO_MARKER
+from ralphy.processes.process_table import await_orphans, sweep
+from ralphy.processes.program_run import SCRIPT
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
@@ -132,7 +133,7 @@ def _end_what_lives(w: Workspace) -> None:
     killed = sweep(REPO_MARKER, repository_token(w.repository))
     if killed:
         w.say(f"{killed} processes of the last run were still alive; ended them")
-    await_orphans((SCRIPT,))
+    await_orphans(SCRIPT)
     w.checkout.close()  # Ctrl-C ends what was kept warm, too
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ralphy.lanes.bring import Brought
     from ralphy.lanes.pool import Pool
     from ralphy.processes.supervision import Supervisor
-    from ralphy.processes.supervisor_link import Template
     from ralphy.sandbox.proxy import AllowProxy, Host
 
 _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and some on the way
@@ -53,7 +52,6 @@ class Checkout:
     _ignore_file: str | None = None
     _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
-    _template: Template | None = None
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
@@ -68,14 +66,6 @@ class Checkout:
         self.proxies.clear()
         if self.lanes:
             self.lanes.close()
-        if self._supervisor:
-            self._supervisor.close()
-            self._supervisor = None
-        while self._supervisors:
-            self._supervisors.popitem()[1].close()
-        if self._template:
-            self._template.close()
-            self._template = None
 
     def keep_prd(self, oid: str, prd: Prd | None) -> Prd | None:
         """Know what a prd.json says, in place of the oldest known one: each story that lands makes another."""
@@ -95,7 +85,7 @@ class Checkout:
 
     @property
     def supervisor(self) -> Supervisor:
-        """The warm supervisor, started when first needed."""
+        """What runs the programs of the engine's own thread."""
         if self._supervisor is None:
             from ralphy.processes.supervision import Supervisor
 
@@ -103,13 +93,11 @@ class Checkout:
         return self._supervisor
 
     def supervisor_of(self, lane: str) -> Supervisor:
-        """The supervisor of the agent in a lane, where several work; their processes share one template."""
+        """What runs the agent in a lane, where several work."""
         if lane not in self._supervisors:
             from ralphy.processes.supervision import Supervisor
-            from ralphy.processes.supervisor_link import Template
 
-            self._template = self._template or Template()
-            self._supervisors[lane] = Supervisor(self._template)
+            self._supervisors[lane] = Supervisor()
         return self._supervisors[lane]
 
     def kill_supervisors(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ralphy.agents.presets import preset_of
 from ralphy.engine.workspace.workspace import Workspace, repository_token
-from ralphy.processes.process_table import REPO_MARKER, RUN_MARKER
+from ralphy.processes.command import REPO_MARKER, RUN_MARKER
 from ralphy.processes.program_paths import find
 from ralphy.secrets.known_values import is_secret_name
 

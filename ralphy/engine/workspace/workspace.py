@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
+from ralphy.clock import steady
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NOT_COMMITTED, Digests, Feature
 from ralphy.documents.prd_reader import USUAL_BASES
@@ -33,7 +34,6 @@ from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Session
 from ralphy.secrets.known_values import values_of
 from ralphy.state.journal import Journal
-from ralphy.system.door import here
 
 if TYPE_CHECKING:
     from ralphy.processes.supervision import Supervisor
@@ -51,11 +51,6 @@ def _unheard(_: object) -> None:
 def _at_once(do: Callable[[], None]) -> None:
     """There is one thread."""
     do()
-
-
-def _steady() -> float:
-    """Seconds on a clock that nobody sets, and that goes on while the machine is suspended."""
-    return here.steady()
 
 
 @dataclass(slots=True)
@@ -79,7 +74,7 @@ class Workspace:
     listener: Listener = _unheard
     milestone: Callable[[str], None] = _unheard
     clock: Callable[[], float] = time.time
-    steady: Callable[[], float] = _steady
+    steady: Callable[[], float] = steady
     pause: Callable[[float], None] = time.sleep
     post: Callable[[Callable[[], None]], None] = _at_once
     should_end: Callable[[], None] | None = None
