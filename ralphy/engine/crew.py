@@ -7,8 +7,6 @@ engine needs a lock, and stories are judged and landed one by one.
 
 from __future__ import annotations
 
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -52,31 +50,14 @@ class _Seat:
         return limit is None or not (limit.status != "allowed" or any(w.is_worth_a_warning for w in limit.windows))
 
 
-class _Inbox:
-    """What the threads of agents have to say. `descriptor` is readable if something came after the last `take`."""
+_Inbox = SimpleQueue[Callable[[], None] | _Seat]
 
-    def __init__(self) -> None:
-        self._things: SimpleQueue[Callable[[], None] | _Seat] = SimpleQueue()
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        self.descriptor = self._reader.fileno()
 
-    def put(self, thing: Callable[[], None] | _Seat) -> None:
-        self._things.put(thing)
-        with suppress(OSError):  # it is full, so it is readable; or nobody listens any more
-            self._writer.send(b"!")
-
-    def take(self) -> Callable[[], None] | _Seat | None:
-        with suppress(BlockingIOError):
-            self._reader.recv(4096)
-        with suppress(Empty):
-            return self._things.get_nowait()
-        return None
-
-    def close(self) -> None:
-        self._reader.close()
-        self._writer.close()
+def _taken(inbox: _Inbox, wait_s: float) -> Callable[[], None] | _Seat | None:
+    """The next thing in the inbox, awaited for so many seconds; None if nothing came."""
+    with suppress(Empty):
+        return inbox.get(timeout=wait_s)
+    return None
 
 
 class Crew:
@@ -84,7 +65,7 @@ class Crew:
 
     def __init__(self, w: Workspace) -> None:
         self._w = w
-        self._inbox = _Inbox()
+        self._inbox = _Inbox()  # what the threads of agents have to say
         self._seats: list[_Seat] = []
         self._ended: list[_Seat] = []  # whose work is to be judged
         self._over = threading.Event()
@@ -94,7 +75,6 @@ class Crew:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
-        self._inbox.close()
 
     def __len__(self) -> int:
         return len(self._seats)
@@ -117,12 +97,12 @@ class Crew:
     def wait(self, rest: Rest, before: int) -> None:
         """Until an agent has ended, a run is settled, the folder is not as it was `before`, or the time of the rest has
         come. What can wait is settled at the next call, so that another agent can begin before the checks."""
-        until, look_at = getattr(rest, "until", None), 0.0
+        until, look_at, wait_s = getattr(rest, "until", None), 0.0, 0.0
         while self._seats:
             if self._ended:
                 self._settle(self._ended.pop())
                 return
-            came = self._inbox.take()
+            came = _taken(self._inbox, wait_s)
             if isinstance(came, _Seat):
                 (self._note_over if came.can_wait else self._settle)(came)
                 return
@@ -132,11 +112,11 @@ class Crew:
             if until is not None and left_s <= 0:
                 self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
                 return
-            select.select([self._inbox.descriptor], [], [], 0.0 if came else min(left_s, _LOOK_S))
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
+            wait_s = 0.0 if came else min(left_s, _LOOK_S)
 
     def end(self) -> None:
         """End all agents, and wait for that; another interrupt meanwhile leaves them no time for a farewell."""
@@ -148,7 +128,6 @@ class Crew:
             self._w.checkout.kill_supervisors()
         self._seats.clear()
         self._ended.clear()
-        self._inbox.close()
         self._inbox, self._over = _Inbox(), threading.Event()
 
     def _note_over(self, seat: _Seat) -> None:
