@@ -203,13 +203,6 @@ class Stories:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
-    """`second_model` reads what the review has read, and answers for itself; "" for no second reviewer."""
-
-    second_model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Acceptance:
     """Tests of the criteria that an agent of their own writes before the first gate: `off`, `visible` to implementers,
     or `sealed` from them. `command` runs `{files}`, where the checks cannot be asked for files.
@@ -295,7 +288,6 @@ class Config:
     verify: Verify = field(default_factory=Verify)
     proof: Proof = field(default_factory=Proof)
     stories: Stories = field(default_factory=Stories)
-    review: Review = field(default_factory=Review)
     git: Git = field(default_factory=Git)
     pr: PullRequest = field(default_factory=PullRequest)
     notify: Notify = field(default_factory=Notify)

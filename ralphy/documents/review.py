@@ -151,52 +151,6 @@ def _next_id(taken: set[str]) -> str:
     return f"F{1 + max((int(name[1:]) for name in taken), default=0)}"
 
 
-_STRICTNESS = ("no", "unknown", "yes")
-_SEVERITIES = ("critical", "major", "minor", "info")
-
-
-def combined(first: QaReport, second: QaReport, before: QaReport | None, who: tuple[str, str]) -> tuple[QaReport, str]:
-    """(what counts of two reviews of the same code: the stricter word each time; where they disagree, for people).
-    `before` is the report of the round before."""
-    one, two = ({answer.id: answer for answer in report.criteria or ()} for report in (first, second))
-    answers = tuple(min((found[name] for found in (one, two) if name in found), key=_strictness) for name in one | two)
-    differ = [f"{name}: {who[0]} says {one[name].met}, {who[1]} says {two[name].met}"
-              for name in one if name in two and one[name].met != two[name].met]  # fmt: skip
-    theirs = _under_the_same_ids(first.findings, second.findings, before.findings if before else ())
-    known = {finding.id for finding in first.findings}
-    findings = [_stricter(finding, theirs.get(finding.id)) for finding in first.findings]
-    findings += [finding for name, finding in theirs.items() if name not in known]
-    for finding in findings:
-        finds = [any(f.id == finding.id and f.is_open for f in report) for report in (first.findings, theirs.values())]
-        if finding.blocks and not all(finds):
-            differ.append(f"{finding.id} {finding.title}: only {who[finds.index(True)]} says that it is open")
-    if first.verdict != second.verdict:
-        differ.append(f"verdict: {who[0]} says {first.verdict}, {who[1]} says {second.verdict}")
-    verdict = "fail" if "fail" in (first.verdict, second.verdict) else "pass"
-    return QaReport(verdict, tuple(findings), answers), "\n".join(f"- {line}" for line in differ)
-
-
-def _strictness(answer: CriterionAnswer) -> int:
-    return _STRICTNESS.index(answer.met)
-
-
-def _under_the_same_ids(
-    first: Sequence[Finding], second: Sequence[Finding], before: Sequence[Finding]
-) -> dict[str, Finding]:
-    """The second reviewer's findings by the ids of the first one's: of the same earlier finding, or the same title."""
-    earlier = {finding.id for finding in before}
-    told = [finding if finding.id in earlier else replace(finding, id="") for finding in second]
-    return {finding.id: finding for finding in _with_ids(told, first)[: len(told)]}
-
-
-def _stricter(first: Finding, second: Finding | None) -> Finding:
-    if second is None or not second.is_open:
-        return first
-    if not first.is_open:
-        return second
-    return replace(first, severity=min(first.severity, second.severity, key=_SEVERITIES.index))
-
-
 def answered(prd: Prd, report: QaReport) -> Prd:
     """The PRD with the criteria ticked that the report says are met, of stories that checks verified."""
     met = {answer.id: answer.met for answer in report.criteria or ()}
@@ -223,17 +177,14 @@ def noted(prd: Prd, report: QaReport) -> list[Document]:
             for answer in report.criteria or () if answer.id in digests]  # fmt: skip
 
 
-def with_table(text: str, report: QaReport, asked: Sequence[Criterion], disagree: str = "") -> str:
-    """A report's text with the criteria as a table below the prose, for people, and where two reviewers disagree."""
+def with_table(text: str, report: QaReport, asked: Sequence[Criterion]) -> str:
+    """A report's text with the criteria as a table below the prose, for people."""
     parts = [as_handed_in(text)]
-    if disagree or (report.criteria and asked):
-        parts.append(_MARK)
-    if disagree:
-        parts.append(f"## Where the reviewers disagree\n\n{disagree}")
     if report.criteria and asked:
         said = {answer.id: answer for answer in report.criteria}
         rows = [_row(one, said[one.id]) for one in asked if one.id in said]
-        parts.append("\n".join([_PLACE, "", "| criterion | | met | shown by |", "|---|---|---|---|", *rows]))
+        table = "\n".join([_PLACE, "", "| criterion | | met | shown by |", "|---|---|---|---|", *rows])
+        parts += [_MARK, table]
     return "\n\n".join(parts) + "\n"
 
 

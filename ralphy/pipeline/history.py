@@ -256,7 +256,7 @@ def _end(history: History, entry: Entry) -> None:
         history.stories[str(story)] = StoryHistory(is_known=True)
         _shrink_known_red(history, str(entry.get("code", "")))
     history.breaker.count(str(story or step), entry)
-    if step == names.QA and entry.get("outcome") == "succeeded" and not entry.get("second"):
+    if step == names.QA and entry.get("outcome") == "succeeded":
         history.qa_rounds += 1
 
 

@@ -28,7 +28,6 @@ _REMARKS = {
     "stories": "granularity: small (3 to 5 stories a day of work), medium or large",
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
-    "review": "second_model: another model reviews the same code; the stricter answer counts",
     "proof": "parts: before the review, find changes that no test needs; budget_s: seconds for that",
     "notify": "who is told when Ralphy needs you; command gets JSON on stdin; quiet_hours: such as 22:00-07:00",
     "git": "base: pull requests go there; empty: main or master, else the branch that a feature starts on",

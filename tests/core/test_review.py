@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from ralphy.config.values import Config
 from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.documents.review import (
     answered,
     boxes,
-    combined,
     criteria_to_review,
     known_answers,
     noted,
@@ -146,27 +144,6 @@ def test_where_the_scope_is_frozen_only_what_is_open_blocks() -> None:
     assert settled(QaReport("pass", (), (no,)), asked, before, {}).verdict == "fail"
 
 
-def test_of_two_reviews_the_stricter_word_counts_and_what_differs_is_said() -> None:
-    asked = criteria_to_review(landed())
-    before = QaReport("fail", (Finding("major", "Leak", id="F1"),))
-    yes, no = (CriterionAnswer("US-001.2", met) for met in ("yes", "no"))
-    mine = settled(QaReport("pass", (Finding("minor", "Slow"),), (yes,)), asked, before)
-    told = (Finding("major", "Leaks still", id="F1"), Finding("major", "Races"), Finding("major", "slow"))
-    theirs = settled(QaReport("fail", told, (no,)), asked, before)
-
-    both, differ = combined(mine, theirs, before, ("sonnet", "opus"))
-
-    assert both.verdict == "fail" and both.criteria and [answer.met for answer in both.criteria] == ["unknown", "no"]
-    assert [(f.id, f.title, f.severity, f.state) for f in both.findings] == [
-        ("F2", "Slow", "major", "open"), ("F1", "Leaks still", "major", "open"), ("F3", "Races", "major", "open"),
-        ("F4", "US-001.2 is not met: AC2: Unique", "major", "open"),
-    ]  # fmt: skip
-    assert differ.splitlines()[0] == "- US-001.2: sonnet says yes, opus says no"
-    assert "- F1 Leaks still: only opus says that it is open" in differ and "F2" not in differ
-    assert differ.endswith("- verdict: sonnet says pass, opus says fail")
-    assert combined(mine, mine, before, ("a", "b")) == (mine, "")
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_what_is_written_is_read_again(end: str) -> None:
     text = end.join(["---", "verdict: pass", "score: 7", "criteria: [{id: US-001.1, met: yes}]", "---", "# Fine", ""])
@@ -188,7 +165,7 @@ def test_a_story_that_no_review_has_read_begins_the_rounds_anew() -> None:
     workflow = {"approvals": [], "steps": {"qa": {"stories": ["US-001"], "at": "c1", "round": 1}}}
     for kind, expected in (("feature", Round(1, "c1")), ("fix", Round(2, "c1"))):
         read = snapshot(done(), done("US-002", kind=kind), workflow=workflow)
-        assert round_of(read, Config()) == expected
+        assert round_of(read) == expected
 
 
 @pytest.mark.parametrize(

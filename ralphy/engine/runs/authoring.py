@@ -164,7 +164,7 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
     branch = f"{w.config.git.branch_prefix}{w.feature.name}"
     taken = step.take(s, Handed(files, drafted, d.story or "", project, branch, _schema(w)))
     if step.name == names.QA:
-        taken = reviewed(w, d, s, taken)
+        taken = reviewed(s, taken)
     taken = with_proof(w, s, taken)
     prd = _recorded(step, s, taken)
     if prd.stories is not s.prd.stories:
@@ -201,8 +201,6 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
 def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:
     step = step_of(d.step)
     prd = recorded(made.prd, w.session.parts).with_workflow(phase=step.waiting_phase or step.phase)
-    if step.name == names.QA:
-        end["second"] = bool(made.record.get("second")) or None
     files = dict(made.files)
     for name in made.files:
         if place := documents.sealed_place(w, name):

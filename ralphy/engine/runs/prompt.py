@@ -135,7 +135,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
     commits = commits_of(w.repository, w.feature.name, s.tree.head)
-    now = round_of(s, w.config)
+    now = round_of(s)
     prd = with_parts(s.prd, w.session.parts)
     return {
         "spec_content": documents.text(w, SPEC.document),
@@ -144,7 +144,7 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
         "reviewed_commit": now.since,
         "scope_is_frozen": now.is_frozen,
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, prd.stories)]),
-        "qa_report": as_handed_in(documents.text(w, QA.document, now.read)),
+        "qa_report": as_handed_in(documents.text(w, QA.document)),
     }
 
 

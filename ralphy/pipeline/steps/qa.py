@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from ralphy.config.values import Config
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.gates import revision, word_on
+from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Prd, QaReport, Snapshot
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
@@ -27,34 +27,24 @@ _MOST_NAMED = 8
 @dataclass(frozen=True, slots=True)
 class Round:
     """A review of the same stories, from 1 on; fixes of findings are part of them. `since` is the commit that the last
-    one read, "" in the first. `read` is the commit that the first reviewer has read, for a second one of this round."""
+    one read, "" in the first."""
 
     number: int
     since: str = ""
     is_frozen: bool = False
-    read: str = ""
 
 
-def round_of(s: Snapshot, config: Config) -> Round:
+def round_of(s: Snapshot) -> Round:
     """The round that a review would be now: whatever a person adds, or remarks, is looked at in full."""
     last = s.prd.step(names.QA)
     known = last.get("stories")
     if not isinstance(known, list):
         return Round(1)
     at, number = str(last.get("at") or ""), last.get("round")
-    if awaits_second(s, config) and isinstance(number, int):
-        return Round(number, str(last.get("since") or ""), last.get("frozen") is True, at)
     others = [story for story in s.prd.stories if story.is_completed and story.kind != "fix" and story.id not in known]
     if others or not isinstance(number, int) or not at:
         return Round(1, at)
     return Round(number + 1, at, is_frozen=number >= _OPEN_ROUNDS and not revision(s, names.QA))
-
-
-def awaits_second(s: Snapshot, config: Config) -> bool:
-    """Is the code as one reviewer has read it to be read by a second one?"""
-    last, said = s.prd.step(names.QA), word_on(s, QA)
-    is_open = bool(s.qa and last.get("model") and not last.get("second") and not last.get("fixed")) and not said
-    return bool(config.review.second_model) and is_open and not QA.why(s)
 
 
 # The input that is not a document: the completed stories with the words of their criteria.
@@ -81,8 +71,6 @@ class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
         """Code that was reviewed is not reviewed again. Who reviews is told which changes no test needs."""
         decision = super().rule(s, config)
-        if self.applies(s) and awaits_second(s, config):
-            return d.RunAgent("a second reviewer reads the same code", self.name, model=config.review.second_model)
         if not isinstance(decision, d.RunAgent):
             return decision
         open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
