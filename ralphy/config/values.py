@@ -175,7 +175,6 @@ class Verify:
     suspicious_code: str = "reject"
     prd: str = "reject"
     retries: int = 3
-    quarantine_days: int = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ralphy.config.quarantine import QUARANTINE
 from tests.engine.building import Act, Project, story
 from tests.engine.pytested import CALC, feature, pytested
 
@@ -28,13 +27,11 @@ def test_net():
 """
 
 
-def played(tmp_path: Path, fails: str, act: Act = WORKS, row: str = "", **verify: Any) -> Project:
+def played(tmp_path: Path, fails: str, act: Act = WORKS, **verify: Any) -> Project:
     project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 2}, verify={"unproved": "off", **verify})
     (project.repo / NET).write_text(net(tmp_path / "log", fails))
     project.git("add", NET)
     project.git("commit", "--quiet", "-m", "test: the net")
-    if row:
-        (project.repo / QUARANTINE).write_text(row)
     project.play(stories={"US-001": [act]})
     project.loop()
     return project
@@ -59,7 +56,6 @@ def test_a_test_that_fails_now_and_then_costs_no_attempt(tmp_path: Path) -> None
     assert attempts(project) == 1
     assert flaky(project) == {TEST_NET: "failed in 1 of 2 runs of the same code"}
     assert any(said.startswith(f"flaky: {TEST_NET}") for said in project.story("US-001")["evidence"]["warnings"])
-    assert f'"{TEST_NET}": {{since: ' in (project.repo / QUARANTINE).read_text()
     assert project.git("status", "--porcelain").strip() == ""
 
 
@@ -67,7 +63,7 @@ def test_a_test_that_fails_at_the_first_look_does_not_stop_the_night(tmp_path: P
     project = played(tmp_path, "n == 0")
 
     assert has_passed(project)
-    assert TEST_NET in (project.repo / QUARANTINE).read_text()
+    assert attempts(project) == 1
 
 
 def test_a_test_that_fails_without_the_story_too_is_not_its_fault(tmp_path: Path) -> None:
@@ -86,7 +82,6 @@ def test_a_test_that_the_change_breaks_is_no_flake(tmp_path: Path) -> None:
     project = played(tmp_path, "False", BREAKS)
 
     assert not has_passed(project)
-    assert not (project.repo / QUARANTINE).exists()
 
 
 def test_a_test_that_fails_beside_others_and_passes_alone_is_no_flake(tmp_path: Path) -> None:
@@ -107,16 +102,6 @@ def test_a_new_test_that_fails_now_and_then_is_the_storys_own_fault(tmp_path: Pa
     project = played(tmp_path, "False", {**WORKS, "write": {OWN: own}})
 
     assert attempts(project) == 2
-    assert not (project.repo / QUARANTINE).exists()
-
-
-def test_what_has_been_in_quarantine_for_too_long_is_asked_about(tmp_path: Path) -> None:
-    row = f'"{TEST_NET}": {{since: 2020-01-01, until: 2020-01-15, seen: "failed in 1 of 2 runs"}}\n'
-    project = played(tmp_path, f"n == {FIRST}", row=row)
-
-    assert not has_passed(project)
-    assert f"The time of {TEST_NET} in {QUARANTINE} is over" in (project.folder / "QUESTIONS.md").read_text()
-    assert (project.repo / QUARANTINE).read_text() == row
 
 
 def test_nothing_is_asked_again_where_the_settings_say_so(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work, hook_digest
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
-from ralphy.engine.verify.flakes import ask_again, in_quarantine
+from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.startable import require_agent
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
@@ -65,7 +65,6 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     results = _asked(w, snapshot.tree.head)
     _require_ends(results)
     if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results):
-        in_quarantine(w, again.seen)
         results = again.results
     require_real_checks(w, w.objects.tree_of(snapshot.tree.head), results)
     for result in results:

@@ -2,27 +2,22 @@
 
 What failed is asked again (`verify.retries` times): the tests alone first, where the runner can be asked for their
 files, then all checks. A test is excused only if it passed in one of the whole runs, or fails in one of the code
-before. So none of them costs an attempt, and none lets anything pass that never passed.
+before. So none of them costs an attempt, and none lets anything pass that never passed. The story is flagged, and
+nothing else is remembered.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 
 from ralphy.checks.listing import PASSED, Listing
 from ralphy.checks.runner_output import failing_tests
-from ralphy.config.quarantine import QUARANTINE, rows_of, with_rows
-from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.trial import Told, try_tree, words_for
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import InvalidInput
-from ralphy.files.atomic import read_regular, replace_file
 from ralphy.lanes.probe import runs_tests
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.text.tone import WAITING
@@ -83,36 +78,6 @@ def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: B
     for test, said in seen.items():
         w.say(f"{test} {said}", WAITING)
     return Again([replace(result, excused=frozenset(seen)) for result in runs[-1]], seen)
-
-
-def in_quarantine(w: Workspace, seen: Mapping[str, str]) -> None:
-    """Add excused tests to the file that people read."""
-    path = w.repository.root / QUARANTINE
-    data = read_regular(path)
-    if data is None and os.path.lexists(path):
-        return
-    try:
-        now = with_rows(data or b"", seen, _today(w), w.config.verify.quarantine_days)
-    except InvalidInput as error:
-        w.say(f"no row was added: {error}", WAITING)
-        return
-    if now != data:
-        path.parent.mkdir(exist_ok=True)
-        exclude(w.repository, QUARANTINE)
-        replace_file(path, now, durable=False)
-
-
-def expired(w: Workspace, seen: Iterable[str]) -> list[str]:
-    """Those of the tests that may not be excused any more: the day in their row is over."""
-    try:
-        rows = rows_of(read_regular(w.repository.root / QUARANTINE) or b"")
-    except InvalidInput:
-        return []
-    return [test for test in seen if test in rows and rows[test].until < _today(w).isoformat()]
-
-
-def _today(w: Workspace) -> date:
-    return datetime.fromtimestamp(w.clock(), UTC).date()
 
 
 def _failing(w: Workspace, results: Iterable[CheckResult]) -> frozenset[Name]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import FINISH, Claim
-from ralphy.config.quarantine import QUARANTINE
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
@@ -25,7 +24,7 @@ from ralphy.engine.verify.acceptance import (
     with_other_side,
 )
 from ralphy.engine.verify.baseline import is_known_green, known_tests, listed, record_baseline, without_tests
-from ralphy.engine.verify.flakes import Again, Before, ask_again, expired, in_quarantine
+from ralphy.engine.verify.flakes import Again, Before, ask_again
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.idle_tests import idle_tests
 from ralphy.engine.verify.old_tests import old_tests_fail
@@ -120,8 +119,6 @@ def judge(
         if verdict := each(case):
             return verdict
     found = [*_warnings(case), *case.kept.warnings, *case.secrets, *case.old, *case.hooked.warnings, *_flags(case)]
-    if case.flaky:
-        in_quarantine(w, case.flaky.seen)
     warnings = sorted(found, key=lambda said: said not in case.kept.read_first)
     return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
 
@@ -215,29 +212,19 @@ def checks_are_green(c: Case) -> Verdict | None:
     """The hook's own word and, unless it is against the candidate, that of the checks."""
     if not failed(c.results, c.w.history.known_red, frozenset()):
         c.checks = _check(c.w, c.candidate)
-    if over := _excuse(c):
-        return over
+    _excuse(c)
     failure, digest = _why_red(c.w, c.candidate, c.results)
     return c.no(failure, digest, goes_on=True) if failure else None
 
 
-def _excuse(c: Case) -> Verdict | None:
-    """What failed is asked again; flaky tests do not count, until their day in quarantine is over."""
+def _excuse(c: Case) -> None:
+    """What failed is asked again; flaky tests do not count."""
     if failed(c.hooked.results, c.w.history.known_red, frozenset()):
-        return None
+        return
     code, green = c.w.code_of(c.candidate.green), c.candidate.green
     before = Before(green, known_tests(c.w, code) or {}, is_known_green(c.w, code))
-    again = ask_again(c.w, c.candidate.tree, c.checks, before)
-    if again is None:
-        return None
-    c.checks, c.flaky = again.results, again
-    over = expired(c.w, again.seen)
-    if not over:
-        return None
-    tests = ", ".join(over[:5])
-    asks = (f"{again.flags[0]}\nThe time of {tests} in {QUARANTINE} is over. "
-            "Mend it, or write a later day there; then answer yes.")  # fmt: skip
-    return c.no(f"no longer excused: {tests}", outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
+    if again := ask_again(c.w, c.candidate.tree, c.checks, before):
+        c.checks, c.flaky = again.results, again
 
 
 def tests_are_kept(c: Case) -> Verdict | None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
 _SETTINGS = re.compile(
-    r"\.ralphy/(config\.yaml|quarantine\.yaml|secrets-allow|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)"
+    r"\.ralphy/(config\.yaml|secrets-allow|ralphy\.mk|rehearsal\.(yaml|json)|\.gitignore|(prompts|schemas)/.+)"
 )
 
 
