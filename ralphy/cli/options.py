@@ -112,6 +112,13 @@ class Invocation:
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
         accept(repository.root, found.loosening, os.environ)
 
+    def require_nothing_begun(self, repository: Repository) -> None:
+        """Raises Conflict in the middle of a merge or rebase: a feature that is made then could not begin."""
+        from ralphy.git.commands import operation_in_progress
+
+        if operation := operation_in_progress(repository):
+            raise Conflict(f"{operation} in {repository.root} is in progress", hint="finish or abort it first")
+
     def feature(self, repository: Repository, name: str | None) -> Feature:
         """The feature called `name`, wherever it is; without a name, the only one that is open."""
         from ralphy.documents.feature_folder import find

@@ -38,6 +38,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent
 from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.preconditions import busy
 from ralphy.pipeline.steps import names
 
 
@@ -71,7 +72,8 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if isinstance(decision, (Rest, RunAgent)):
             record_shortage(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
-                render_tasks(w, snapshot, {getattr(decision, "story", None), *w.session.stories_in_work})
+                if not busy(snapshot):
+                    render_tasks(w, snapshot, {getattr(decision, "story", None), *w.session.stories_in_work})
         do = partial(act, decision, snapshot, w, crew)
         if isinstance(decision, Rest):
             if not crew:

@@ -222,6 +222,14 @@ def resolve(repository: Repository, ref: str) -> str:
     return followed(repository.common_dir, ref)
 
 
+def branch_in_the_way(repository: Repository, branch: str) -> str:
+    """The branch that leaves no room for one of this name, because a name is a folder or a file; "" if none does."""
+    parts = branch.split("/")
+    above = ("/".join(parts[:number]) for number in range(1, len(parts)))
+    below = (name.removeprefix("refs/heads/") for name in refs_of(repository, (f"refs/heads/{branch}",)))
+    return next((name for name in above if resolve(repository, f"refs/heads/{name}")), next(below, ""))
+
+
 def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[str, str]:
     """The refs in these folders by their full names, with what they point to."""
     if not (repository.common_dir / "reftable").exists():

@@ -29,8 +29,18 @@ MENDS = 3
 # About twelve hours of back-off: longer than a night, then a person should know.
 _MOST_TROUBLES = 80
 
-# What becomes a commit on the feature's branch.
-_COMMITS = (d.Adopt, d.Approve, d.Reject, d.TakeAnswer, d.TakeRequest, d.AddFixes, d.GiveUp)
+# What becomes a commit on the feature's branch, or, before there is one, a file in the checkout.
+_COMMITS = (
+    d.OpenBranch,
+    d.OpenGate,
+    d.Adopt,
+    d.Approve,
+    d.Reject,
+    d.TakeAnswer,
+    d.TakeRequest,
+    d.AddFixes,
+    d.GiveUp,
+)
 
 Rule = Callable[[Snapshot, Config], d.Decision | None]
 

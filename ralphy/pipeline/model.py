@@ -260,9 +260,10 @@ class Tree:
     """The repository as a decision needs it. `code` is the tree id of HEAD without the feature folder.
 
     `branch` is the feature's once its work has begun, before that the one it will begin at. `edited` lists changed
-    files of the feature folder; `busy` names a merge or rebase of the feature's branch that is in progress. `pushed` is
-    the commit that the remote was last seen to have on that branch; `behind` is the branch's tip where its work has not
-    begun and it holds nothing new.
+    files of the feature folder; `busy` names a merge or rebase that is in progress, of the feature's branch or, before
+    its work has begun, in this checkout. `obstacle` is a branch whose name leaves no room for the feature's.
+    `pushed` is the commit that the remote was last seen to have on that branch; `behind` is the branch's tip where its
+    work has not begun and it holds nothing new.
     """
 
     head: str
@@ -272,6 +273,7 @@ class Tree:
     code: str
     edited: tuple[str, ...] = ()
     busy: str = ""
+    obstacle: str = ""
     pushed: str = ""
     behind: str = ""
 

@@ -30,8 +30,14 @@ MOST_SHORT_S = 8 * _HOUR_S
 
 
 def busy(s: Snapshot) -> d.Halt | None:
-    """A merge or a rebase of the feature's branch, which nothing may move meanwhile."""
-    return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT) if s.tree.busy else None
+    """A merge or a rebase of the feature's branch, which nothing may move meanwhile; or no room for a new branch."""
+    if s.tree.busy:
+        return d.Halt(f"{s.tree.busy} is in progress: finish or abort it first", ExitCode.CONFLICT)
+    if s.tree.obstacle:
+        how = f"`git branch -m {s.tree.obstacle} NEW`, or set git.branch_prefix"
+        return d.Halt(f"the branch {s.tree.obstacle} leaves no room for {s.tree.feature_branch}: {how}",
+                      ExitCode.CONFLICT)  # fmt: skip
+    return None
 
 
 def baseline(s: Snapshot) -> d.Decision | None:

@@ -46,7 +46,7 @@ def test_what_a_person_has_begun_is_named_and_left_alone(tmp_path: Path) -> None
         begin(project)
         world = world_of(project)
         code, said = project.call("loop", "login")
-        assert (code, f"a {what} is in progress" in said) == (ExitCode.CONFLICT, True), said
+        assert (code, f"a {what} in {project.repo} is in progress" in said) == (ExitCode.CONFLICT, True), said
         assert list(changed(world, world_of(project))) == []
         project.git(what, "--abort")
     project.git("bisect", "start")  # it lays out commits as a switch does
@@ -56,6 +56,49 @@ def test_what_a_person_has_begun_is_named_and_left_alone(tmp_path: Path) -> None
 
     assert project.landed()[-1:] == ["login/US-001"], ended.text
     assert list(changed(world, world_of(project))) == []
+
+
+def files_of(project: Project) -> dict[str, tuple[bytes, int]]:
+    """Every file of the checkout, with when it was written."""
+    return {
+        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in project.repo.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(project.repo).parts
+    }
+
+
+@pytest.mark.fault("G6")
+@pytest.mark.parametrize("begun_with", ["PRD.md", "prd.json", "a description"])
+def test_in_the_middle_of_a_merge_nothing_is_written_before_a_new_feature_is_refused(
+    tmp_path: Path, begun_with: str
+) -> None:
+    project = build(tmp_path, *([story("US-001")] if begun_with == "prd.json" else []))
+    words = ("start", "People sign in", "--name", "sign") if begun_with == "a description" else ("loop", "login")
+    conflict(project)
+    for what in ("merge", "rebase"):
+        UNFINISHED[what](project)
+        before = files_of(project)
+        code, said = project.call(*words)
+        assert (code, f"a {what}" in said, "is in progress" in said) == (ExitCode.CONFLICT, True, True), said
+        assert files_of(project) == before
+        project.git(what, "--abort")
+    assert project.journal("run") == []
+
+
+@pytest.mark.parametrize("obstacle", ["ralph", "ralph/login/old"])
+def test_a_branch_that_leaves_no_room_is_named_before_an_agent_is_paid(tmp_path: Path, obstacle: str) -> None:
+    project = build(tmp_path)
+    project.git("branch", obstacle)
+    before = files_of(project)
+
+    code, said = project.call("loop", "login")
+
+    assert code == ExitCode.CONFLICT
+    assert f"the branch {obstacle} leaves no room for ralph/login" in said
+    assert files_of(project) == before
+    assert project.journal("run") == []
+    project.git("branch", "-m", obstacle, "mine")
+    assert project.call("loop", "login")[0] == ExitCode.WAITING
 
 
 @pytest.mark.fault("G4")

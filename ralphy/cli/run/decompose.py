@@ -59,6 +59,7 @@ def decompose(
     from ralphy.scaffold.writer import feature_of_prd
 
     if is_new:
+        call.require_nothing_begun(repository)
         made = feature_of_prd(features, feature, text)
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()

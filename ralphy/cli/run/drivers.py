@@ -223,6 +223,7 @@ def _make_feature(call: Invocation, description: str, name: str | None) -> str:
     features_dir = call.settings(repository).config.project.features_dir
     if description in ignored(repository.root, features_dir):
         raise misnamed(repository.root / features_dir / description)
+    call.require_nothing_begun(repository)
     name = name or slug(description)
     prd = new_feature(repository.root / features_dir, name, description)
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")

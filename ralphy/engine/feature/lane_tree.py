@@ -19,6 +19,17 @@ def start_of(w: Workspace) -> tuple[str, str]:
     return base, git.resolve(w.repository, f"refs/heads/{base}") if base else ""
 
 
+def beginning(w: Workspace, tree: Tree) -> str:
+    """Where a new feature's branch begins, said where that is not the branch that is checked out; else ""."""
+    is_here = git.head_of(w.repository)[0] == tree.branch
+    return "" if is_here else f"{_where(w)}: {tree.feature_branch} begins at {tree.branch} ({tree.head[:10]})"
+
+
+def _where(w: Workspace) -> str:
+    branch = git.head_of(w.repository)[0]
+    return f"{branch}, the branch of a feature, is checked out" if branch else "HEAD is detached"
+
+
 def tip_of(w: Workspace) -> str:
     """The commit that the feature's work goes on from: its branch's, or the one that it will begin at."""
     return git.resolve(w.repository, f"refs/heads/{w.feature_branch}") or start_of(w)[1]
@@ -57,8 +68,8 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
     head = tip if is_begun or is_a_persons else start
     if not (head and (is_begun or begins)) and git.head_of(w.repository)[1]:
-        raise Conflict("HEAD is detached, and there is no base branch to begin at",
-                       hint="git switch to a branch, or set git.base in .ralphy/config.yaml")  # fmt: skip
+        raise Conflict(f"{_where(w)}, and no base branch is known at which {w.feature.name} could begin",
+                       hint="git switch to the branch to begin at, or: ralphy config set git.base NAME")  # fmt: skip
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     return Tree(
@@ -67,10 +78,17 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         base=base,
         feature_branch=mine,
         code=w.code_of(w.objects.tree_of(head)),
-        busy=begun_on(w) if is_begun else "",
+        busy=begun_on(w) if is_begun else _begun_here(w),
+        obstacle="" if tip else git.branch_in_the_way(w.repository, mine),
         pushed=pushed(w, prd, mine),
         behind="" if is_begun else tip,
     )
+
+
+def _begun_here(w: Workspace) -> str:
+    """The operation in this checkout, from which the documents of a new feature are read, that a person has begun."""
+    operation = git.operation_in_progress(w.repository)
+    return f"{operation} in {w.repository.root}" if operation else ""
 
 
 def pushed(w: Workspace, prd: Prd, branch: str) -> str:
