@@ -87,12 +87,14 @@ def _between(repository: Repository, base: str, head: str) -> list[tuple[str, St
 
 
 def _base(call: Invocation, repository: Repository) -> str:
-    """The base branch, here or at the remote; the remote's where there is no other, as in CI."""
+    """The base branch, here or at the remote: set, or usual, or recorded in a prd.json. The remote's where there is no
+    other, as in CI."""
     from ralphy.documents.prd_reader import USUAL_BASES
     from ralphy.git import commands as git
 
     set_one = call.settings(repository).config.git.base
-    names = (set_one,) if set_one else USUAL_BASES
+    recorded = (found.base for found in call.features(repository))
+    names = (set_one,) if set_one else dict.fromkeys((*USUAL_BASES, *recorded))
     refs = [f"refs/{place}{name}" for name in names for place in ("heads/", "remotes/origin/")]
     found = next((ref for ref in refs if git.resolve(repository, ref)), "")
     if not found:

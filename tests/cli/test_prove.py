@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from ralphy.resources import schema
-from tests.engine.building import ROOT, Project, story
+from tests.engine.building import ROOT, Project, build, story
 from tests.engine.pytested import pytested
 
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
@@ -113,6 +113,21 @@ def test_what_is_not_there_is_said_and_where_no_story_landed_a_required_check_su
 
     code, out = landed.call("prove", "main..nowhere")
     assert (code, "'nowhere' is not a commit" in out) == (3, True)
+
+
+def test_where_the_base_has_a_name_of_its_own_prd_json_tells_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("branch", "--move", "trunk")
+    project.loop()
+    clone = tmp_path / "clone"
+    project.git("clone", "--quiet", "--branch", project.branch, str(project.repo), str(clone))
+    inside = replace(project, repo=clone)
+    inside.git("checkout", "--quiet", "--detach")  # as in CI
+    assert inside.call("trust")[0] == 0
+
+    for place, words in ((project, ["login"]), (inside, []), (inside, ["login"])):
+        code, value = proved(place, *words)
+        assert (code, [row["story"] for row in value["stories"]]) == (0, ["US-001"])
 
 
 def test_parts_that_no_test_would_miss_are_named_by_their_lines(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,29 @@ def waiting(tmp_path: Path) -> Project:
     ended = project.loop()
     assert (ended.code, ended.rest.reason[:16]) == (ExitCode.WAITING, "SPEC.md is ready"), ended.text
     return project
+
+
+@pytest.mark.parametrize("base", ["main", "trunk"])
+def test_a_second_feature_beside_the_first_ones_branch_begins_at_the_base_or_says_why_it_cannot(
+    tmp_path: Path, base: str
+) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.git("branch", "--move", base)
+    project.loop()
+    project.switch()
+    second = replace(project, path="docs/features/search")
+    second.plan(story("US-001"))
+
+    code, said = second.call("loop", "search")
+
+    where = "ralph/login, the branch of a feature, is checked out"
+    if base == "main":
+        assert (code, f"{where}: ralph/search begins at main" in said) == (ExitCode.WAITING, True), said
+        assert second.landed() == ["search/US-001"]
+    else:
+        assert (code, f"{where}, and no base branch is known" in said) == (ExitCode.CONFLICT, True), said
+        second.call("config", "set", "git.base", base)
+        assert second.call("loop", "search")[0] == ExitCode.WAITING
 
 
 def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> None:
