@@ -33,14 +33,22 @@ FORMATS: dict[str, Format] = {
 _BY_SUFFIX = {"yaml": "yaml", "yml": "yaml", "jsonl": "beads"}
 
 
-def read(files: Files, where: str, name: str = "") -> tuple[str, Plan]:
-    """(format, plan) of files in the named format, or in the one that they look like. Raises InvalidInput."""
+def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, Plan]:
+    """(format, plan) of files in the named format, or in the one that they look like; `tag` is one of task-master's.
+
+    Raises InvalidInput.
+    """
     files = {path: text.replace("\r\n", "\n") for path, text in files.items()}
     kind = name or format_of(files, where)
-    plan = FORMATS[kind].read((kind == "speckit" and _spec_kit(files)) or files)
+    if tag and kind != "taskmaster":
+        raise InvalidInput("--tag is for the tasks.json of task-master", where=where)
+    own = (kind == "speckit" and _spec_kit(files)) or files
+    plan = structured.read_taskmaster(own, tag) if tag else FORMATS[kind].read(own)
     plan.wait_for_none_left_out()
+    plan.tell_left_out()
+    plan.left_out += [f"{path}: not read" for path in files if path not in own]
     if not plan.stories:
-        raise InvalidInput(f"holds no stories that can be read as {FORMATS[kind].said}", where=where,
+        raise InvalidInput(f"no stories found ({FORMATS[kind].said})", where=where,
                            hint=f"--format {', '.join(FORMATS)}")  # fmt: skip
     return kind, plan
 
@@ -61,7 +69,7 @@ def format_of(files: Files, where: str) -> str:
         return _BY_SUFFIX[suffix]
     if suffix in ("md", "markdown", "txt"):
         return "checklist"
-    raise InvalidInput("has no format that is known", where=where, hint=f"--format {', '.join(FORMATS)}")
+    raise InvalidInput("the format is not known", where=where, hint=f"--format {', '.join(FORMATS)}")
 
 
 def _spec_kit(files: Files) -> Files:

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ralphy.exchange.markdown import BOX, plain_lines
-from ralphy.exchange.plan import ITEM, Files, Plan, sections, story
+from ralphy.exchange.plan import Files, Plan, sections, story
 from ralphy.exchange.source import Row, json_source, text_of
+from ralphy.text.markdown import ITEM
 
 _CRITERIA = re.compile(r"criteria|acceptance|done when|expected", re.I)
 _DEPENDS = re.compile(r"\b(?:depends on|blocked by|after)\s+((?:#\d{1,9}\b(?:\s*(?:,|and)\s*)?)+)", re.I)
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _NO_WORK = ("epic", "message", "molecule", "merge-request", "agent", "convoy")  # containers, and no work at all
+_FIELDS = ("id", "title", "description", "status", "priority", "issue_type", "acceptance_criteria", "design", "notes",
+           "dependencies")  # fmt: skip
 _BLOCKS = ("blocks", "conditional-blocks", "waits-for")
 
 
@@ -39,7 +42,7 @@ def plan_of(issues: Iterable[Issue], slug: str) -> Plan:
         plan.add(story(f"GH-{issue.number}", issue.title, done=issue.is_closed, description=about(body),
                        acceptanceCriteria=list(criteria_in(body)), priority=priority, dependsOn=after,
                        notes=place), place)  # fmt: skip
-    plan.wait_for_those_here("it is not among them")
+    plan.wait_for_those_here("which is not among these issues")
     return plan
 
 
@@ -52,7 +55,7 @@ def read_beads(files: Files) -> Plan:
     listed = [f"{line}," if line.strip() and at < len(lines) else line for at, line in enumerate(lines, 1)]
     for row in json_source(f"[{chr(10).join(listed)}]", name).rows(()):
         _take(plan, row)
-    plan.wait_for_those_here("it is not in the file")
+    plan.wait_for_those_here("which is not in the file")
     return plan
 
 
@@ -67,6 +70,9 @@ def _take(plan: Plan, row: Row) -> None:
         return
     links = [link for link in row.texts("dependencies") if isinstance(link, dict)]
     after = [text_of(link.get("depends_on_id")) for link in links if link.get("type") in _BLOCKS]
+    for link in (link for link in links if link.get("type") not in _BLOCKS):
+        plan.left_out.append(f"{row.place}: {story_id} {link.get('type')} {link.get('depends_on_id')}: not an order")
+    plan.leave_out_fields(raw, _FIELDS, row.place)
     asked = text_of(raw.get("acceptance_criteria"))
     body = text_of(raw.get("description"))
     plan.add(story(story_id, title, done=state == "done", description=about(body), priority=row.rank(2) + 1,

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ralphy.exchange.plan import ITEM, Files, Plan, Story, named, sections, state_of, story
-from ralphy.exchange.source import Row, yaml_source
+from ralphy.errors import InvalidInput
+from ralphy.exchange.plan import Files, Plan, Story, named, sections, state_of, story
+from ralphy.exchange.source import FINISHED, Row, text_of, yaml_source
+from ralphy.text.markdown import ITEM, outside_fences
 
-BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()\s*(.*)")
-_SPEC_KIT = re.compile(r"(T\d+[a-z]?)((?: \[[^\]\n]+\])*) +(\S.*)")
+BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()(?:\*(?=\s))?\s*(.*)")
+_SPEC_KIT = re.compile(r"(T\d+[a-z]?):?((?: \[[^\]\n]+\])*) +(\S.*)")
 _DEPENDS = re.compile(r"\(depends on ([^)]*)\)")
 # `### US-001: Title` and `### Task 1: Title`: the boxes below it are the criteria of one story.
 _STORY_HEADING = re.compile(
-    r"(#{2,4}) +(?:([A-Z][A-Za-z]*-?\d[\w.-]*)|(?:Task|Story|User Story|Feature|Step) +\d+)\s*[:.—–-]+\s*(\S.*)"
+    r"(?:#{2,4} +(?:([A-Z][A-Za-z]*-?\d[\w.-]*)|(?:Task|Feature|Step) +[\d.]*\d)|#{1,4} +(?:User )?Story +[\d.]*\d)"
+    r"\s*[:.—–-]+\s*(\S.*)"
 )
+# Boxes below such a heading are criteria: of no story, where none is named above it.
+_CRITERIA_HEADING = re.compile(r"#+ .*\b(?:acceptance|criteria|definition of done|success metrics)\b.*", re.I)
+_CRITERIA_LABEL = re.compile(r"\W*(?:acceptance )?criteria\W*", re.I)
 _FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.S)
 _KEPT = ("module", "estimatedMinutes")
+_MATTER = (*_KEPT, *FINISHED, "id", "story_id", "title", "name", "priority", "dependencies", "depends_on")
 
 Lines = Sequence[tuple[str, str]]  # (place, line)
 
@@ -24,24 +31,41 @@ Lines = Sequence[tuple[str, str]]  # (place, line)
 def read_checklist(files: Files) -> Plan:
     """Each `- [ ]` item is a story, what is indented below it are its criteria; headings say where it comes from.
 
-    The boxes below a heading that names a story are its criteria.
+    The boxes below a heading that names a story are its criteria. Raises InvalidInput for criteria without any story.
     """
-    plan = Plan()
+    plan, criteria = Plan(), list[tuple[str, str]]()
     for path, text in files.items():
-        for place, heading, lines in _blocks(path, text):
+        for place, heading, lines in _blocks(plan, path, text):
             plan.project = plan.project or heading.lstrip("# ")
             found = _STORY_HEADING.fullmatch(heading)
             if found and any(BOX.fullmatch(line) for _, line in lines):
                 _take_section(plan, found, place, lines)
             else:
-                _take_items(plan, heading.lstrip("# "), lines)
+                begin = next((n for n, (_, line) in enumerate(lines) if _CRITERIA_LABEL.fullmatch(line)), len(lines))
+                begin = 0 if _CRITERIA_HEADING.fullmatch(heading) else begin
+                _take_items(plan, heading.lstrip("# "), lines[:begin])
+                criteria += [(at, box[3]) for at, line in lines[begin:] if (box := BOX.fullmatch(line))]
+    if criteria and not plan.stories:
+        raise InvalidInput("the boxes are criteria, and no heading above them names a story", where=criteria[0][0],
+                           hint='begin each story with a heading such as "### US-001: Title"')  # fmt: skip
+    plan.left_out += [f"{at}: {text}: a criterion of no story" for at, text in criteria]
     return plan
 
 
-def _blocks(path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
+def _read_lines(plan: Plan, path: str, text: str) -> Iterator[tuple[int, str]]:
+    """The plain lines; those in fences and comments are noted as left out."""
+    last = 0
+    for number, line in plain_lines(text):
+        for hidden in range(last + 1, number):
+            plan.leave_out_line(path, hidden)
+        last = number
+        yield number, line
+
+
+def _blocks(plan: Plan, path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
     """(place, heading, lines below it); headings below one that names a story are lines of it."""
     place, heading, below, level = path, "", list[tuple[str, str]](), 0
-    for number, line in plain_lines(text):
+    for number, line in _read_lines(plan, path, text):
         marks = len(line) - len(line.lstrip("#"))
         if not marks or marks > level > 0:
             below.append((f"{path}:{number}", line))
@@ -54,19 +78,13 @@ def _blocks(path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
 
 def plain_lines(text: str) -> Iterator[tuple[int, str]]:
     """(number, line) of what is neither in a fence nor in a comment."""
-    fence, in_comment = "", False
-    for number, whole in enumerate(text.split("\n"), 1):
-        line = whole.rstrip()
-        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
-        if mark and not in_comment and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-            continue
-        if in_comment:
-            _, end, line = line.partition("-->")
-            in_comment = not end
+    in_comment = False
+    for number, whole in outside_fences(text.split("\n")):
+        _, end, line = whole.partition("-->") if in_comment else ("", "-->", whole)
         line, begun, _ = re.sub(r"<!--.*?-->", "", line).partition("<!--")
-        in_comment = in_comment or bool(begun)
-        if not fence:
+        is_hidden = (in_comment or line != whole) and not line.strip()
+        in_comment = not end or bool(begun)
+        if not is_hidden:
             yield number, line.rstrip()
 
 
@@ -76,17 +94,29 @@ def _take_section(plan: Plan, heading: re.Match[str], place: str, lines: Lines) 
     open_ones = [at for at, box in boxes if state_of_box(box) == "open"]
     for at, box in boxes:
         if state_of_box(box) not in ("open", "done"):
-            plan.left_out.append(f"{at}: {box[3]}: [{box[2]}]")
-    about = [line for _, line in lines if not BOX.fullmatch(line) and not line.startswith("#")]
-    story_id = heading[2] or f"US-{len(plan.stories) + 1:03}"
+            plan.left_out.append(f"{at}: {box[3]}: {box_words(box)}")
+    about = [line for _, line in lines if not BOX.fullmatch(line) and not line.startswith("#")
+             and not _CRITERIA_LABEL.fullmatch(line)]  # fmt: skip
+    story_id = heading[1] or f"US-{len(plan.stories) + 1:03}"
     criteria = [box[3] for _, box in boxes if state_of_box(box) in ("open", "done") and box[3]]
-    plan.add(story(story_id, heading[3], done=not open_ones, priority=len(plan.stories) + 1,
+    plan.add(story(story_id, heading[2], done=not open_ones, priority=len(plan.stories) + 1,
                    description="\n".join(about).strip(), acceptanceCriteria=criteria), place)  # fmt: skip
 
 
 def state_of_box(box: re.Match[str]) -> str:
     """`open`, `done` or `gone` for what stands in a box; "" for what nobody knows."""
     return state_of(box[2]) if box[2].strip() else "open"
+
+
+def place_of(place: str) -> tuple[str, int]:
+    """(path, line) of `tasks.md:12`."""
+    path, _, number = place.rpartition(":")
+    return path, int(number)
+
+
+def box_words(box: re.Match[str]) -> str:
+    """Why a box is not taken over."""
+    return f"dropped ([{box[2]}])" if state_of_box(box) == "gone" else f"unknown checkbox [{box[2]}]"
 
 
 def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
@@ -97,17 +127,20 @@ def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
         box, item = BOX.fullmatch(line), ITEM.fullmatch(line)
         wraps = bool(item) or (wraps and bool(line))
         if item and item[1]:
-            if current:
+            if not current:
+                plan.leave_out_line(*place_of(place))
+            else:
                 current.setdefault("acceptanceCriteria", []).append(box[3] if box else item[3])
         elif box:
             current = _item(plan, box, place, heading if heading != plan.project else "")
         elif item:
             current = None
-            plan.left_out.append(f"{place}: {item[3]}: no box")
+            plan.left_out.append(f"{place}: {item[3]}: not a checkbox")
         elif current and wraps and line[:1].isspace():
             _go_on(current, line)
         elif line:
             current = None
+            plan.leave_out_line(*place_of(place))
 
 
 def _item(plan: Plan, box: re.Match[str], place: str, heading: str) -> Story | None:
@@ -115,7 +148,7 @@ def _item(plan: Plan, box: re.Match[str], place: str, heading: str) -> Story | N
     story_id, title = named(text, len(plan.stories) + 1)
     state = state_of_box(box)
     if state not in ("open", "done") or not title:
-        plan.leave_out(story_id if title != text else "", title, f"[{box[2]}]" if title else "no title", place)
+        plan.leave_out(story_id if title != text else "", title, box_words(box) if title else "no title", place)
         return None
     made = story(story_id, title, done=state == "done", priority=len(plan.stories) + 1, notes=heading)
     plan.add(made, place)
@@ -123,8 +156,10 @@ def _item(plan: Plan, box: re.Match[str], place: str, heading: str) -> Story | N
 
 
 def _go_on(raw: Story, line: str) -> None:
-    """A line that was wrapped goes on with the last criterion, or with the title."""
-    if listed := raw.get("acceptanceCriteria"):
+    """A line that was wrapped goes on with the last criterion, or with the title; an item is a criterion."""
+    if item := ITEM.fullmatch(line):
+        raw.setdefault("acceptanceCriteria", []).append(item[3])
+    elif listed := raw.get("acceptanceCriteria"):
         listed[-1] += f" {line.strip()}"
     else:
         raw["title"] += f" {line.strip()}"
@@ -132,43 +167,55 @@ def _go_on(raw: Story, line: str) -> None:
 
 def is_spec_kit(text: str) -> bool:
     boxes = (BOX.fullmatch(line) for _, line in plain_lines(text))
-    return any(box and not box[1] and _SPEC_KIT.fullmatch(box[3]) for box in boxes)
+    return any(box and not box[1] and re.match(r"T\d+[a-z]? ", box[3]) for box in boxes)
 
 
 def read_spec_kit(files: Files) -> Plan:
     """A task is a story; one without [P] waits for the one before it, one with [P] for the last one without. Both wait
-    for those that `(depends on T012, T013)` names."""
+    for those that `(depends on T012, T013)` names. What is listed below a task are its criteria."""
     plan, phase, last, barrier = Plan(), "", "", ""
     current: Story | None = None
     for path, text in files.items():
-        for number, line in plain_lines(text):
-            place, box = f"{path}:{number}", BOX.fullmatch(line)
+        for number, line in _read_lines(plan, path, text):
             if line.startswith("#"):
                 phase = line.lstrip("# ") if line.startswith("## ") else phase
                 plan.project = plan.project or line.lstrip("# ").removeprefix("Tasks:").strip()
-            if current and line[:1].isspace() and not ITEM.fullmatch(line):
+            elif current and line[:1].isspace():
                 _go_on(current, line)
-                continue
-            current = None
-            found = _SPEC_KIT.fullmatch(box[3]) if box and not box[1] else None
-            if box and not box[1] and not found:
-                plan.left_out.append(f"{place}: {box[3]}: has no id such as T012")
-            elif box and found and state_of_box(box) not in ("open", "done"):
-                plan.leave_out(found[1], found[3], f"[{box[2]}]", place)
-            elif box and found:
-                labels = re.findall(r"\[([^\]]+)\]", found[2])
-                after = [last if "P" not in labels else barrier]
-                notes = "; ".join([phase, *(label for label in labels if label != "P")]).strip("; ")
-                current = story(found[1], found[3], done=state_of_box(box) == "done", priority=len(plan.stories) + 1,
-                                dependsOn=[one for one in after if one], notes=notes)  # fmt: skip
-                plan.add(current, place)
-                last = found[1]
-                barrier = barrier if "P" in labels else last
+            elif line:
+                box = BOX.fullmatch(line)
+                current, is_parallel = None, False
+                if box:
+                    current, is_parallel = _spec_kit_task(plan, box, f"{path}:{number}", phase, (last, barrier))
+                else:
+                    plan.leave_out_line(path, number)
+                last = current["id"] if current else last
+                barrier = last if current and not is_parallel else barrier
     for raw in plan.stories:
         named_ones = re.findall(r"T\d+[a-z]?", " ".join(_DEPENDS.findall(raw["title"])))
         if after := list(dict.fromkeys([*raw.get("dependsOn", ()), *named_ones])):
             raw["dependsOn"] = after
     return plan
+
+
+def _spec_kit_task(
+    plan: Plan, box: re.Match[str], place: str, phase: str, before: tuple[str, str]
+) -> tuple[Story | None, bool]:
+    """Add the story of a task; has it a [P]? `before` is the last one, and the last one without [P]."""
+    found = None if box[1] else _SPEC_KIT.fullmatch(re.sub(r"^\*\*(T\d+[a-z]?)\*\*:?", r"\1", box[3]))
+    if not found:
+        plan.left_out.append(f"{place}: {box[3]}: has no id such as T012")
+        return None, False
+    if state_of_box(box) not in ("open", "done"):
+        plan.leave_out(found[1], found[3], box_words(box), place)
+        return None, False
+    labels = re.findall(r"\[([^\]]+)\]", found[2])
+    after = before["P" in labels]
+    notes = "; ".join([phase, *(label for label in labels if label != "P")]).strip("; ")
+    made = story(found[1], found[3], done=state_of_box(box) == "done", priority=len(plan.stories) + 1,
+                 dependsOn=[after] if after else [], notes=notes)  # fmt: skip
+    plan.add(made, place)
+    return made, "P" in labels
 
 
 def read_task_files(files: Files) -> Plan:
@@ -185,12 +232,15 @@ def read_task_files(files: Files) -> Plan:
 
 def _take_task(plan: Plan, row: Row, body: str) -> None:
     matter, (state, word) = row.fields(), row.state()
-    story_id = row.id()
+    given = next((text for name in ("title", "name") if (text := text_of(matter.get(name)))), "")
+    stem = row.source.name.rpartition("/")[2].removesuffix(".md")
+    story_id = row.id() or (stem if given else "")
     if not story_id:
         raise row.refusal("has no id", hint="id: auth.login")
+    plan.leave_out_fields(matter, _MATTER, row.place)
     parts = dict(sections(body))
     lead = parts.pop("", "")
-    title = next((line.lstrip("# ") for line in lead.splitlines() if line.startswith("# ")), story_id)
+    title = given or next((line.lstrip("# ") for line in lead.splitlines() if line.startswith("# ")), story_id)
     if state == "gone":
         plan.leave_out(story_id, title, word, row.place)
         return
@@ -200,7 +250,7 @@ def _take_task(plan: Plan, row: Row, body: str) -> None:
     others = [f"{name}\n{body}" for name, body in parts.items() if body not in (criteria, notes)]
     found = story(story_id, title, done=state == "done", description="\n\n".join([about, *others]).strip(),
                   priority=row.rank(0) if matter.get("priority") is not None else None,
-                  dependsOn=row.ids("dependencies"), acceptanceCriteria=list(_items(criteria)),
+                  dependsOn=row.ids("dependencies") or row.ids("depends_on"), acceptanceCriteria=list(_items(criteria)),
                   notes=notes)  # fmt: skip
     plan.add({**{name: matter[name] for name in _KEPT if name in matter}, **found}, row.place)
 

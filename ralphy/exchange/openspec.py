@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ralphy.exchange.markdown import BOX, plain_lines, state_of_box
+from ralphy.exchange.markdown import BOX, box_words, plain_lines, state_of_box
 from ralphy.exchange.plan import Files, Plan, Story, story
 
 _SECTION = re.compile(r"## (\d+)\.\s+(\S.*)")
@@ -30,16 +30,27 @@ def read_openspec(files: Files) -> Plan:
             current = _section(plan, section, place) if section else None
         elif box := BOX.fullmatch(line):
             if current is None or state_of_box(box) not in ("open", "done"):
-                why = "not below a section such as `## 1. Title`" if current is None else f"[{box[2]}]"
+                why = "not below a section such as `## 1. Title`" if current is None else box_words(box)
                 plan.left_out.append(f"{place}: {box[3]}: {why}")
             else:
                 current["tasks"].append({"description": box[3], "done": state_of_box(box) == "done"})
+    for path, number in _text(files):
+        plan.leave_out_line(path, number)
     for raw in plan.stories:
         if raw["tasks"] and all(task["done"] for task in raw["tasks"]):
             raw |= {"passes": True, "status": "completed"}
     if plan.stories and (criteria := list(_criteria(files))):
         plan.stories[-1]["acceptanceCriteria"] = criteria
     return plan
+
+
+def _text(files: Files) -> Iterator[tuple[str, int]]:
+    """The lines that are neither headings nor boxes: why it is wanted, its design, the words of its scenarios."""
+    for path, text in sorted(files.items()):
+        for number, line in enumerate(text.split("\n"), 1):
+            is_box = path == "tasks.md" and BOX.fullmatch(line)
+            if line.strip() and not line.startswith("#") and not is_box:
+                yield path, number
 
 
 def _section(plan: Plan, heading: re.Match[str], place: str) -> Story:

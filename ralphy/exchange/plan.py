@@ -22,7 +22,6 @@ _STATE_OF = {word: state for state, words in _STATES.items() for word in words.s
 _NAMED = re.compile(
     r"([A-Z][A-Za-z]*-\d[\w.-]*(?=:)|(?:US|GH|OS|PR)-\d[\w.-]*|[A-Z][A-Za-z]*-?0\d[\w.-]*)[:\s]\s*(\S.*)"
 )
-ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
 
 
 @dataclass(slots=True)
@@ -36,6 +35,8 @@ class Plan:
     left_out: list[str] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     more: dict[str, Any] = field(default_factory=dict)
+    unread: dict[tuple[str, str], int] = field(default_factory=dict)
+    _text: list[tuple[str, int, int]] = field(default_factory=list)
 
     def add(self, new: Story, place: str) -> None:
         self.stories.append(new)
@@ -46,6 +47,28 @@ class Plan:
         self.gone.add(story_id)
         self.left_out.append(f"{place}: {' '.join(f'{story_id} {title}'.split())}: {why}")
 
+    def leave_out_line(self, path: str, number: int) -> None:
+        """Note a line of text that becomes part of no story: those that stand together are told as one."""
+        if self._text and self._text[-1][0] == path and self._text[-1][2] in (number - 1, number):
+            self._text[-1] = (path, self._text[-1][1], number)
+        else:
+            self._text.append((path, number, number))
+
+    def leave_out_fields(self, row: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+        """Note the fields of an object that nothing is made of, by the file that has them."""
+        for name in row.keys() - set(known):
+            key = (where.rpartition(":")[0] or where, str(name))
+            self.unread[key] = self.unread.get(key, 0) + 1
+
+    def tell_left_out(self) -> None:
+        """Put the lines and fields that were noted behind the other things that are left out."""
+        for path, first, last in self._text:
+            count = last - first + 1
+            at, lines = (f"{path}:{first}", "1 line") if count == 1 else (f"{path}:{first}-{last}", f"{count} lines")
+            self.left_out.append(f"{at}: {lines} of text")
+        for (path, name), count in sorted(self.unread.items()):
+            self.left_out.append(f"{path}: field {name}" + (f" of {count} tasks" if count > 1 else ""))
+
     def wait_for_those_here(self, why: str) -> None:
         """Take from the dependencies what is no story of this plan, with a line that says `why`."""
         known = self.gone | {raw["id"] for raw in self.stories}
@@ -53,13 +76,13 @@ class Plan:
 
     def wait_for_none_left_out(self) -> None:
         """Take the stories that were left out from the dependencies of the others, with a line for each."""
-        self._stop_waiting(self.gone.__contains__, "it is left out")
+        self._stop_waiting(self.gone.__contains__, "which is left out")
 
     def _stop_waiting(self, is_over: Callable[[str], bool], why: str) -> None:
         for raw, place in zip(self.stories, self.places, strict=True):
             for one in filter(is_over, list(raw.get("dependsOn", ()))):
                 raw["dependsOn"].remove(one)
-                self.left_out.append(f"{place}: {raw['id']} waits for {one}: {why}")
+                self.left_out.append(f"{place}: {raw['id']} depends on {one}, {why}")
 
     def document(self) -> dict[str, Any]:
         """The prd.json of it."""

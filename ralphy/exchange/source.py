@@ -118,7 +118,9 @@ class Row:
             word = str(value).lower() if isinstance(value, str | bool) else ""
             state = {"true": "done", "false": "open"}.get(word) or state_of(word)
             if not state:
-                known = "such as todo, in_progress, done or cancelled" if field == "status" else "true or false"
+                known = (
+                    "a status such as todo, in_progress, done or cancelled" if field == "status" else "true or false"
+                )
                 raise self.refusal(f"is {shown(value)}, must be {known}", field)
             found.setdefault(state, word)
         first = next((state for state in ("done", "gone") if state in found), "open")
@@ -129,7 +131,7 @@ class Row:
         value = self.fields().get("priority")
         text = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if value is not None and not text.isdecimal() and text not in _RANKS:
-            raise self.refusal(f"is {shown(value)}, must be a number from 0, or high, medium or low", "priority")
+            raise self.refusal(f"is {shown(value)}, must be 0, a positive number, or high, medium or low", "priority")
         return _RANKS[text] if text in _RANKS else int(text or default)
 
     def id(self) -> str:

@@ -17,6 +17,8 @@ _AFTER = ("dependsOn", "dependencies", "depends_on")
 # What is read here, or is only another tool's business; other fields are kept as they are.
 _READ = frozenset((*_CRITERIA, *_AFTER, *FINISHED, "id", "story_id", "title", "name", "priority", "started",
                    "execution", "evidence"))  # fmt: skip
+_TASK = ("id", "title", "description", "details", "testStrategy", "status", "dependencies", "priority", "subtasks")
+_SUBTASK = ("id", "title", "description", "status", "parentTaskId")
 _JOBS = ("schedule", "cron", "prompt", "command", "run")  # of other things that are called tasks
 _A_STORYS = ("title", "description", *_CRITERIA, *_AFTER, *FINISHED)
 
@@ -53,6 +55,7 @@ def _plan(source: Source, names: tuple[str, ...]) -> Plan:
     project = next((text for name in ("project", "name") if (text := text_of(root.get(name)))), "")
     more = {name: root[name] for name in ("description", "branchName") if isinstance(root.get(name), str)}
     plan = Plan(project, more=more)
+    plan.leave_out_fields(root, ("project", "name", "$schema", "description", "branchName", *names), source.name)
     for number, row in enumerate(source.rows(names), 1):
         _take(plan, row, number)
     return plan
@@ -68,7 +71,8 @@ def _take(plan: Plan, row: Row, number: int) -> None:
         return
     raw = row.fields()
     if any(name in raw for name in _JOBS) and not any(name in raw for name in _A_STORYS):
-        raise row.refusal(f"has {next(name for name in _JOBS if name in raw)}: that is a job, not a story")
+        name = next(name for name in _JOBS if name in raw)
+        raise row.refusal(f"has {name}: it is a scheduled job or a prompt, not a story")
     given = next((name for name in _TITLES if text_of(raw.get(name))), "")
     if not given:
         raise row.refusal("has no title")
@@ -98,12 +102,15 @@ def _tags(root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {name: tag for name, tag in root.items() if isinstance(tag, dict)}
 
 
-def read_taskmaster(files: Files) -> Plan:
-    """task-master's tasks.json, with tags (the first one that has tasks) or without; subtasks become tasks."""
+def read_taskmaster(files: Files, tag: str = "") -> Plan:
+    """task-master's tasks.json, without tags, or one `tag` of it, else the first with tasks. Subtasks become tasks."""
     name, text = only_text(files)
     source = json_source(text, name)
     root: Mapping[str, Any] = source.root if isinstance(source.root, dict) else {}
-    first, *others = [tag for tag, inner in _tags(root).items() if inner.get("tasks")] or [""]
+    tags = [name for name, inner in _tags(root).items() if inner.get("tasks")] or [""]
+    if tag and tag not in tags:
+        raise source.refusal((), f"has no tag {tag} with tasks", hint=f"--tag {', '.join(filter(None, tags))}")
+    first = tag or tags[0]
     meta = root.get("meta")
     plan = Plan(text_of(meta.get("projectName")) if isinstance(meta, dict) else "")
     rows = list(source.rows(("tasks",), (first,) if first else ()))
@@ -113,9 +120,9 @@ def read_taskmaster(files: Files) -> Plan:
     known = {row.id() for row in rows}
     for row in rows:
         _take_task(plan, row, known)
-    for tag in others:
-        for row in source.rows(("tasks",), (tag,)):
-            plan.left_out.append(f"{row.place}: {text_of(row.fields().get('title'))}: in another tag, {tag}")
+    for other in (name for name in tags if name != first):
+        for row in source.rows(("tasks",), (other,)):
+            plan.left_out.append(f"{row.place}: {text_of(row.fields().get('title'))}: has another tag (--tag {other})")
     return plan
 
 
@@ -128,18 +135,25 @@ def _take_task(plan: Plan, row: Row, known: set[str]) -> None:
     if state == "gone":
         plan.leave_out(row.id(), title, word, row.place)
         return
-    tasks = [_subtask(Row(sub, row.source, (*row.path, "subtasks", n), row.place))
+    tasks = [_subtask(plan, Row(sub, row.source, (*row.path, "subtasks", n), row.place))
              for n, sub in enumerate(row.texts("subtasks"))]  # fmt: skip
-    after = [one if one in known else one.partition(".")[0] for one in row.ids("dependencies")]
+    asked = row.ids("dependencies")
+    after = [one if one in known else one.partition(".")[0] for one in asked]
+    for one, task in zip(asked, after, strict=True):
+        if one != task:
+            plan.left_out.append(f"{row.place}: {row.id()} depends on the subtask {one}: made a dependency on {task}")
+    plan.leave_out_fields(raw, _TASK, row.place)
     plan.add(story(row.id(), title, done=state == "done", tasks=tasks, description=raw.get("description"),
                    notes=raw.get("details"), acceptanceCriteria=row.texts("testStrategy"), priority=row.rank(2),
                    dependsOn=list(dict.fromkeys(after))), row.place)  # fmt: skip
 
 
-def _subtask(row: Row) -> dict[str, Any]:
+def _subtask(plan: Plan, row: Row) -> dict[str, Any]:
     if text_of(row.raw):
         return {"description": text_of(row.raw), "done": False}
     raw = row.fields()
+    own = {f"subtasks.{name}": value for name, value in raw.items() if name not in _SUBTASK}
+    plan.leave_out_fields(own, (), row.place)
     said = [text for name in ("title", "description") if (text := text_of(raw.get(name)))]
     state, word = row.state()
     return {"description": ": ".join([*said, *([word] if state == "gone" else [])]), "done": state != "open"}

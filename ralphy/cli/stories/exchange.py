@@ -26,11 +26,14 @@ _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 @click.command("import")
 @click.argument("source", type=click.Path(), metavar="FILE|DIR|github:OWNER/REPO[#N]")
 @click.option("--label", default="", metavar="NAME", help="Only the issues of github:OWNER/REPO with this label.")
+@click.option("--tag", default="", metavar="NAME", help="The tasks of task-master with this tag; default: the first.")
 @click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the project or the file.")
 @click.option("--format", "kind", type=_FORMATS, help="The format; default: what it looks like.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show the stories; write nothing.")
 @with_options
-def import_(call: Invocation, source: str, label: str, name: str | None, kind: str | None, dry_run: bool) -> int:
+def import_(
+    call: Invocation, source: str, label: str, tag: str, name: str | None, kind: str | None, dry_run: bool
+) -> int:  # fmt: skip
     """Make a feature of another tool's stories: its prd.json, checked as any other.
 
     Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, a change of
@@ -44,7 +47,7 @@ def import_(call: Invocation, source: str, label: str, name: str | None, kind: s
     issues = source_of(source)
     if label and (issues is None or issues.number):
         raise InvalidInput("--label is for the issues of a repository", hint="github:OWNER/REPO --label NAME")
-    found, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "")
+    found, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "", tag)
     text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
     _require_valid(plan, source)
     repository = call.repository()
@@ -57,7 +60,8 @@ def import_(call: Invocation, source: str, label: str, name: str | None, kind: s
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
     lines += [f"left out: {said}" for said in plan.left_out]
     said = FORMATS[found].said if found in FORMATS else "issues of GitHub"
-    lines.append(f"{len(plan.stories)} stories, read as {said}; next: ralphy plan {feature}")
+    lines.append(f"{len(plan.stories)} stories, read as {said}; left out: {len(plan.left_out) or 'nothing'}; "
+                 f"next: ralphy plan {feature}")  # fmt: skip
     return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
 
@@ -129,7 +133,7 @@ def _files(path: Path) -> dict[str, str]:
         found = {path.name: read_bounded(path, _MOST_BYTES)}
     texts = {name: data.decode("utf-8-sig", "replace") for name, data in found.items() if data is not None}
     if not texts:
-        raise NotFound(f"there is nothing to read at {path}", hint="ralphy import FILE")
+        raise NotFound(f"there is nothing to read at {path}", hint="name a file or a folder")
     return texts
 
 
