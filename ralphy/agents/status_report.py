@@ -16,6 +16,7 @@ import orjson
 
 from ralphy.agents.prose import closing_question, signs_of, unfinished_words
 from ralphy.text.json_coerce import mapping_of
+from ralphy.text.markdown import outside_fences
 
 _BEGIN, _END = "---RALPH_STATUS---", "---END_RALPH_STATUS---"
 _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS", "WORK_TYPE", "EXIT_SIGNAL",
@@ -108,7 +109,7 @@ def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
     for value in (_object_in(text), structured):
         for name, said in _json_fields(value).items():
             block.setdefault(name, []).append(said)
-    plain = list(_outside_code(lines))
+    plain = _outside_code(lines)
     promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
     # A signal that stands alone after the block, or where there is none, counts as well; false wins.
     signals = [*map(_signal, block.get("EXIT_SIGNAL", ())), *_signals(rest)]
@@ -242,13 +243,8 @@ def _signals(lines: Iterable[str]) -> list[bool | None]:
     return [_signal(field[1]) for field in fields if field and field[0] == "EXIT_SIGNAL"]
 
 
-def _outside_code(lines: Iterable[str]) -> Iterator[str]:
-    is_code = False
-    for line in lines:
-        if line.lstrip().startswith(_FENCES):
-            is_code = not is_code
-        elif not is_code:
-            yield line
+def _outside_code(lines: Iterable[str]) -> list[str]:
+    return [line for _, line in outside_fences(lines)]
 
 
 def _signal(value: str) -> bool | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ralphy.text.markdown import ITEM, outside_fences
+
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}=+\s*")  # the other way to write a title
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
 _OBJECTIVE = re.compile(
     r"\b(?<!non-)(?<!non )(?:objecti(?:ve|f)s?|goals?|purpose|aims?|buts?|overview|summary|introduction|problem|vision|"
     r"motivation|description|background|ziele?|zweck|objetivos?|obiettiv[oi])\b", re.I,
@@ -58,19 +58,17 @@ def _has_text(sections: list[_Section]) -> bool:
 def _sections(text: str) -> list[_Section]:
     """The document by its headings; comments and code blocks are left out."""
     found = [_Section(1, 0, "")]
-    fence, paragraph = "", ""
+    paragraph = ""
     plain = re.sub(r"<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.S)
-    for number, line in enumerate(plain.splitlines(), 1):
+    for number, line in outside_fences(plain.splitlines()):
         before, paragraph = paragraph, ""
-        if (marked := _FENCE.match(line)) or fence:
-            fence = "" if marked and fence == marked[1] else fence or (marked[1] if marked else "")
-        elif heading := _HEADING.fullmatch(line):
+        if heading := _HEADING.fullmatch(line):
             found.append(_Section(number, len(heading[1]), (heading[2] or "").strip()))
         elif before and _UNDERLINE.fullmatch(line):
             found[-1].paragraphs -= 1
             found.append(_Section(number - 1, 1, before))
-        elif item := _ITEM.fullmatch(line):
-            found[-1].items += bool(item[1].strip())
+        elif ITEM.fullmatch(line):
+            found[-1].items += 1
         elif paragraph := line.strip():
             found[-1].paragraphs += 1
     return found
