@@ -15,7 +15,7 @@ DOCUMENT = "CLARIFICATIONS.md"
 
 _SECTIONS = re.compile(r"^(?=## )", re.M)
 _QUESTION = re.compile(r"## +(Q\d+)\b")
-_ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*(.*)\Z", re.M | re.S | re.I)
+_ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*", re.M | re.I)
 _CHOICE = re.compile(r"^[-*] +\**[A-Z][.:)]", re.M)
 
 
@@ -34,11 +34,13 @@ def read_clarifications(text: str) -> list[Clarification]:
 
 
 def _read(section: str) -> Clarification | None:
-    head, answer = _QUESTION.match(section), _ANSWER.search(section)
+    head, answers = _QUESTION.match(section), list(_ANSWER.finditer(section))
     if not head:
         return None
-    above = section[: answer.start()] if answer else section
-    return Clarification(head[1], above.removeprefix("## ").strip(), bool(answer and not answer[1].strip()))
+    if not answers:
+        return Clarification(head[1], section.removeprefix("## ").strip(), is_open=False)
+    begin, end = answers[-1].span()  # a question may quote such a line; its own stands at the end
+    return Clarification(head[1], section[:begin].removeprefix("## ").strip(), not section[end:].strip())
 
 
 def open_questions(text: str) -> list[Clarification]:
@@ -50,9 +52,9 @@ def require_questions(text: str, most: int) -> None:
     """Raises InvalidInput, with words for the agent, if its questions are not as agreed."""
     asked = read_clarifications(text)
     if len(asked) != len(_SECTIONS.split(text)) - 1:  # what stands before the first heading
-        raise InvalidInput(f"{DOCUMENT} has a section that is no question", hint="## Q1. Who may sign in?")
+        raise InvalidInput(f"{DOCUMENT} has a section that is not a question", hint="## Q1. Who may sign in?")
     if len(asked) > most:
-        raise InvalidInput(f"{DOCUMENT} asks {len(asked)} questions; at most {most} are allowed",
+        raise InvalidInput(f"{DOCUMENT} asks {len(asked)} questions; the maximum is {most}",
                            hint="keep those whose answers lead to different products")  # fmt: skip
     for place, one in enumerate(asked):
         if one.id in {other.id for other in asked[:place]}:

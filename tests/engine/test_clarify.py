@@ -145,7 +145,7 @@ def test_prepared_answers_are_written_below_their_questions(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text, why", [
-    ("# C\n\n## 1. Who?\n\n- A. I\n- B. You\n\nAnswer:\n", "a section that is no question"),
+    ("# C\n\n## 1. Who?\n\n- A. I\n- B. You\n\nAnswer:\n", "a section that is not a question"),
     (ASKED.replace("## Q2.", "## Q1."), "Q1 appears twice"),
     (ASKED.replace("- B. Everybody", "B or not"), "Q1 needs at least two choices"),
     (ASKED.replace("Answer:\n\n", "Answer: A\n\n"), "with nothing after it"),
