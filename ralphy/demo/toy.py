@@ -1,7 +1,7 @@
 """The toy repository: a small shop with tests of its own, a PRD, and a bare repository as its remote.
 
-Nothing of the person's own plays a part: git has an identity and a configuration of the toy's, and Ralphy no
-settings but the toy's. Its checks run with the Python that runs Ralphy, and need nothing installed.
+Nothing of the person's own plays a part: git and Ralphy have no settings but the toy's. Its checks run with the Python
+that runs Ralphy, and need nothing installed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from ralphy.resources import template_root
 
 FEATURE = "receipts"
 BRANCH = f"ralph/{FEATURE}"
-_FOREIGN = ("RALPHY_", "GIT_")
-_IGNORE = "__pycache__/\n*.pyc\n"
-_ALL_OF_IT = ("discover", "-s", "tests", "-t", ".", "-v")
+_CHECK = [sys.executable, "-m", "unittest", "discover", "-s", "tests", "-t", ".", "-v"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,14 @@ class Toy:
 
     def git(self, *args: str) -> str:
         """What a git command in the toy prints; EnvironmentProblem if it fails."""
-        return _git(self.repository, self.env, *args)
+        try:
+            done = subprocess.run(["git", *args], cwd=self.repository, env=self.env, capture_output=True,
+                                  encoding="utf-8", errors="replace", check=True)  # fmt: skip
+        except FileNotFoundError as error:
+            raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
+        except subprocess.CalledProcessError as error:
+            raise EnvironmentProblem(f"git {args[0]}: {error.stderr.strip()}", where=str(self.repository)) from error
+        return done.stdout.rstrip("\n")
 
 
 def lay_out(folder: Path, agent: str, environ: Mapping[str, str]) -> Toy:
@@ -55,84 +60,53 @@ def lay_out(folder: Path, agent: str, environ: Mapping[str, str]) -> Toy:
 
     Raises Conflict if something is in the folder, EnvironmentProblem if git refuses.
     """
-    _refuse_full(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Conflict("is there already", where=str(folder), hint="name a folder that is empty, or none")
     toy = Toy(folder, _environment(folder, agent, environ))
-    for place in (folder / "home", toy.remote):
-        place.mkdir(parents=True, exist_ok=True)
     source = template_root() / "demo"
     shutil.copytree(source / "project", toy.repository, ignore=shutil.ignore_patterns("__pycache__"))
-    (toy.repository / ".gitignore").write_text(_IGNORE, encoding="utf-8")
-    (toy.repository / ".ralphy").mkdir()
-    (toy.repository / ".ralphy" / "config.yaml").write_text(_settings(agent), encoding="utf-8")
+    (toy.repository / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    settings = toy.repository / ".ralphy"
+    settings.mkdir()
+    # What JSON says, YAML says as well.
+    (settings / "config.yaml").write_text(json.dumps(_settings(agent), indent=2) + "\n", encoding="utf-8")
     if agent == "rehearsal":
-        shutil.copyfile(source / "rehearsal.yaml", toy.repository / ".ralphy" / "rehearsal.yaml")
-    _begin(toy)
+        shutil.copyfile(source / "rehearsal.yaml", settings / "rehearsal.yaml")
+    _commit_and_push(toy)
     toy.feature.mkdir(parents=True)
     shutil.copyfile(source / "PRD.md", toy.feature / "PRD.md")
     return toy
 
 
-def _refuse_full(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Conflict("is there already", where=str(folder), hint="name a folder that is empty, or none")
-
-
 def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without settings for git, Ralphy and CI: the demo plays a person who is there.
+    """The environment without settings for git, Ralphy and CI; a rehearsal gets a home of its own, too."""
+    home = folder / "home"
+    home.mkdir(parents=True)
+    foreign = ("RALPHY_", "GIT_")
+    kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(foreign)}
+    own = {"XDG_CONFIG_HOME": str(home / ".config"), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return kept | own | ({"HOME": str(home)} if agent == "rehearsal" else {})
 
-    A rehearsal gets a home of its own, too.
-    """
-    kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(_FOREIGN)}
-    package = Path(__file__).resolve().parents[2]
-    paths = [str(package), *filter(None, [kept.get("PYTHONPATH")])]
-    private = {"HOME": str(folder / "home")} if agent == "rehearsal" else {}
+
+def _settings(agent: str) -> dict[str, object]:
+    """The toy's `.ralphy/config.yaml`."""
+    rehearsal = {"command": [sys.executable, "-m", "ralphy.rehearsal"], "env": ["PYTHONPATH"]}
     return {
-        **kept,
-        **private,
-        "XDG_CONFIG_HOME": str(folder / "home" / ".config"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        **{f"GIT_{who}_NAME": "Ralphy Demo" for who in ("AUTHOR", "COMMITTER")},
-        **{f"GIT_{who}_EMAIL": "demo@localhost" for who in ("AUTHOR", "COMMITTER")},
-        "PYTHONPATH": os.pathsep.join(paths),
+        "project": {"name": "shop"},
+        "stack": {"language": "python"},
+        "lanes": {"jobs": 2},
+        "checks": [{"name": "test", "run": shlex.join(_CHECK), "timeout_s": 60}],
+        **({"agent": rehearsal} if agent == "rehearsal" else {"limits": {"max_cost_usd": 10}}),
     }
 
 
-def _settings(agent: str) -> str:
-    """The toy's `.ralphy/config.yaml`; what JSON says, YAML says as well."""
-    run = shlex.join([sys.executable, "-m", "unittest", *_ALL_OF_IT])
-    rehearsal = {"command": [sys.executable, "-m", "ralphy.rehearsal"], "env": ["PYTHONPATH"]}
-    lines = [
-        "project: {name: shop}",
-        "stack: {language: python}",
-        "lanes: {jobs: 2}",
-        f"checks: {json.dumps([{'name': 'test', 'run': run, 'timeout_s': 60}])}",
-        f"agent: {json.dumps(rehearsal)}" if agent == "rehearsal" else "limits: {max_cost_usd: 10}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _begin(toy: Toy) -> None:
+def _commit_and_push(toy: Toy) -> None:
     """The first commit, on main, here and at the remote."""
-    _git(toy.remote, toy.env, "init", "--quiet", "--bare", "--initial-branch=main")
+    toy.git("init", "--quiet", "--bare", "--initial-branch=main", str(toy.remote))
     toy.git("init", "--quiet", "--initial-branch=main")
-    # An agent that commits by itself is not handed our environment.
     toy.git("config", "user.name", "Ralphy Demo")
     toy.git("config", "user.email", "demo@localhost")
     toy.git("add", "--all")
     toy.git("commit", "--quiet", "--message", "feat: a shop with a basket")
     toy.git("remote", "add", "origin", str(toy.remote))
     toy.git("push", "--quiet", "origin", "main")
-
-
-def _git(folder: Path, env: Mapping[str, str], *args: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *args], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
-            errors="replace", check=False,
-        )  # fmt: skip
-    except FileNotFoundError as error:
-        raise EnvironmentProblem("git is not on PATH", hint="install git 2.36 or later") from error
-    if done.returncode:
-        raise EnvironmentProblem(f"git {args[0]}: {done.stderr.strip()}", where=str(folder))
-    return done.stdout.rstrip("\n")

@@ -6,21 +6,18 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.run.signals import Terminated, signals
+from ralphy.demo.show import Result, play
+from ralphy.demo.toy import BRANCH, Toy, lay_out
 from ralphy.errors import EnvironmentProblem, ExitCode
 
-if TYPE_CHECKING:
-    from ralphy.demo.show import Result
-    from ralphy.demo.toy import Toy
-
-_LIMIT_S = 120.0
 _WHO = {
     "rehearsal": "a scripted stand-in for claude; no network, no key, fictitious costs",
     "claude": "the real claude; spends at most $10",
@@ -41,8 +38,6 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
     another claims success without working, and Ralphy rejects it. The demo passes both gates as you would: touch
     APPROVED.
     """
-    from ralphy.cli.run.signals import Terminated, signals
-
     if agent == "claude" and shutil.which("claude") is None:
         raise EnvironmentProblem("claude is not on PATH", hint="npm install -g @anthropic-ai/claude-code")
     place = call.directory / folder if folder else Path(tempfile.mkdtemp(prefix="ralphy-demo-"))
@@ -57,66 +52,43 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
 
 
 def _perform(call: Invocation, place: Path, agent: str) -> int:
-    from ralphy.demo.show import play
-    from ralphy.demo.toy import BRANCH, lay_out
-
     began = time.monotonic()
     toy = lay_out(place, agent, os.environ)
     call.output.note(f"ralphy demo: a toy repository in {toy.repository}\n             agent: {_WHO[agent]}\n")
     options = [name for name, given in (("-q", call.output.quiet), ("-v", call.output.verbose)) if given]
     options += [] if call.output.progress else ["--no-progress"]
-    result = play(toy, call.output.note, *options, limit_s=_LIMIT_S if agent == "rehearsal" else None)
+    result = play(toy, call.output.note, *options)
     seconds = time.monotonic() - began
     code = (result.exit_code or ExitCode.UNEXPECTED) if result.faults else ExitCode.DONE
     where = {"folder": str(toy.folder), "repository": str(toy.repository), "remote": str(toy.remote), "branch": BRANCH}
-    call.output.answer("demo", _told(toy, result, seconds), code, agent=agent, seconds=round(seconds, 2), **where,
-                       **asdict(result))  # fmt: skip
+    text = "\n".join(_summary(toy, result, seconds)) + "\n"
+    call.output.answer("demo", text, code, agent=agent, seconds=round(seconds, 2), **where, **asdict(result))
     if result.faults:
         call.output.note(f"\nThe demo failed: {'; '.join(result.faults)}. Look in {toy.repository}")
     return code
 
 
-def _told(toy: Toy, result: Result, seconds: float) -> str:
+def _summary(toy: Toy, result: Result, seconds: float) -> Iterator[str]:
     """The end of the show for people: the log, the stories, and where to look."""
-    from ralphy.demo.toy import BRANCH
-
-    lines = ["", f"$ git log --oneline {BRANCH}", *result.log]
-    lines += ["", *_table(result.stories)] if result.stories else []
+    yield from ["", f"$ git log --oneline {BRANCH}", *result.log, ""]
+    yield "story   status     attempts  cost   checks"
+    for story in result.stories:
+        checks = ", ".join(story["checks"]) or "none"
+        cost = f"${story['cost_usd']:.2f}"
+        yield f"{story['id']:<8}{story['status']:<11}{story['attempts']:<10}{cost:<7}{checks:<8}{story['title']}"
     if not result.faults:
-        lines += ["", f"All {len(result.stories)} stories are completed, in {seconds:.0f} s. Look around:", ""]
-        lines += [f"  {command:<58} # {why}" for command, why in _places(toy, result)]
-        lines += ["", "Next: cd your-repository && ralphy init"]
-    return "\n".join(lines) + "\n"
+        yield from ["", f"All {len(result.stories)} stories are completed, in {seconds:.0f} s. Look around:", ""]
+        yield from (f"  {command:<58} # {why}" for command, why in _places(toy, result))
+        yield from ["", "Next: cd your-repository && ralphy init"]
 
 
 def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
     """What is worth looking at: a command, and what it shows."""
-    from ralphy.demo.toy import BRANCH
-
     feature = toy.feature.relative_to(toy.repository)
+    story = next(commit for commit in result.log if " feat(" in commit)
     yield f"cd {toy.repository}", f"the work is on {BRANCH}, pushed to {toy.remote}"
-    story = next((commit for commit in result.log if " feat(" in commit), "")
-    if story:
-        yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and progress in one commit"
+    yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and progress in one commit"
     yield f"cat {feature}/prd.json", "the status of every story"
     yield f"cat {feature}/progress.txt", "the shared memory, including failures"
     for ref in result.kept[:3]:
         yield f"git show {ref}", "a failed attempt, kept"
-
-
-def _table(stories: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [("story", "status", "attempts", "cost", "checks", "")]
-    rows += [
-        (
-            s["id"],
-            s["status"],
-            str(s["attempts"]),
-            f"${s['cost_usd']:.2f}",
-            ", ".join(s["checks"]) or "none",
-            s["title"],
-        )
-        for s in stories
-    ]
-    widths = [max(len(row[n]) for row in rows) for n in range(5)]
-    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]).rstrip()
-            for row in rows]  # fmt: skip
