@@ -14,8 +14,6 @@ from ralphy.checks.first_error import cause_of, first_error
 from ralphy.text.plain_text import plain
 
 _LINE_END = re.compile(r"\r+\n")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ENTRY = re.compile(r"^## \[([^\]\n]{1,64})\] - (\S+)", re.M)
 _SECTION = re.compile(r"^## ", re.M)
 _PATTERNS = re.compile(r"^## Codebase Patterns\b.*$", re.M)
@@ -91,29 +89,6 @@ def _last_lines(text: str, max_bytes: int) -> str:
     return kept.partition("\n")[2] or kept
 
 
-def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:
-    """The section of SPEC.md that a story comes from; "" if there is none.
-
-    The anchor of `parent_spec` ("SPEC.md#us-003-title") goes first, then a heading that names the id.
-    A section ends at the next heading of its own level or above.
-    """
-    lines = _LINE_END.sub("\n", spec).split("\n")
-    headings = list(_headings(lines))
-    anchor = _slug((parent_spec or "").partition("#")[2])
-    found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
-    found = found or (_naming(headings, story_id) if story_id else None)
-    if found is None:
-        return ""
-    end = next((at for at, level, _ in headings if at > found[0] and level <= found[1]), len(lines))
-    return "\n".join(lines[found[0] : end]).strip("\n")
-
-
-def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:
-    """The first heading that names an id."""
-    named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE) if headings else None
-    return next((heading for heading in headings if named and named.search(heading[2])), None)
-
-
 def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int = PROGRESS_BYTES) -> str:
     """What progress.txt tells the next story: the patterns, then entries, newest first.
 
@@ -158,34 +133,6 @@ def _squeezed(lines: Sequence[str]) -> Iterator[str]:
         yield line
         if line and (times := len(list(same))) > 1:
             yield f"[the line above {times} times]"
-
-
-def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """(line index, level, title) of every heading outside code fences."""
-    open_fence = ""
-    for at, line in enumerate(lines):
-        if mark := _FENCE.match(line):
-            if not open_fence:
-                open_fence = mark[1]
-            elif mark[1].startswith(open_fence):
-                open_fence = ""
-        elif not open_fence and line.startswith("#") and (heading := _HEADING.match(line)):
-            yield at, len(heading[1]), heading[2]
-
-
-def _slug(title: str) -> str:
-    """A heading as an anchor names it; an anchor stays as it is, but for its case."""
-    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
-
-
-def _anchors(headings: Sequence[tuple[int, int, str]]) -> Iterator[str]:
-    """The anchors that GitHub gives to the headings; a title that comes again gets a number."""
-    seen: dict[str, int] = {}
-    for _, _, title in headings:
-        slug = _slug(title)
-        count = seen.get(slug, 0)
-        seen[slug] = count + 1
-        yield f"{slug}-{count}" if count else slug
 
 
 def _patterns(text: str) -> str:

@@ -87,7 +87,7 @@ PURE = {
         "criteria", "dependencies", "prd_merge", "prd_rules", "readiness", "report", "report_text", "review",
     ),
     "ralphy/pipeline": ("*",),
-    "ralphy/prompts": ("budget", "review_brief"),
+    "ralphy/prompts": ("budget", "review_brief", "spec_section"),
     "ralphy/sandbox": ("syscall_filter",),
     "ralphy/secrets": ("*",),
     "ralphy/testguard": ("*",),

@@ -12,8 +12,8 @@ from ralphy.prompts.budget import (
     digest_failure,
     fence,
     pick_progress,
-    pick_spec_section,
 )
+from ralphy.prompts.spec_section import pick_spec_section
 
 SPEC = """\
 # Login

@@ -10,7 +10,7 @@ from typing import Any
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.verify.baseline import record_baseline
+from ralphy.engine.verify.baseline_records import record_baseline
 from ralphy.engine.verify.verify import judge_tree
 from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.pipeline.model import Story

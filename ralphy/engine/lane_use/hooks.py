@@ -6,22 +6,19 @@ formatters do so, and then often end with an error; so a hook that changed somet
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, run_as_agent, unless_killed
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
 from ralphy.engine.lane_use.take_over import Candidate, taken_from
 from ralphy.engine.workspace.environment import check_environment
+from ralphy.engine.workspace.pre_commit_hook import NAME, hook_of
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.safe_open import read_safely
 
-NAME = "pre-commit"
 _HOOK = "hook run --ignore-missing pre-commit"
 
 
@@ -32,23 +29,6 @@ class Hooked:
     candidate: Candidate
     results: Sequence[CheckResult] = ()
     warnings: Sequence[str] = ()
-
-
-def hook_of(w: Workspace) -> Path | None:
-    """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
-    if w.config.git.hooks == "skip":
-        return None
-    path = w.checkout.hooks_folder / NAME
-    return path if path.is_file() and os.access(path, os.X_OK) else None
-
-
-def hook_digest(w: Workspace) -> str:
-    """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
-    hook = hook_of(w)
-    try:
-        return hashlib.sha256(read_safely(hook)).hexdigest()[:12] if hook else ""
-    except OSError:  # it may be run and not be read
-        return ""
 
 
 def run_hook(w: Workspace, candidate: Candidate) -> Hooked:

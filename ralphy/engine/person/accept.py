@@ -12,7 +12,7 @@ from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import keep
 from ralphy.engine.lane_use.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.verify.baseline import record_baseline
+from ralphy.engine.verify.baseline_records import record_baseline
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict

@@ -24,10 +24,11 @@ from ralphy.pipeline.steps.step import Told
 from ralphy.pipeline.steps.story import STORY
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.verification import verified_by
-from ralphy.prompts.budget import pick_progress, pick_spec_section
+from ralphy.prompts.budget import pick_progress
 from ralphy.prompts.context_documents import Reference, read_document, references
 from ralphy.prompts.render import TEXTS, render
 from ralphy.prompts.review_brief import stories_for_review, unproved_parts
+from ralphy.prompts.spec_section import pick_spec_section
 
 
 def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:

@@ -5,58 +5,23 @@ Before any money is spent, they run once on spoiled sources, where they must fai
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ralphy.checks.listing import Listing
-from ralphy.checks.listings_store import Listings
-from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
-from ralphy.engine.lane_use.hooks import ask_before_work, hook_digest
+from ralphy.engine.lane_use.hooks import ask_before_work
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.verify.baseline_records import record_baseline
 from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.startable import require_agent
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.bring import coming
 from ralphy.lanes.probe import Verdict, cache_key, files_of, probed, remember, remembered
-from ralphy.pipeline.model import Baseline, Snapshot
-from ralphy.text.json_coerce import number_of
+from ralphy.pipeline.model import Snapshot
 from ralphy.text.tone import WAITING
 
 _LAST_LINES = 5
-
-
-def key_of(code: str, checks: Sequence[Check]) -> str:
-    """What a baseline is cached by: the code's tree and the commands."""
-    commands = hashlib.sha256(repr([(c.name, c.run) for c in checks]).encode()).hexdigest()[:12]
-    return f"{code}:{commands}"
-
-
-def known_baseline(w: Workspace, code: str) -> Baseline | None:
-    """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
-
-    A red one of an earlier invocation is asked again: what was mended since need not be in the tree. So is one that an
-    older Ralphy called empty: a check that was red and said "Ran 0 tests" was that, too.
-    """
-    key = key_of(code, w.checks)
-    entry = w.history.baselines.get(key)
-    if entry is None or entry.get("empty") or entry.get("hook", "") != hook_digest(w):
-        return None
-    if entry.get("tests") and not _listings(w).has(key):
-        return None
-    red = tuple(entry.get("red", ()))
-    unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
-    found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
-    is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
-    is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
-    return None if is_earlier and not found.is_green and not is_accepted else found
-
-
-def is_known_green(w: Workspace, code: str) -> bool:
-    """Were the checks green on that code, when they were last run on it?"""
-    return bool((w.history.baselines.get(key_of(code, w.checks)) or {}).get("green"))
 
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
@@ -91,46 +56,6 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
                 f"the check {result.name} was killed from outside (signal {result.killed_by})",
                 hint="check whether the machine is short of memory; then run it again",
             )
-
-
-def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
-    """Remember what the checks said about a tree."""
-    failing = [r for r in results if r.blamed and not r.is_empty]
-    red = [name for r in failing for name in r.blamed]
-    unnamed = [r.name for r in failing if not r.failing]
-    has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
-    empty = [r.name for r in results if r.is_empty]
-    key = key_of(code, w.checks)
-    tests = _listings(w).save(key, listed(results))
-    said = "; ".join(r.sentence() for r in results)
-    named = [] if has_no_word else red
-    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
-             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
-
-
-def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
-    """What the runners told of the tests, by check."""
-    return {r.name: r.listing for r in results if r.listing is not None}
-
-
-def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
-    """The tests that the checks listed for that code, by check; {} if none did.
-
-    None if the file that has them is gone, or is not what was written: somebody had a hand in it.
-    """
-    key = key_of(code, w.checks)
-    digest = (w.history.baselines.get(key) or {}).get("tests")
-    return _listings(w).load(key, str(digest)) if digest else {}
-
-
-def _listings(w: Workspace) -> Listings:
-    return Listings(w.repository.state_dir)
-
-
-def without_tests(w: Workspace, code: str) -> frozenset[str]:
-    """The checks that found no test at all in that tree, by name."""
-    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
-    return frozenset(map(str, entry.get("untested") or ()))
 
 
 _MEMORY = "probe.json"

@@ -10,7 +10,7 @@ from typing import Any
 from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.verify.baseline import known_tests, listed
+from ralphy.engine.verify.baseline_records import known_tests, listed
 from ralphy.engine.verify.written_tests import Around, changes_around, sources
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace

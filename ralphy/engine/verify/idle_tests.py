@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.verify.baseline import known_tests
+from ralphy.engine.verify.baseline_records import known_tests
 from ralphy.engine.verify.hollow_trees import Hollow
 from ralphy.engine.verify.old_tests import edits_of
 from ralphy.engine.verify.own_tests import outcomes

@@ -20,7 +20,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import Told, try_tree, words_for
-from ralphy.engine.verify.baseline import known_tests
+from ralphy.engine.verify.baseline_records import known_tests
 from ralphy.engine.verify.following import following
 from ralphy.engine.verify.written_tests import sources
 from ralphy.engine.workspace.changes import shown

@@ -14,7 +14,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree, words_for
-from ralphy.engine.verify.baseline import known_tests
+from ralphy.engine.verify.baseline_records import known_tests
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry

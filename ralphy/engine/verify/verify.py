@@ -23,7 +23,7 @@ from ralphy.engine.verify.acceptance import (
     question_about,
     with_other_side,
 )
-from ralphy.engine.verify.baseline import is_known_green, known_tests, listed, record_baseline, without_tests
+from ralphy.engine.verify.baseline_records import is_known_green, known_tests, listed, record_baseline, without_tests
 from ralphy.engine.verify.flakes import Again, Before, ask_again
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.idle_tests import idle_tests

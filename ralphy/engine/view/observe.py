@@ -20,7 +20,7 @@ from ralphy.engine.feature.features import base_of, places_of, prd_at
 from ralphy.engine.feature.kept_attempts import note_kept
 from ralphy.engine.feature.land import read_intent
 from ralphy.engine.feature.live_documents import left_to_git
-from ralphy.engine.verify.baseline import known_baseline
+from ralphy.engine.verify.baseline_records import known_baseline
 from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
@@ -35,7 +35,7 @@ from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import document_at
 from ralphy.pipeline.stories import all_ready, likely_paths
-from ralphy.prompts.budget import pick_spec_section
+from ralphy.prompts.spec_section import pick_spec_section
 
 
 def observe(w: Workspace, *, review: bool = True) -> Snapshot:

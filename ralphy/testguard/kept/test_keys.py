@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
-from ralphy.testguard.read.test_parser import Case
+
+if TYPE_CHECKING:
+    from ralphy.testguard.read.test_parser import Case
 
 RAN = (PASSED, FAILED)
 # Entries of a runner that stand for several tests: what they stood for is known by the text of the tests.

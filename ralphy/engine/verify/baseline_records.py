@@ -1,0 +1,89 @@
+"""What the journal has of baselines: noted after the checks ran, and known without running them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ralphy.checks.listing import Listing
+from ralphy.checks.listings_store import Listings
+from ralphy.config.values import Check
+from ralphy.engine.workspace.pre_commit_hook import hook_digest
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.model import Baseline
+from ralphy.text.json_coerce import number_of
+
+if TYPE_CHECKING:
+    from ralphy.engine.lane_use.checks import CheckResult
+
+
+def key_of(code: str, checks: Sequence[Check]) -> str:
+    """What a baseline is cached by: the code's tree and the commands."""
+    commands = hashlib.sha256(repr([(c.name, c.run) for c in checks]).encode()).hexdigest()[:12]
+    return f"{code}:{commands}"
+
+
+def known_baseline(w: Workspace, code: str) -> Baseline | None:
+    """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
+
+    A red one of an earlier invocation is asked again: what was mended since need not be in the tree. So is one that an
+    older Ralphy called empty: a check that was red and said "Ran 0 tests" was that, too.
+    """
+    key = key_of(code, w.checks)
+    entry = w.history.baselines.get(key)
+    if entry is None or entry.get("empty") or entry.get("hook", "") != hook_digest(w):
+        return None
+    if entry.get("tests") and not _listings(w).has(key):
+        return None
+    red = tuple(entry.get("red", ()))
+    unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
+    found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
+    is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
+    is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
+    return None if is_earlier and not found.is_green and not is_accepted else found
+
+
+def is_known_green(w: Workspace, code: str) -> bool:
+    """Were the checks green on that code, when they were last run on it?"""
+    return bool((w.history.baselines.get(key_of(code, w.checks)) or {}).get("green"))
+
+
+def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
+    """Remember what the checks said about a tree."""
+    failing = [r for r in results if r.blamed and not r.is_empty]
+    red = [name for r in failing for name in r.blamed]
+    unnamed = [r.name for r in failing if not r.failing]
+    has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
+    empty = [r.name for r in results if r.is_empty]
+    key = key_of(code, w.checks)
+    tests = _listings(w).save(key, listed(results))
+    said = "; ".join(r.sentence() for r in results)
+    named = [] if has_no_word else red
+    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
+             unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
+
+
+def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
+    """What the runners told of the tests, by check."""
+    return {r.name: r.listing for r in results if r.listing is not None}
+
+
+def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
+    """The tests that the checks listed for that code, by check; {} if none did.
+
+    None if the file that has them is gone, or is not what was written: somebody had a hand in it.
+    """
+    key = key_of(code, w.checks)
+    digest = (w.history.baselines.get(key) or {}).get("tests")
+    return _listings(w).load(key, str(digest)) if digest else {}
+
+
+def _listings(w: Workspace) -> Listings:
+    return Listings(w.repository.state_dir)
+
+
+def without_tests(w: Workspace, code: str) -> frozenset[str]:
+    """The checks that found no test at all in that tree, by name."""
+    entry = w.history.baselines.get(key_of(code, w.checks)) or {}
+    return frozenset(map(str, entry.get("untested") or ()))

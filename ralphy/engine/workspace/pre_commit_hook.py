@@ -1,0 +1,29 @@
+"""The repository's own pre-commit hook: where it is, and what it says now."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.safe_open import read_safely
+
+NAME = "pre-commit"
+
+
+def hook_of(w: Workspace) -> Path | None:
+    """The pre-commit hook that git would run; None if there is none or the settings say to skip it."""
+    if w.config.git.hooks == "skip":
+        return None
+    path = w.checkout.hooks_folder / NAME
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def hook_digest(w: Workspace) -> str:
+    """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
+    hook = hook_of(w)
+    try:
+        return hashlib.sha256(read_safely(hook)).hexdigest()[:12] if hook else ""
+    except OSError:  # it may be run and not be read
+        return ""
