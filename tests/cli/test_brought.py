@@ -13,7 +13,6 @@ import pytest
 
 from ralphy.documents.prd_reader import check_prd
 from ralphy.exchange.formats import read
-from ralphy.exchange.structured import write_prd
 from tests.cli.conftest import Make
 from tests.engine.building import ROOT, story
 
@@ -48,7 +47,7 @@ def test_a_file_of_another_tool_is_imported_and_what_is_left_out_is_named(made: 
     assert f"{len(stories)} stories, read as " in out and f"; left out: {len(left_out) or 'nothing'}; " in out
     check_prd(prd.read_bytes(), "prd.json")
 
-    (written,) = write_prd(read({"prd.json": prd.read_text(encoding="utf-8")}, "prd.json")[1]).values()
+    written = call("export", "brought")[1]
     again = read({"prd.json": written}, "prd.json")[1].stories
     assert told(again) == told(stories)  # there and back
 
