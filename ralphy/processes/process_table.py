@@ -28,15 +28,12 @@ def descendants(root: int) -> list[psutil.Process]:
         return []
 
 
-def inside_sandbox(pid: int) -> list[psutil.Process]:
-    """The process, or what runs inside if it is a sandbox: bubblewrap hands no signals on, it dies of them."""
-    try:
-        one = psutil.Process(pid)
+def inside_sandbox(one: psutil.Process) -> psutil.Process:
+    """What runs inside, if the process is a sandbox: bubblewrap hands no signals on, it dies of them."""
+    with suppress(psutil.Error):
         while one.name() == BUBBLEWRAP and (children := one.children()):
             one = children[0]
-    except psutil.Error:
-        return []
-    return [one]
+    return one
 
 
 def signal_all(processes: Iterable[psutil.Process], *numbers: int) -> None:

@@ -60,7 +60,8 @@ class Run:
         self.link, self._theirs = socket.socketpair()
         self.selector = selectors.DefaultSelector()
         self.pipes: set[int] = set()
-        self.program = 0
+        self.is_started = False
+        self.program: psutil.Process | None = None
         self.stopped: str | None = None
         self.ended: dict[str, Any] | None = None
         self.began = self.awake_at = self.due = 0.0
@@ -77,7 +78,7 @@ class Run:
             self.link.sendall(json.dumps(order).encode() + b"\n")
         except OSError as error:
             raise SupervisorLost(error.strerror or "broken link") from error
-        while not self.program:
+        while not self.is_started:
             self._hear()
         self.link.settimeout(None)
         self.selector.register(self.link, selectors.EVENT_READ, self._hear)
@@ -95,7 +96,7 @@ class Run:
         self.sinks, self.should_stop, self.on_stop, self.grace = (_discard, _discard), None, None, HURRIED
         if self.ended is not None or self.process is None:
             return True
-        if not self.program:
+        if not self.is_started:
             return False
         try:
             self._stop("interrupted")
@@ -190,7 +191,9 @@ class Run:
         for line in lines:
             event = json.loads(line)
             if event["event"] == "started":
-                self.program = event["pid"]
+                self.is_started = True
+                with suppress(psutil.Error):  # it has ended already
+                    self.program = psutil.Process(event["pid"])
                 continue
             self.ended = event
             if event["event"] == "failed":
@@ -239,7 +242,8 @@ class Run:
         send()
 
     def _interrupt(self) -> None:
-        signal_all(inside_sandbox(self.program), signal.SIGINT, signal.SIGCONT)
+        if self.program:
+            signal_all([inside_sandbox(self.program)], signal.SIGINT, signal.SIGCONT)
 
     def _terminate(self) -> None:
         assert self.process
