@@ -23,9 +23,11 @@ hypothesis.settings.register_profile("fast", max_examples=25)
 hypothesis.settings.register_profile("soak", max_examples=1000)
 
 # Whatever is set for the person (or the CI, or the make) that runs the tests must not reach a test.
-FOREIGN = ("CI", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
+FOREIGN = ("CI", "PYTEST_DEBUG_", "RALPHY_", "CLAUDE", "ANTHROPIC_", "GH_", "GITHUB_", "GIT_", "XDG_", "MAKE", "MFLAGS")
 
 ROOT = Path(__file__).parents[1]
+# Homes and repositories of tests lie where those of people do: the sandbox has a /tmp of its own.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 
 _HOMES = count()
 

@@ -22,7 +22,9 @@ MOUNTS = Path("/proc/self/mounts")
 
 def usual_root() -> Path:
     """Where pytest keeps the temporary files of this user's runs."""
-    return Path(tempfile.gettempdir(), f"pytest-of-{getpass.getuser()}").resolve()
+    return Path(
+        os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir(), f"pytest-of-{getpass.getuser()}"
+    ).resolve()
 
 
 def clear(root: Path) -> None:

@@ -99,8 +99,7 @@ class AgentResult:
     seconds, for LIMITED; `limit` is the provider's last word on it; `complete` that a result line reported success.
     `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
     the calls that were refused, `over_budget` that the program ended it at the dollars that it was given.
-    `background` names the work that was still open in the background when the run ended ("" if none was), `unguarded`
-    counts the tool calls that the guard gave no answer to."""
+    `background` names the work that was still open in the background when the run ended ("" if none was)."""
 
     outcome: Outcome
     text: str = ""
@@ -121,7 +120,6 @@ class AgentResult:
     denials: tuple[str, ...] = ()
     over_budget: bool = False
     background: str = ""
-    unguarded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, 
 def _row(lane: LaneFacts, now: float) -> str:
     from ralphy.text.durations import span
 
-    work = f"{lane.feature}/{lane.story}".rstrip("/") or "unused"
+    work = f"{lane.feature}/{lane.story}".rstrip("/") or ("of all lanes" if lane.name == "caches" else "unused")
     parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []
     parts += ["its worktree was removed"] if lane.is_left_over else []

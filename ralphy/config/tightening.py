@@ -55,7 +55,7 @@ _RULES: Mapping[str, _Looser] = {
     "safety.network": _adds,
     "safety.checks_network": _switches_on,
     "safety.ro_paths": _adds,
-    "safety.rw_paths": _adds,
+    "safety.writable": _adds,
     "lanes.dir": _differs,
     "lanes.bring": _adds,
     "lanes.keep": _adds,

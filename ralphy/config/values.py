@@ -122,7 +122,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """`network`, the paths and `checks_network` are for the closed sandbox of `strict`."""
+    """`network` and `checks_network` are for the closed sandbox of `strict`, the paths for that of `moderate`, too."""
 
     level: str = "moderate"
     sandbox: str = "auto"
@@ -130,7 +130,7 @@ class Safety:
     network: tuple[str, ...] = ("api.anthropic.com:443",)
     checks_network: bool = False
     ro_paths: tuple[str, ...] = ()
-    rw_paths: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

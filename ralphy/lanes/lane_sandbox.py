@@ -1,9 +1,10 @@
 """The sandbox of a lane: its tree is seen at the checkout's path, the checkout and its Git folder nowhere.
 
-Two kinds, as `bubblewrap` has them. The *open* one shows the machine as it is; all lanes, the person's Git folder and
-other paths of the checkout are covered, other checkouts and the person's settings are read-only. The *closed* one shows
-a bare system. In both the person's objects are read-only, in the place where the lane's Git folders look for them, and
-what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the features) is read-only in the tree, but for the keeper.
+Two kinds, as `bubblewrap` has them. The *open* one shows the machine read-only; all lanes, the person's Git folder and
+other paths of the checkout are covered. Other checkouts and the person's settings are read-only even where a person has
+made the folder above writable. The *closed* one shows a bare system. In both the person's objects are read-only, in the
+place where the lane's Git folders look for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the
+features) is read-only in the tree, but for the keeper.
 
 Bubblewrap makes missing mount points itself, and follows links while it does: they are made here first, by no link.
 """
@@ -11,18 +12,17 @@ Bubblewrap makes missing mount points itself, and follows links while it does: t
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ralphy.errors import EnvironmentProblem
-from ralphy.files.tree_walk import remove
 from ralphy.lanes.git_folders import LFS, borrowed
 from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bind_sources import BindSources
-from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, bare_sandbox, call_filter, closed_around, exposed
+from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, closed_around, exposed, open_around
 from ralphy.sandbox.host_sockets import sockets_below
+from ralphy.sandbox.machine import Machine, shows
+from ralphy.sandbox.mount_points import make_mount_point
 
 AGENTS = "git"  # the Git folders of a lane
 OWN = "own"
@@ -69,13 +69,14 @@ class LanePlace:
 
 @dataclass(frozen=True, slots=True)
 class LaneSandbox:
-    """The walls around programs in any lane of a repository; closed if there is a `view`.
+    """The walls around programs in any lane of a repository; closed if there is a `view`, else open to the `machine`.
 
     Without `is_networked` the open kind has no network; the closed kind has what its view says.
     """
 
     program: str
     place: LanePlace
+    machine: Machine
     view: View | None = None
     is_networked: bool = True
 
@@ -91,15 +92,18 @@ class LaneSandbox:
         view = self.view or View((), (), ())
         sources = BindSources(tree, self.place.root, tuple(tree / name for name in kept),
                               tuple(exposed(view.writable, view)), is_closed=self.view is not None)  # fmt: skip
-        root, project, last = self.place.root, tuple(self._tree(home, folder)), tuple(_binds(binds))
+        root, last = self.place.root, tuple(_binds(binds))
         if self.view:
+            seen = (*self.view.readable, *self.view.writable)
+            project = tuple(self._tree(home, folder, lambda path: any(path.is_relative_to(above) for above in seen)))
             last = (*last, *_sockets_in(binds))
             box = closed_around(self.program, root, self.view, project, sources, last)
-            return replace(box, outside=lambda at: self.source_of(at, home, binds))
-        net = () if self.is_networked else ("--unshare-net",)
-        prefix = (*bare_sandbox(self.program).prefix, *net, *project, "--chdir", str(root))
-        return Sandbox(prefix, (), root, sources, last, call_filter(root, is_closed=False),
-                       lambda at: self.source_of(at, home, binds))  # fmt: skip
+        else:
+            mounts = self.machine.mounts()
+            net = () if self.is_networked else ("--unshare-net",)
+            project = (*net, *self._tree(home, folder, lambda path: shows(mounts, path)))
+            box = open_around(self.program, root, self.machine, mounts, project, sources, last)
+        return replace(box, outside=lambda at: self.source_of(at, home, binds))
 
     def source_of(self, at: Path, home: Path, binds: Sequence[Bind]) -> Path:
         """Where outside a path lies that programs in the lane see."""
@@ -108,10 +112,10 @@ class LaneSandbox:
                 return bind.source / at.relative_to(bind.at)
         return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at
 
-    def _tree(self, home: Path, folder: str) -> Iterator[str]:
-        for path in self._visible(self.place.read_only):
+    def _tree(self, home: Path, folder: str, is_seen: Callable[[Path], bool]) -> Iterator[str]:
+        for path in filter(is_seen, self.place.read_only):
             yield from ("--ro-bind-try", str(path), str(path))
-        for path in self._visible(self._hidden()):
+        for path in filter(is_seen, self._hidden()):
             yield from _cover(path)
         root = self.place.root
         yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / folder), str(root / ".git"))
@@ -124,10 +128,6 @@ class LaneSandbox:
         place = self.place
         found = [place.lanes, *(() if self._hides_git else (place.common_dir,))]
         return dict.fromkeys([*found, *other_paths((place.root, *found))])
-
-    def _visible(self, paths: Iterable[Path]) -> Iterator[Path]:
-        shown = (Path("/"),) if self.view is None else (*self.view.readable, *self.view.writable)
-        return (path for path in paths if any(path.is_relative_to(above) for above in shown))
 
     @property
     def _hides_git(self) -> bool:
@@ -172,43 +172,3 @@ def _sockets_in(binds: Iterable[Bind]) -> Iterator[str]:
         if not bind.is_scratch and bind.source.is_dir():
             for path in sockets_below(bind.source):
                 yield from ("--ro-bind", os.devnull, str(bind.at / path.relative_to(bind.source)))
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def make_mount_point(top: Path, inner: PurePath, *, is_file: bool = False, may_replace: bool = False) -> None:
-    """Have a folder (or an empty file) at a path below `top`; what is there and fits stays.
-
-    EnvironmentProblem if something else is in the way; with `may_replace` it is removed.
-    """
-    at, fd = top, os.open(top, _FOLDER)
-    try:
-        for number, name in enumerate(inner.parts, 1):
-            wants_file = is_file and number == len(inner.parts)
-            at /= name
-            _have(fd, at, wants_file=wants_file, may_replace=may_replace)
-            if wants_file:
-                return
-            opened = os.open(name, _FOLDER, dir_fd=fd)
-            os.close(fd)
-            fd = opened
-    finally:
-        os.close(fd)
-
-
-def _have(parent: int, at: Path, *, wants_file: bool, may_replace: bool) -> None:
-    fits = stat.S_ISREG if wants_file else stat.S_ISDIR
-    try:
-        if fits(os.stat(at.name, dir_fd=parent, follow_symlinks=False).st_mode):
-            return
-    except FileNotFoundError:
-        pass
-    else:
-        if not may_replace or not remove(at):
-            raise EnvironmentProblem("blocks a mount point of the sandbox", where=str(at),
-                                     hint="check what it is, then remove it")  # fmt: skip
-    if wants_file:
-        os.close(os.open(at.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=parent))
-    else:
-        os.mkdir(at.name, dir_fd=parent)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _NOTE = "checkout.json"
+CACHES = "caches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,27 @@ def folder_name(repository: Repository) -> str:
     return _name(repository.root, repository.git_dir)
 
 
+def shared_folder_name(repository: Repository) -> str:
+    """The same for what all checkouts of a repository share."""
+    return _name(repository.common_dir.resolve().parent, repository.common_dir)
+
+
 def _name(root: Path, git_dir: Path) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', root.name)[:40]}{_ending(git_dir)}"
 
 
 def note_checkout(repository: Repository, folder: Path) -> None:
     """Note beside the lanes of a checkout whose they are: nothing else tells that once it is deleted."""
-    root, git_dir = repository.root.resolve(), repository.git_dir.resolve()
+    _note(folder, repository.root.resolve(), repository.git_dir.resolve())
+
+
+def note_repository(repository: Repository, folder: Path) -> None:
+    """The same beside what all checkouts of a repository share."""
+    common = repository.common_dir.resolve()
+    _note(folder, common.parent, common)
+
+
+def _note(folder: Path, root: Path, git_dir: Path) -> None:
     note = {"root": str(root), "git_dir": str(git_dir), "mount": str(_mount_of(root))}
     write_note(folder / _NOTE, note, durable=False)
 

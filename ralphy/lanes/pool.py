@@ -19,9 +19,18 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folders import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
-from ralphy.lanes.lanes_folder import folder_name, forget_checkout, left_over, note_checkout
+from ralphy.lanes.lanes_folder import (
+    CACHES,
+    folder_name,
+    forget_checkout,
+    left_over,
+    note_checkout,
+    note_repository,
+    shared_folder_name,
+)
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
+from ralphy.sandbox.machine import Machine
 
 STRICT = "strict"
 _NAME = re.compile(r"(clean-)?[1-9][0-9]*")
@@ -30,7 +39,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """A lane as it lies on the disk. `since` is a time of the clock, `pid` who uses it now, 0 if nobody does.
+    """A lane as it lies on the disk, or the caches that all of them use. `since` is a time of the clock, `pid` who uses
+    it now, 0 if nobody does.
 
     One of a worktree that was removed is named WORKTREE/NAME.
     """
@@ -61,6 +71,8 @@ class Pool:
         objects: Objects | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder.expanduser().absolute() / folder_name(repository)
+        # Those of all agents and checks of the repository, in place of the person's.
+        self.caches = self.folder.with_name(shared_folder_name(repository)) / CACHES
         self._repository = repository
         self._bwrap, self._level = bwrap, level
         self._control = tuple(control)
@@ -84,16 +96,19 @@ class Pool:
         """A lane that no agent ever enters. Held if another process uses it."""
         return self._lane(f"clean-{slot}")
 
-    def sandbox(self, view: View | None = None) -> LaneSandbox | None:
-        """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says."""
+    def sandbox(self, view: View | None = None, machine: Machine | None = None) -> LaneSandbox | None:
+        """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says, open ones
+        the `machine`, by default that of the person, with nothing of an agent."""
         if self._bwrap is None:
             return None
         self._make_folder()
-        r = self._repository
+        r, machine = self._repository, machine or Machine(self._repository.env, self.caches)
+        if view is None and not self.caches.is_dir():
+            self._make_caches()
         place = LanePlace(r.root.resolve(), r.common_dir.resolve(), self.folder.parent.resolve(), self.person.objects,
                           tuple(dict.fromkeys((*CONTROL, *self._control))), (*other_checkouts(r), *settings_of(r.env)),
                           self.person.lfs)  # fmt: skip
-        return LaneSandbox(self._bwrap, place, view)
+        return LaneSandbox(self._bwrap, place, machine, view)
 
     def listed(self) -> list[LaneFacts]:
         """All lanes that are there, by name; those of removed worktrees, too."""
@@ -102,8 +117,8 @@ class Pool:
     def let_go(self, names: Iterable[str]) -> int:
         """Remove lanes, and give the bytes that are free then. Those that somebody else uses stay."""
         freed, homes = 0, self._homes()
-        for name in names:
-            if name not in homes:
+        for name in sorted(names, key=lambda name: name == CACHES):
+            if name not in homes or (name == CACHES and self._user_of_any()):
                 continue
             with suppress(Held), ExitStack() as until_gone:
                 held = self._held.pop(name, None)
@@ -113,7 +128,7 @@ class Pool:
                 before = size_of(homes[name])
                 remove(homes[name], self.folder.parent)
                 freed += before - size_of(homes[name])
-        if not self._homes():
+        if not any(home.parent == self.folder for home in self._homes().values()):
             forget_checkout(self.folder)
         return freed
 
@@ -123,7 +138,13 @@ class Pool:
         return {f"{worktree}{found.name}": folder / found.name
                 for worktree, folder in (("", self.folder), *((f"{name}/", at) for name, at in left.items()))
                 for found in (children(self.folder.parent, folder) if folder.is_dir() else ())
-                if found.is_folder and _NAME.fullmatch(found.name)}  # fmt: skip
+                if found.is_folder and _NAME.fullmatch(found.name)
+                } | ({CACHES: self.caches} if self.caches.is_dir() else {})  # fmt: skip
+
+    def _user_of_any(self) -> object:
+        """Who uses a lane of any checkout, and so the caches."""
+        locks = self._repository.state_dir.glob("checkouts/*/lanes/*")
+        return next((pid for lock in locks if (pid := holder(lock).get("pid"))), None)
 
     def _locked(self, name: str) -> Lock:
         """The lock of a lane, taken. Held if another process has it."""
@@ -162,6 +183,11 @@ class Pool:
         seen = dict.fromkeys((Path(sys.base_prefix), Path(interpreter()).parent, git.parent))
         return View(tuple(path for path in seen if not any(path.is_relative_to(at) for at in _SYSTEM)), (), ())
 
+    def _make_caches(self) -> None:
+        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.caches.parent.chmod(0o700)
+        note_repository(self._repository, self.caches.parent)
+
     def _make_folder(self) -> None:
         try:
             for folder in (self.folder.parent, self.folder):
@@ -177,7 +203,8 @@ class Pool:
 
     def _facts(self, name: str, home: Path) -> LaneFacts:
         note = read_note(home / "lane.json", 1 << 16)
-        pid, since = holder(self._lock(name)).get("pid"), note.get("since")
+        pid = self._user_of_any() if name == CACHES else holder(self._lock(name)).get("pid")
+        since = note.get("since")
         feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
         return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,
                          story, kept, pid if isinstance(pid, int) else 0)  # fmt: skip

@@ -1,8 +1,8 @@
 """The sandbox: bubblewrap's command line around a program, and whether it works here.
 
-Two kinds. The *open* one shows the machine as it is, in a process table of its own. The *closed* one shows a bare
-system, an empty home and a project; it has no network but a proxy. `ralphy/lanes/lane_sandbox.py` says what is shown
-of a repository in either.
+Two kinds. The *open* one shows the machine read-only (`machine.py` has its list of mounts), with the network. The
+*closed* one shows a bare system, an empty home and a project; it has no network but a proxy.
+`ralphy/lanes/lane_sandbox.py` says what is shown of a repository in either.
 
 Folders are bound, not files, wherever it can be: a file that is replaced from outside comes loose from its
 bind. A folder above a bind is bound to itself, so that it cannot be moved away with what is read-only in it.
@@ -23,22 +23,19 @@ from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
 from ralphy.processes.command import FILTER_AT, NotStarted
 from ralphy.sandbox.bind_sources import BindSources
+from ralphy.sandbox.machine import Machine, Mounts, options, own_devices
 from ralphy.sandbox.syscall_filter import syscall_filter
 
 FORWARD = Path(__file__).with_name("forward.py")
 INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
 ALLOW = "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap)"
 _PROBE_S = 10.0
-_HOLD = ("--die-with-parent", "--unshare-pid")
-# What root could take the walls down with. A user has no capability in here anyway.
-_DROPPED = ("SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_RAWIO", "SYS_BOOT", "SETFCAP", "MKNOD", "DAC_READ_SEARCH",
-            "BPF", "PERFMON")  # fmt: skip
-_CLOSED = ("--new-session", "--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
-           "--cap-drop", "ALL", "--hostname", "ralphy")  # fmt: skip
+_HOLD = ("--die-with-parent", "--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL")
+_CLOSED = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net", "--hostname", "ralphy")
 _ETC = ("ssl", "pki", "ca-certificates", "ca-certificates.conf", "alternatives", "passwd", "group", "nsswitch.conf",
         "hosts", "resolv.conf", "localtime", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")  # fmt: skip
 HOME = "/home/agent"
-_TMP_BYTES, _HOME_BYTES, _SHM_BYTES = str(1 << 28), str(1 << 30), str(1 << 29)
+_TMP_BYTES, _HOME_BYTES = str(1 << 28), str(1 << 30)
 _UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
           "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
           "CLAUDE_CONFIG_DIR", "SSH_AUTH_SOCK")  # fmt: skip
@@ -160,9 +157,21 @@ def why_not_found() -> tuple[str, str]:
 
 
 def bare_sandbox(program: str) -> Sandbox:
-    """The machine as it is, in a process table of its own: what must work for any of them."""
-    own_memory = ("--unshare-ipc", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm") if Path("/dev/shm").is_dir() else ()  # noqa: S108
-    return Sandbox((program, *_HOLD, *_without_power(), "--dev-bind", "/", "/", *_proc(), *own_memory))
+    """The machine, read-only, in a process table of its own: what must work for any of them."""
+    return Sandbox((program, *_HOLD, "--ro-bind", "/", "/", *own_devices()))
+
+
+def open_around(
+    program: str, root: Path, machine: Machine, mounts: Mounts, project: Sequence[str], sources: BindSources,
+    last: Sequence[str] = (),
+) -> Sandbox:  # fmt: skip
+    """The machine around a project at `root`: `mounts` are what is seen of it, `project` the options that show that.
+
+    `last` are options behind all other binds.
+    """
+    unset = (word for variable in machine.unset() for word in ("--unsetenv", variable))
+    return Sandbox((program, *_HOLD, *options(mounts), *unset, *project, "--chdir", str(root)), (), root, sources,
+                   (*last, "--remount-ro", "/dev"), call_filter(root, is_closed=False))  # fmt: skip
 
 
 def closed_around(
@@ -216,8 +225,7 @@ def _system() -> Iterator[str]:
 
 def _surroundings(view: View) -> Iterator[str]:
     """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
-    yield from (*_proc(), "--dev", "/dev", "--size", _SHM_BYTES, "--tmpfs", "/dev/shm")  # noqa: S108 - one of its own
-    yield from ("--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
+    yield from (*own_devices(), "--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
     for path in view.readable:
         yield from _read_only(path)
     for path in view.writable:
@@ -249,19 +257,6 @@ def why_not(sandbox: Sandbox) -> tuple[str, str]:
         return "", ""
     said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
     return f"bubblewrap does not work here: {said[-1][:300] if said else f'exit {tried.returncode}'}", ALLOW
-
-
-def _proc() -> Iterator[str]:
-    """The process table. The kernel lets root's user id write below /proc/sys, whatever its capabilities are."""
-    yield from ("--proc", "/proc")
-    if os.geteuid() == 0:
-        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
-
-
-def _without_power() -> Iterator[str]:
-    if os.geteuid() == 0:
-        for name in _DROPPED:
-            yield from ("--cap-drop", f"CAP_{name}")
 
 
 def _read_only(path: Path) -> Iterator[str]:

@@ -64,14 +64,13 @@ def test_what_is_trusted_cannot_be_changed(place: Box, attempt: str) -> None:
         assert not (at / "docs" / "features" / "login" / "APPROVED").exists()
 
 
-def test_work_is_done_as_ever(place: Box, git: RunGit, private_home: Path) -> None:
+def test_work_is_done_as_ever(place: Box, git: RunGit) -> None:
     work = (
-        "echo 'x = 1' > new.py && git add new.py && git commit --quiet -m 'my own' && touch ~/note"
+        "echo 'x = 1' > new.py && git add new.py && git commit --quiet -m 'my own' && touch ~/.cache/note /tmp/note"
         f" && echo spec > {place.outbox}/SPEC.md && echo doc > docs/guide.md && git log -1 --format=%s"
     )
     assert place.runs("sh", "-c", work) == (0, "my own\n")
     assert git("log", "-1", "--format=%s") == "a feature"
-    assert (private_home / "note").exists()
     assert (place.outbox / "SPEC.md").read_text() == "spec\n"
     assert (place.tree / "docs" / "guide.md").exists()
 

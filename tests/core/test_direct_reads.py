@@ -11,7 +11,6 @@ DIRECT = {"read_text", "read_bytes", "rmtree", "rglob"}
 ALLOWED = {
     "ralphy/resources.py": "Ralphy's own files",
     "ralphy/scaffold/writer.py": "Ralphy's own templates",
-    "ralphy/agents/claude/guard.py": "a script by itself, with Ralphy's own settings",
     "ralphy/processes/supervisor.py": "a script by itself",
     "ralphy/lanes/keeper.py": "a script by itself, in the sandbox of its lane",
     "ralphy/lanes/keeper_call.py": "the script of the keeper",

@@ -244,7 +244,7 @@ def test_heavy_imports_are_made_where_they_are_used_and_every_exception_is_one()
 
 
 # Programs of their own, whose output somebody else reads.
-SPEAKS = ("ralphy/sandbox/forward.py", "ralphy/agents/claude/guard.py")
+SPEAKS = ("ralphy/sandbox/forward.py",)
 
 
 def test_only_the_command_line_prints() -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from ralphy.agents.claude.cli import SETTINGS
-from ralphy.agents.claude.guard_settings import write_settings
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.variables import FIXED
 from tests.conftest import is_gone
@@ -211,23 +210,6 @@ def test_a_command_past_its_timeout_is_an_error_in_the_same_turn(
     assert [block["is_error"] for block in blocks if block["type"] == "tool_result"] == [True]
     assert (len(ended.of("result")), ended.result["result"]) == (1, "noticed")
     assert ended.of("system", "background_tasks_changed") == []
-
-
-@pytest.mark.fault("S5")
-@pytest.mark.skipif(why_missing() is None and not expected().has_hook_failures, reason="this version fails open")
-def test_no_call_runs_when_the_guard_cannot_start(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
-    """Not even the shell that would refuse in its place; all else of the settings is Ralphy's."""
-    policy = {"root": str(git_repo), "home": str(private_home), "level": "moderate", "kept": [], "free": []}
-    settings = write_settings(tmp_path, "login", policy)
-    found = json.loads(settings.read_text(encoding="utf-8"))
-    found["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = "/is/not/there"
-    settings.write_text(json.dumps(found), encoding="utf-8")
-    note = {"tool": "Write", "input": {"file_path": str(git_repo / "note.txt"), "content": "x"}}
-    with answering({"blocks": [BASH]}, {"blocks": [note]}, "done") as api:
-        flags = [*frame(tmp_path), "--settings", str(settings)]
-        ended = run(flags, "hello", cwd=git_repo, env=environment(private_home, api.url))
-    assert [denied["tool_name"] for denied in ended.result["permission_denials"]] == ["Bash", "Write"]
-    assert not (git_repo / "made.txt").exists() and not (git_repo / "note.txt").exists()
 
 
 class Sender(MessagesApi):

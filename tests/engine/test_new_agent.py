@@ -158,7 +158,6 @@ def test_a_new_agent_does_a_whole_story(project: Project) -> None:
     assert ("US-001", "writing", "src/us_001.py") in [
         (event.story, event.activity, event.text) for event in ended.events if isinstance(event, AgentActivity)
     ]
-    assert "agents of agent.preset diary have no guard" in ended.text
     assert_clean(project)
 
 

@@ -103,8 +103,9 @@ def test_stories_that_name_the_same_file_are_worked_on_one_after_the_other(tmp_p
 @pytest.mark.usefixtures("sandbox")
 def test_a_person_commits_and_edits_while_three_are_at_work(tmp_path: Path) -> None:
     ids = ["US-001", "US-002", "US-003"]
-    project = build(tmp_path, *stories(4), lanes={"jobs": 3})
-    place = project.repo.parent / "place"
+    place = tmp_path / "place"
+    place.mkdir()
+    project = build(tmp_path, *stories(4), lanes={"jobs": 3}, safety={"writable": [str(place)]})
     project.play(stories={**{one: [works(run=meeting(project, *ids, "person"))] for one in ids}, "*": [works()]})
     process = project.start("loop", "login")
     until(lambda: all((place / one).exists() for one in ids), process)

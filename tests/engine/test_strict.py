@@ -104,9 +104,9 @@ def test_what_runs_in_it_sees_a_bare_system(tmp_path: Path, private_home: Path) 
     assert not (private_home / ".claude").exists()
 
 
-def test_a_claude_that_is_started_in_it_by_hand_has_the_guards_rules(tmp_path: Path) -> None:
+def test_a_claude_that_is_started_in_it_by_hand_has_the_deny_rules(tmp_path: Path) -> None:
     code = "import pathlib, sys\nrules = (pathlib.Path.home() / '.claude/settings.json').read_text()\n"
-    code += "sys.exit(any(word not in rules for word in ('PreToolUse', 'Bash(git push:*)', 'Read(~/.ssh/**)')))\n"
+    code += "sys.exit(any(word not in rules for word in ('Bash(git push:*)', 'Read(~/.ssh/**)')))\n"
     project = looks(strict(tmp_path), code)
     project.loop()
     assert project.statuses() == {"US-001": "completed"}
@@ -122,7 +122,7 @@ def test_checks_reach_the_named_hosts_only_when_told(tmp_path: Path) -> None:
 def test_a_cache_that_is_named_can_be_written(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
-    project = looks(strict(tmp_path, rw_paths=[str(cache)]), f"open({str(cache / 'x')!r}, 'w').write('kept')\n")
+    project = looks(strict(tmp_path, writable=[str(cache)]), f"open({str(cache / 'x')!r}, 'w').write('kept')\n")
     project.loop()
     assert project.statuses() == {"US-001": "completed"}
     assert (cache / "x").read_text() == "kept"
@@ -170,10 +170,9 @@ def test_an_agent_that_does_not_start_in_it_ends_it_before_anything_is_done(tmp_
     assert project.journal("run") == []
 
 
-def test_works_and_the_guard_knows_the_level(tmp_path: Path) -> None:
+def test_a_commit_of_an_agents_is_the_lanes_alone(tmp_path: Path) -> None:
     project = strict(tmp_path)
     project.play(stories={"US-001": [works(run="git commit --allow-empty -m mine")]})
     project.loop()
-    policy = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login-1.policy.json"
-    assert json.loads(policy.read_text())["level"] == "strict"
+    assert project.statuses() == {"US-001": "completed"}
     assert project.subjects("mine") == []

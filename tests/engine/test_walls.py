@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.building import Project, assert_clean, build, story, works
 
-# Writes to a control file from a program that no rule of a guard foresees.
+# Writes to a control file from a program that no rule foresees.
 SNEAKY = "import pathlib; pathlib.Path('{path}').write_text('HACK')"
 
 
@@ -29,15 +29,17 @@ def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
 
 
 def settings(project: Project) -> dict[str, object]:
-    path = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard" / "login-1.settings.json"
+    path = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings" / "login-1.settings.json"
     found: dict[str, object] = json.loads(path.read_text())
     return found
 
 
 def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
+    seen = tmp_path / "notes" / "seen"
+    seen.parent.mkdir()
     look = f"import os; open('{seen}', 'a').write(open('/proc/1/comm').read())"
-    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f'python3 -c "{look}"'}])
+    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f'python3 -c "{look}"'}],
+                    safety={"writable": [str(seen.parent)]})  # fmt: skip
     project.play(stories={"US-001": [works(run=f"sh -c 'cat /proc/1/comm >> {seen}'")]})
     ended = project.loop()
     assert project.statuses() == {"US-001": "completed"}
@@ -50,8 +52,10 @@ def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> 
 def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy_was_called(
     named: str, sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen"
-    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": named}])
+    seen = tmp_path / "notes" / "seen"
+    seen.parent.mkdir()
+    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": named}],
+                    safety={"writable": [str(seen.parent)]})  # fmt: skip
     project.env["PATH"] = f"{os.environ['PATH']}:."
     (project.repo / "look.sh").write_text(f"#!/bin/sh\ncat /proc/1/comm >> '{seen}'\n")
     (project.repo / "look.sh").chmod(0o755)
@@ -91,7 +95,8 @@ def test_without_bubblewrap_the_work_goes_on_with_a_warning(
     [warning] = [line for line in ended.said if line.startswith("safety:")]
     assert "WITHOUT a sandbox" in warning
     assert "bubblewrap" in warning
-    assert "PreToolUse" in str(settings(project)["hooks"])
+    assert "so the agent can do whatever you can" in warning
+    assert "Bash(git push:*)" in str(settings(project)["permissions"])
 
 
 @pytest.mark.parametrize("wanted", [{"sandbox": "bwrap"}])
@@ -108,11 +113,11 @@ def test_a_compulsory_sandbox_that_is_missing_ends_it_before_the_first_agent(
     assert project.journal("run") == []
 
 
-def test_minimal_has_no_guard_and_says_so(tmp_path: Path) -> None:
+def test_minimal_has_no_settings_of_its_own_and_says_so(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
     ended = project.loop()
-    assert any("minimal: no guard and no sandbox" in line for line in ended.said)
-    assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "guard").exists()
+    assert any("minimal: no sandbox" in line for line in ended.said)
+    assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings").exists()
 
 
 def test_the_level_is_said_once_and_not_when_quiet(tmp_path: Path) -> None:

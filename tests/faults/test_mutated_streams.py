@@ -89,7 +89,6 @@ def with_event(lines: Lines_, at: int, chance: random.Random) -> Lines_:
          "tasks": pick([[], [pick(ODD)], [{"task_id": "b1", "description": pick(ODD)}], pick(ODD)])},
         {"type": "system", "subtype": "task_started", "task_id": "b1", "tool_use_id": pick(ODD)},
         {"type": "system", "subtype": "permission_denied", "tool_name": pick(ODD), "tool_use_id": pick(ODD)},
-        {"type": "system", "subtype": "informational", "tag": pick(["hook_no_verdict", *ODD])},
         {"type": "system", "subtype": "status", "status": "compacting", "compact_output_chars": pick(ODD)},
         {"type": "tool_progress", "heartbeat": pick(ODD)},
         {"type": "user", "message": {"content": [
@@ -182,7 +181,7 @@ def test_what_comes_of_a_changed_stream_can_be_booked_and_read_again(
     outcome, detail, retry_at = classify(transcript, ExitFacts(1))
     result = AgentResult(outcome, cost_usd=transcript.cost_usd, cost_known=transcript.knows_its_cost,
                          tokens=transcript.tokens, limit=transcript.limit, denials=transcript.denials,
-                         background=transcript.background.shown, unguarded=transcript.unguarded)  # fmt: skip
+                         background=transcript.background.shown)  # fmt: skip
     journal, history = Journal(tmp_path_factory.mktemp("journal") / "journal.jsonl"), History("login")
     run = {"run": "r1", "feature": "login"}
     journal.append({"ev": "run", "step": "story", "story": "US-001", "at": AT, **run}, durable=False)

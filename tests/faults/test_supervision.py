@@ -103,18 +103,6 @@ def test_a_run_that_ends_before_its_background_work_is_not_judged_by_what_it_rep
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
 
 
-NO_VERDICT = '{"type":"system","subtype":"informational","level":"warning","tag":"hook_no_verdict"}'
-
-
-def test_a_call_that_the_guard_did_not_answer_raises_an_alarm(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(raw=[NO_VERDICT, NO_VERDICT])]})
-    ended = project.loop(waits=False)
-    assert "the guard did not answer a tool call; the call was not checked" in ended.text
-    assert "  flagged: the guard did not answer 2 tool calls; they were not checked" in ended.said
-    assert first_end(project)["unguarded"] == 2
-
-
 @pytest.mark.fault("P7")
 def test_an_agent_that_is_frozen_is_woken_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SILENCE, "0.7")

@@ -11,9 +11,10 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.lane_sandbox import Bind, make_mount_point
+from ralphy.lanes.lane_sandbox import Bind
 from ralphy.lanes.pool import Pool
 from ralphy.sandbox.bubblewrap import find
+from ralphy.sandbox.mount_points import make_mount_point
 from tests.conftest import RunGit
 from tests.lanes.conftest import LIMITS, World
 

@@ -17,6 +17,7 @@ from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.lanes.pool import Pool
 from ralphy.sandbox.bubblewrap import FORWARD, Sandbox, View, find, interpreter, run_inside
+from ralphy.sandbox.machine import Machine
 
 # Each attempt is an expression; what it gives is told, or the name of the error that it meets.
 PROBE = """
@@ -61,6 +62,7 @@ class Box:
     lane: Lane
     root: Path
     outbox: Path
+    pool: Pool
 
     @property
     def tree(self) -> Path:
@@ -77,9 +79,9 @@ class Box:
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    def runs(self, *argv: str, env: Mapping[str, str] = os.environ) -> tuple[int, str]:
+    def runs(self, *argv: str, env: Mapping[str, str] = os.environ, timeout_s: float = 60) -> tuple[int, str]:
         """(exit code, what was printed) of a program."""
-        done = run_inside(self.sandbox, argv, env, timeout_s=60, cwd=str(self.root))
+        done = run_inside(self.sandbox, argv, env, timeout_s=timeout_s, cwd=str(self.root))
         return done.returncode, (done.stdout + done.stderr).decode()
 
 
@@ -88,7 +90,7 @@ class Boxes:
 
     def __init__(self, repo: Path, folder: Path) -> None:
         self.repo, self._folder = repo, folder
-        self._pools: list[Pool] = []
+        self._pools: dict[tuple[Path, str], Pool] = {}
         feature = repo / "docs" / "features" / "login"
         self.outbox = feature / ".ralphy" / "outbox" / "run"
         for path in (self.outbox, repo / ".ralphy", repo / ".git" / "ralphy"):
@@ -99,27 +101,35 @@ class Boxes:
 
     def __call__(
         self, kind: str, *, repo: Path | None = None, readable: Sequence[Path] = (), writable: Sequence[Path] = (),
-        proxy: Path | None = None, binds: Sequence[Bind] = (),
+        proxy: Path | None = None, binds: Sequence[Bind] = (), machine: Machine | None = None,
+        slot: int = 1,
     ) -> Box:  # fmt: skip
         """The open or the closed sandbox around the lane of an agent, which holds what is committed."""
         repo = repo or self.repo
         repository, level = discover(repo), "moderate" if kind == "open" else "strict"
-        pool = Pool(repository, self._folder, find(os.environ), level, control=("docs/features",))
-        self._pools.append(pool)
-        lane = pool.agent()
+        if (repo, level) not in self._pools:
+            found = Pool(repository, self._folder, find(os.environ), level, control=("docs/features",))
+            self._pools[repo, level] = found
+        pool = self._pools[repo, level]
+        lane = pool.agent(slot)
         lane.lay_out(repository.text("rev-parse", "HEAD^{tree}"), repository.text("rev-parse", "HEAD"), "main")
         settings = self._folder / "settings.json"
         settings.write_text("{}")
         own = (Path(sys.base_prefix), FORWARD.parent, *readable)
         view = View(own, tuple(writable), (), (settings, ".claude/settings.json"), proxy) if kind == "closed" else None
-        walls = pool.sandbox(view)
+        walls = pool.sandbox(view, machine)
         assert walls
         outbox = [Bind(self.outbox, self.outbox, is_writable=True)] if repo == self.repo else []
-        return Box(walls.around(lane.home, binds=[*outbox, *binds]), lane, repo, self.outbox)
+        return Box(walls.around(lane.home, binds=[*outbox, *binds]), lane, repo, self.outbox, pool)
+
+    @property
+    def caches(self) -> Path:
+        """Where Ralphy's own caches for this repository lie."""
+        return Pool(discover(self.repo), self._folder, None, "moderate").caches
 
     def close(self) -> None:
         """Give the lanes back."""
-        for pool in self._pools:
+        for pool in self._pools.values():
             pool.close()
 
 

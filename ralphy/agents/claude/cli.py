@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
-from ralphy.agents.claude.guard_settings import ALONE
 from ralphy.agents.claude.outcome import (
     AFTER_RESULT,
     REFUSED_KEY,
@@ -17,6 +16,7 @@ from ralphy.agents.claude.outcome import (
     ran_out_of_budget,
     reports_success,
 )
+from ralphy.agents.claude.run_settings import ALONE
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Watchdog
 from ralphy.agents.program import RunFiles, command_of
@@ -219,7 +219,6 @@ class _Conversation:
             warnings=self.watchdog.warnings if self.watchdog else 0,
             denials=transcript.denials,
             background=transcript.background.shown,
-            unguarded=transcript.unguarded,
         )
 
     def _feed(self, lines: list[bytes]) -> None:

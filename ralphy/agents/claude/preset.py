@@ -1,13 +1,13 @@
-"""Claude Code as a kind of agent: its models, its variables, its guard, and what reads its output."""
+"""Claude Code as a kind of agent: its models, its variables, its settings and its folder, and what reads its output."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ralphy.agents.claude.variables import VARIABLES
-from ralphy.agents.preset import Conditions, Guard, Preset
+from ralphy.agents.preset import Conditions, OwnFolder, Preset, RunSettings
 from ralphy.agents.protocol import Agent, Log
 
 
@@ -24,10 +24,29 @@ def _log() -> Log:
     return Transcript()
 
 
-def _write_settings(folder: Path, name: str, policy: dict[str, Any]) -> Path:
-    from ralphy.agents.claude.guard_settings import write_settings
+def _write_settings(folder: Path, name: str, kept: Iterable[Path]) -> Path:
+    from ralphy.agents.claude.run_settings import write_settings
 
-    return write_settings(folder, name, policy)
+    return write_settings(folder, name, kept)
+
+
+def _sessions(cwd: str) -> str:
+    """Where the sessions of a working folder lie. That of a long one has a hash in its name: it is not shared."""
+    return f"projects/{re.sub('[^a-zA-Z0-9]', '-', cwd)}"
+
+
+FOLDER = OwnFolder(
+    ".claude",
+    "CLAUDE_CONFIG_DIR",
+    # A snapshot of the shell is sourced, and what is left of a session read, by the person's next one.
+    state=frozenset((
+        "projects", "sessions", "session-env", "shell-snapshots", "todos", "tasks", "teams", "plans", "jobs", "ide",
+        "file-history", "paste-cache", "history.jsonl", "debug", "statsig", "telemetry", "backups", "cache", "uploads",
+        "downloads", "usage-data", "stats-cache.json", ".credentials.json", ".oauth_refresh.lock",
+    )),
+    login=".credentials.json",
+    sessions=_sessions,
+)  # fmt: skip
 
 
 CLAUDE = Preset(
@@ -36,7 +55,8 @@ CLAUDE = Preset(
     log=_log,
     models=re.compile(r"(sonnet|opus|haiku|claude-[a-z0-9.\-]{1,60}(\[1m\])?)"),
     variables=VARIABLES,
-    guard=Guard(_write_settings, Path(__file__).with_name("guard.py"), ".claude/settings.json"),
+    settings=RunSettings(_write_settings, ".claude/settings.json"),
+    folder=FOLDER,
     keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     login="claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…",
     asks_login=("auth", "status"),

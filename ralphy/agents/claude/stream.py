@@ -25,7 +25,6 @@ MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCrea
 USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OPENINGS = (b"{", b" ", b"\t")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
-NO_VERDICT = "hook_no_verdict"  # the tag of a line that says that a hook failed, and its call ran
 SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 
 
@@ -60,8 +59,8 @@ class Transcript:
 
     After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
     reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
-    `started` says that the program has begun its work, whatever it printed before; `unguarded` counts the tool calls
-    that a hook was asked about and gave no answer to; `retry_s` is the announced wait before the next request.
+    `started` says that the program has begun its work, whatever it printed before; `retry_s` is the announced wait
+    before the next request.
     """
 
     def __init__(self) -> None:
@@ -84,7 +83,6 @@ class Transcript:
         self.has_acted = False
         self.open_tools: dict[str, OpenTool] = {}
         self.background = BackgroundTasks()
-        self.unguarded = 0
         self.limit: RateLimit | None = None
         self.retry_s: float | None = None
         self.unauthorized = 0
@@ -238,13 +236,7 @@ class Transcript:
                 self.background.ended(event)
             case "permission_denied":
                 self._deny(event)
-            case "informational" if event.get("tag") == NO_VERDICT:
-                return self._unguarded()
         return None
-
-    def _unguarded(self) -> Activity:
-        self.unguarded += 1
-        return Activity("warning", "the guard did not answer a tool call; the call was not checked")
 
     def _api_retry(self, event: Mapping[str, Any]) -> Activity:
         status = count_of(event.get("error_status")) or None

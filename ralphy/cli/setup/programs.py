@@ -220,6 +220,7 @@ def _sandbox(g: Ground) -> Finding:
 
 
 def _walls(g: Ground) -> Finding:
+    from ralphy.engine.workspace.safety_level import AS_YOU
     from ralphy.sandbox.bubblewrap import bare_sandbox, why_not, why_not_found
     from ralphy.sandbox.bubblewrap import find as find_bwrap
 
@@ -229,16 +230,16 @@ def _walls(g: Ground) -> Finding:
     if safety.level == "strict":
         return _closed_walls(g)
     if safety.level == "minimal":
-        return warn("sandbox", "safety.level is minimal: no guard and no sandbox", "set safety.level: moderate")
+        return warn("sandbox", "safety.level is minimal: no sandbox", "set safety.level: moderate")
     if safety.sandbox == "none":
-        return warn("sandbox", "safety.sandbox is none: the agent can write whatever you can", "set it to auto")
+        return warn("sandbox", f"safety.sandbox is none: {AS_YOU}", "set it to auto")
     program = find_bwrap(g.env, g.repository.root)
     why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
     if not why:
         return ok("sandbox", f"{safety.level}: {program}{_unfiltered()}")
     if safety.sandbox == "bwrap":
         return fail("sandbox", why, fix)
-    return warn("sandbox", f"{why}: the agent can write whatever you can", fix)
+    return warn("sandbox", f"{why}: {AS_YOU}", fix)
 
 
 def _closed_walls(g: Ground) -> Finding:

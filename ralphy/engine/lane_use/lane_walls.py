@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,16 @@ from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
-from ralphy.engine.workspace.safety_level import MINIMAL, STRICT, control_names, open_program, own_place
+from ralphy.engine.workspace.safety_level import (
+    AS_YOU,
+    MINIMAL,
+    SETTINGS,
+    STRICT,
+    control_names,
+    expanded,
+    open_program,
+    own_place,
+)
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import signature
@@ -26,7 +36,8 @@ from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.command import REPO_MARKER
-from ralphy.sandbox.bubblewrap import HOME, Sandbox
+from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.sandbox.machine import AgentFolder, Machine
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
@@ -39,20 +50,18 @@ def bubblewrap_for(w: Workspace) -> str | None:
     level = w.config.safety.level
     if level == MINIMAL:
         _require_unsealed(w)
-        _say_once(w, "safety: minimal: no guard and no sandbox, the agent can do whatever you can")
+        _say_once(w, "safety: minimal: no sandbox, the agent can do whatever you can")
         return None
     if level == STRICT:
         from ralphy.engine.lane_use.strict import require_closed
 
         closed = require_closed(w)
-        _tell_of_no_guard(w)
         _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
         return closed
     program, why = open_program(w)
-    _tell_of_no_guard(w)
     if not program:
         _require_unsealed(w)
-    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox: {why}"
+    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox, so {AS_YOU}: {why}"
     _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
     return program
 
@@ -62,11 +71,6 @@ def _require_unsealed(w: Workspace) -> None:
     if w.config.acceptance.tests == SEALED:
         raise EnvironmentProblem("acceptance.tests: sealed is not possible without a sandbox",
                                  hint="install bubblewrap, or set acceptance.tests: visible")  # fmt: skip
-
-
-def _tell_of_no_guard(w: Workspace) -> None:
-    if preset_of(w.config.agent.preset).guard is None:
-        _say_once(w, f"safety: agents of agent.preset {w.config.agent.preset} have no guard that checks their commands")
 
 
 def _say_once(w: Workspace, sentence: str) -> None:
@@ -81,11 +85,34 @@ def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None)
         from ralphy.engine.lane_use.strict import view_of
 
         networked = whose == "agent" or w.config.safety.checks_network
-        box = lanes_of(w).sandbox(view_of(w, guard_settings(w, lane), networked=networked))
+        box = lanes_of(w).sandbox(view_of(w, run_settings(w, lane), networked=networked))
     else:
-        box = lanes_of(w).sandbox()
+        pool = lanes_of(w)
+        box = pool.sandbox(machine=_machine(w, pool.caches, whose))
     binds = [*_binds(w, lane, whose), *([Bind(outbox, outbox, is_writable=True)] if outbox else [])]
     return box.around(lane.home, binds=binds) if box else None
+
+
+def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
+    """What the open sandbox shows of the machine; the agent's own folder with the login and the lane's sessions is an
+    agent's alone."""
+    safety, folder = w.config.safety, preset_of(w.config.agent.preset).folder
+    if folder is None:
+        own = None
+    elif whose == "agent":
+        sessions = folder.sessions(str(w.repository.root))
+        with suppress(OSError):
+            (folder.path(w.env) / sessions).mkdir(mode=0o700, parents=True, exist_ok=True)
+        own = AgentFolder(folder.path(w.env), folder.state, (folder.login, sessions))
+    else:
+        own = AgentFolder(folder.path(w.env), folder.state)
+    return Machine(w.env, caches, own, expanded(w, safety.ro_paths), expanded(w, safety.writable))
+
+
+def login_file(w: Workspace) -> Path | None:
+    """The agent's login that is shown in the open sandbox; None where it has none in a file."""
+    folder = preset_of(w.config.agent.preset).folder
+    return folder.path(w.env) / folder.login if folder and w.config.safety.level != STRICT else None
 
 
 def cwd_of(w: Workspace, lane: Lane) -> Path:
@@ -104,9 +131,9 @@ def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str
 
 
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
-    """The guard's settings; for what Ralphy runs itself, the person's hooks."""
-    guard, hooks = w.repository.checkout_dir / "guard", w.repository.common_dir / "hooks"
-    found = [Bind(guard, guard)] if whose == "agent" and guard.is_dir() else []
+    """The settings of runs; for what Ralphy runs itself, the person's hooks."""
+    settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
+    found = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
     if whose == "checks":
         bound = bound_dependencies(w, lane)
         found += [Bind(source, at) for source, at in bound]
@@ -114,21 +141,16 @@ def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
     return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is clean_lane(w) and hooks.is_dir() else found
 
 
-def guard_settings(w: Workspace, lane: Lane) -> str:
-    """The file of the settings that a lane's agent runs with, readable in there; "" where there is no guard."""
-    level, root, guard = w.config.safety.level, lane.at, preset_of(w.config.agent.preset).guard
-    if level == MINIMAL or guard is None:
+def run_settings(w: Workspace, lane: Lane) -> str:
+    """The file of the settings that a lane's agent runs with, readable in there; "" where there are none."""
+    settings = preset_of(w.config.agent.preset).settings
+    if w.config.safety.level == MINIMAL or settings is None:
         return ""
-    feature = root / w.feature.path
-    # Without a sandbox the checkout can be reached at its own path.
-    kept = [at for top in (root, w.repository.root) for at in (
-        top / ".git", top / ".ralphy", top / w.feature.path, *(top / w.feature.path / name for name in control_names())
+    # Without a sandbox the checkout can be reached at its own path. The outbox lies in the folder of the feature.
+    kept = [at for top in dict.fromkeys((lane.at, w.repository.root)) for at in (
+        top / ".git", top / ".ralphy", *(top / w.feature.path / name for name in control_names())
     )]  # fmt: skip
-    home = HOME if level == STRICT else w.env.get("HOME", "/")
-    free = [str(w.feature.private / "outbox"), str(feature / ".ralphy" / "outbox")]
-    policy = {"root": str(root), "home": home, "level": level, "kept": list(dict.fromkeys(map(str, kept))),
-              "free": free}  # fmt: skip
-    return str(guard.write(w.repository.checkout_dir / "guard", f"{w.feature.name}-{lane.name}", policy))
+    return str(settings.write(w.repository.checkout_dir / SETTINGS, f"{w.feature.name}-{lane.name}", kept))
 
 
 @dataclass(slots=True)

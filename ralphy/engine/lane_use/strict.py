@@ -16,6 +16,7 @@ from ralphy.agents.presets import preset_of
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.lane_layout import lanes_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
+from ralphy.engine.workspace.safety_level import SETTINGS, expanded
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
@@ -73,7 +74,7 @@ def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
     """What a closed sandbox around a lane shows; `settings` are the agent's own in there, "" for none."""
     if settings:
         return _view(w, Path(settings), networked=networked)
-    empty = w.repository.checkout_dir / "guard" / _NO_SETTINGS
+    empty = w.repository.checkout_dir / SETTINGS / _NO_SETTINGS
     if not empty.exists():
         replace_file(empty, b"{}", durable=False)
     return _view(w, empty, networked=networked)
@@ -81,9 +82,8 @@ def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
 
 def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
     safety = w.config.safety
-    guard = _preset(w).guard
-    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent, *([guard.script] if guard else [])]
-    readable = [*own, *_paths(w, safety.ro_paths)]
+    own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
+    readable = [*own, *expanded(w, safety.ro_paths)]
     links = []
     if found := _agent_program(w):
         real = found.resolve()
@@ -93,17 +93,13 @@ def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
     proxy = _proxy(w).folder if networked else None
     seen = [path for path in readable if not any(path.is_relative_to(system) for system in _SYSTEM)]
     links = [link for link in links if not any(link[0].is_relative_to(system) for system in _SYSTEM)]
-    shown = (settings, guard.settings_at) if guard else None
-    return View(tuple(dict.fromkeys(seen)), tuple(_paths(w, safety.rw_paths)), tuple(links), shown, proxy)
+    own_settings = _preset(w).settings
+    shown = (settings, own_settings.settings_at) if own_settings else None
+    return View(tuple(dict.fromkeys(seen)), expanded(w, safety.writable), tuple(links), shown, proxy)
 
 
 def _preset(w: Workspace) -> Preset:
     return preset_of(w.config.agent.preset)
-
-
-def _paths(w: Workspace, names: Sequence[str]) -> list[Path]:
-    home = w.env.get("HOME", "/")
-    return [Path(f"{home}{name[1:]}" if name.startswith("~/") else name) for name in names]
 
 
 def _agent_program(w: Workspace) -> Path | None:
@@ -193,7 +189,7 @@ def _needs(program: Path, env: Mapping[str, str]) -> str:
 def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
     """Programs of the checks that the sandbox does not show."""
     shown = (*_SYSTEM, w.repository.root, Path(sys.base_prefix),
-             *_paths(w, w.config.safety.ro_paths), *_paths(w, w.config.safety.rw_paths))  # fmt: skip
+             *expanded(w, w.config.safety.ro_paths), *expanded(w, w.config.safety.writable))  # fmt: skip
     for check in w.checks:
         found = program_at(argv(check)[0], w.repository.root, w.env)
         if found and not any(found.is_relative_to(folder) for folder in shown):

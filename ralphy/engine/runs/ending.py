@@ -17,8 +17,7 @@ from ralphy.text.json_coerce import text_of
 
 def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> dict[str, Any]:
     """The line of a run with this outcome. `changed`, `error` and `test_only` are for the breaker: without
-    `changed` nobody has judged the run, and it does not count there. `denied` counts refused calls by tool, `unguarded`
-    calls that the guard did not answer."""
+    `changed` nobody has judged the run, and it does not count there. `denied` counts refused calls by tool."""
     return {
         "run": run,
         "outcome": outcome.value,
@@ -30,7 +29,6 @@ def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> di
         "trigger": result.trigger or None,
         "warnings": result.warnings or None,
         "denied": dict(Counter(result.denials)) or None,
-        "unguarded": result.unguarded or None,
         **more,
     }
 

@@ -20,7 +20,7 @@ from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.feature.documents import sealed_place
-from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, guard_settings, sandbox_of
+from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
 from ralphy.engine.workspace.environment import agent_command, agent_environment
@@ -115,7 +115,7 @@ def agent_run(
     hears, post = _listener(w, run, subject()), w.post
     go = _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(lambda: _tidy(w, lane)))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-    outside = Outside.take(w, lane)
+    outside, login = Outside.take(w, lane), _inode(login_file(w))
     lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
     _note(w, decision, snapshot, run, lane, outside)
     w.say(f"  {' '.join(w.config.agent.command)}: {request.run_dir}", is_detail=True)
@@ -132,6 +132,7 @@ def agent_run(
     # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
     if not claim.is_complete:
+        result = _with_new_login(w, result, was_replaced=outside.is_closed and _inode(login_file(w)) != login)
         result = _without_blame(w, lane, result, request.max_cost_usd == _share(w, snapshot))
     _pass_on_warning(w, result)
     tampered, stands = outside.judged(w)
@@ -209,6 +210,23 @@ def _without_blame(w: Workspace, lane: Lane, result: AgentResult, is_share: bool
     why = f"{what} of ${most} ran out during the run: it costs no attempt"
     w.say(why)
     return replace(result, outcome=Outcome.STOPPED, detail=why)
+
+
+def _with_new_login(w: Workspace, result: AgentResult, *, was_replaced: bool) -> AgentResult:
+    """A run whose login was refused, and is another file now, costs no attempt: a sandbox shows the file that was there
+    when the run began, and a session of the person's replaces it when it renews the login."""
+    if result.outcome is not Outcome.FATAL or not was_replaced:
+        return result
+    why = "the login was renewed outside during the run: it costs no attempt, and runs again"
+    w.say(why, WAITING)
+    return replace(result, outcome=Outcome.STOPPED, detail=why)
+
+
+def _inode(path: Path | None) -> int:
+    try:
+        return path.stat().st_ino if path else 0
+    except OSError:
+        return 0
 
 
 def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
@@ -315,7 +333,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
         env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
-        settings=guard_settings(w, lane),
+        settings=run_settings(w, lane),
         outbox=str(outbox),
         keeps_no_session=bool(sealed_place(w, step_of(d.step).document)),
         max_cost_usd=_allowance(w, d, s),

@@ -23,8 +23,8 @@ _NO_PUSH = {
     # git logs tags and replacements too: whose they are can then be told
     "GIT_CONFIG_KEY_2": "core.logAllRefUpdates",
     "GIT_CONFIG_VALUE_2": "always",
-    # a commit in a lane is the agent's own: nobody is asked for a passphrase for it
-    "GIT_CONFIG_KEY_3": "commit.gpgsign",
+    # what signs is out of reach in the sandbox, and would ask a person elsewhere
+    "GIT_CONFIG_KEY_3": "commit.gpgSign",
     "GIT_CONFIG_VALUE_3": "false",
 }
 _CREDENTIALS = ("GIT_TERMINAL_PROMPT", "GIT_SSH_COMMAND", "GIT_ASKPASS")
@@ -69,7 +69,7 @@ def _unable_to_push(w: Workspace, env: Mapping[str, str], run: str) -> dict[str,
 
     `setup` keeps the credentials: it may fetch private dependencies.
     """
-    settings = [("core.logAllRefUpdates", "always"), ("commit.gpgsign", "false")]
+    settings = [("core.logAllRefUpdates", "always"), ("commit.gpgSign", "false")]
     settings += [(f"url.ralphy-pushes-itself://{at}.pushInsteadOf", url)
                  for at, url in enumerate(w.checkout.push_addresses)]  # fmt: skip
     locked = {} if run == SETUP else {name: _NO_PUSH[name] for name in _CREDENTIALS}

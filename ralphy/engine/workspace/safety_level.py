@@ -14,11 +14,19 @@ from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_
 from ralphy.sandbox.bubblewrap import Sandbox, bare_sandbox, find, why_not, why_not_found
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
+SETTINGS = "settings"  # the folder in Git's own, beside Ralphy's state, of the settings that agents run with
+AS_YOU = "the agent can do whatever you can"
 
 
 def control_names() -> tuple[str, ...]:
     """What of the feature folder only a person and Ralphy write."""
     return (*artifact_names(), *MARKERS, "prd.json", "progress.txt", "TASKS.md", ".gitattributes", ".gitignore")
+
+
+def expanded(w: Workspace, names: Sequence[str]) -> tuple[Path, ...]:
+    """Paths of the settings; `~` is the person's home."""
+    home = w.env.get("HOME", "/")
+    return tuple(Path(f"{home}{name[1:]}" if name == "~" or name.startswith("~/") else name) for name in names)
 
 
 def command_inside(
