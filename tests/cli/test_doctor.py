@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ralphy.cli.setup import ground, programs
 from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Make
 from tests.conftest import RunGit
-from tests.engine.building import ROOT, story
+from tests.engine.building import ROOT, Project, story
 from tests.sampling import sampled
 
 
@@ -394,6 +395,80 @@ STRICT: dict[str, dict[str, Any]] = {
     "the agent has no key": {"agent": {"command": ["claude"]}},
     "a check cannot be seen": {"checks": [{"name": "test", "run": "tester --all"}]},
 }
+
+
+def husky(project: Project) -> None:
+    project.git("config", "core.hooksPath", ".husky/_")
+
+
+def dead_hook(project: Project) -> None:
+    (project.repo / ".git" / "hooks" / "pre-commit").symlink_to("../../gone")
+
+
+def commit_msg(project: Project) -> None:
+    program(project.repo / ".git" / "hooks", "commit-msg", "exit 1")
+
+
+def globally_ignored(project: Project) -> None:
+    ignore = project.repo.parent / "global"
+    ignore.write_text("docs/\n", encoding="utf-8")
+    project.git("config", "--global", "core.excludesFile", str(ignore))
+
+
+def behind(project: Project) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "-m", "feat: theirs")
+    project.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    project.git("reset", "--quiet", "--soft", "HEAD~1")
+
+
+def owned_by_another(project: Project) -> None:
+    os.chown(project.repo / "check.py", 12345, -1)
+
+
+def in_lfs(project: Project) -> None:
+    (project.repo / ".gitattributes").write_text("*.bin filter=lfs\n", encoding="utf-8")
+    (project.repo / "a.bin").write_text("version https://git-lfs.github.com/spec/v1\n", encoding="utf-8")
+    project.git("add", "--all", ".", ":!docs")
+
+
+def without_workflow_scope(project: Project) -> None:
+    (project.repo / ".github" / "workflows").mkdir(parents=True)
+    project.git("remote", "add", "origin", "https://github.com/somebody/shop.git")
+    answer = "HTTP/2.0 200 OK\\r\\nX-Oauth-Scopes: gist, repo\\r\\n\\r\\n{}"
+    program(project.repo.parent / "bin", "gh", f"printf '{answer}'")
+
+
+# What somebody has set up -> the finding, its state, and a part of what is said and of what to do.
+HINDRANCES: dict[str, tuple[Callable[[Project], object], str, str, str, str]] = {
+    "a branch ralph": (lambda p: p.git("branch", "ralph"), "branches", "fail", "branch ralph", "git branch -m ralph"),
+    "docs ignored by a global file": (globally_ignored, "ignored", "fail", "global:1:docs/", "remove that rule"),
+    "a commit-msg hook": (commit_msg, "messages", "warn", "commit-msg", "feat(login): US-003"),
+    "husky that is not installed": (husky, "hooks", "warn", ".husky/_ is not there", "npm install"),
+    "a hook that leads nowhere": (dead_hook, "hooks", "warn", "links to nothing: pre-commit", "install them again"),
+    "a sparse checkout": (lambda p: p.git("sparse-checkout", "set", "src"), "sparse", "warn", "lanes have all files",
+                          "git sparse-checkout add docs/features"),
+    "hidden untracked files": (lambda p: p.git("config", "status.showUntrackedFiles", "no"), "untracked", "warn",
+                               "hides a new PRD.md", "git config status.showUntrackedFiles normal"),
+    "a base behind its remote": (behind, "base", "warn", "main lacks 1 of the commits", "git pull --ff-only"),
+    "a file of another user": (owned_by_another, "owners", "warn", "check.py", "chown"),
+    "LFS without git-lfs": (in_lfs, "lfs", "warn", "a.bin", "install git-lfs"),
+    "a token without workflow": (without_workflow_scope, "workflows", "warn", "scope workflow", "gh auth refresh"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HINDRANCES)
+def test_what_would_hurt_in_the_night_is_said_before_it(made: Make, bin_first: Path, what: str) -> None:
+    project, call = made(story("US-001"))
+    assert "hindrances" in {row["name"] for row in call.json("doctor")[1]["checks"]}
+    prepare, name, state, said, fix = HINDRANCES[what]
+    if name == "owners" and os.geteuid():
+        pytest.skip("only root can give a file away")
+    prepare(project)
+
+    found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}
+
+    assert "hindrances" not in found
+    assert (found[name]["state"], said in found[name]["said"], fix in found[name]["fix"]) == (state, True, True), found
 
 
 @pytest.mark.fault("P17")

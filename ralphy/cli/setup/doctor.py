@@ -68,6 +68,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 def _findings(call: Invocation) -> Iterator[Finding]:
     from ralphy.cli.setup import ground, programs
+    from ralphy.cli.setup.hindrances import hindrances
     from ralphy.processes.program_paths import root_around
 
     yield from programs.programs(os.environ, root_around(call.where))
@@ -85,4 +86,5 @@ def _findings(call: Invocation) -> Iterator[Finding]:
         yield ground.Finding("settings", ground.State.FAIL, str(error), error.hint or "ralphy validate")
         at = ground.Ground(found, None, os.environ)
     yield from programs.project(at)
+    yield from hindrances(at)
     yield from ground.surroundings(at)
