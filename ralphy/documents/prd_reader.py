@@ -143,7 +143,10 @@ def _misfits(document: Any, name: str) -> list[Problem]:
 
 def _first_at_each_place(found: Iterable[Problem]) -> list[Problem]:
     """The problems without those at a place that has one: a value of the wrong type breaks other demands, too."""
-    return list({problem.path: problem for problem in reversed(list(found))}.values())[::-1]
+    at: dict[tuple[str | int, ...], Problem] = {}
+    for problem in found:
+        at.setdefault(problem.path, problem)
+    return list(at.values())
 
 
 @cache
