@@ -7,22 +7,17 @@ import sys
 
 
 def main() -> None:
-    """Answer at once what can be, else load the command line; end the process with the exit code."""
+    """Run the command line; end the process with the exit code."""
     _fill_closed_streams()
     from ralphy.processes.program_paths import leave_checkout
 
     leave_checkout()
-    from ralphy.cli.status.quick import answer
+    from ralphy.cli.main import main as run
     from ralphy.cli.terminal import speak_ascii
 
     speak_ascii(sys.stdout, sys.stderr)
-
-    code = answer(sys.argv[1:])
-    if code is None:
-        from ralphy.cli.main import main as run
-
-        code = run()
-        _be_done()
+    code = run()
+    _be_done()
     sys.exit(code)
 
 

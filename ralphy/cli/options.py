@@ -241,15 +241,20 @@ class Invocation:
     def _effective(self, repository: Repository, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
         """Configuration and checks: worked out once for all features that have no configuration of their own."""
         from ralphy.config.load import with_stack
-        from ralphy.detect.stack import detect
 
         own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
         if own not in self._known:
             config = self.settings(repository, feature).config
             needs_stack = config.checks is None and not config.stack.test_command
-            detected = detect(repository.root, prefer=config.stack.language).checks if needs_stack else ()
-            self._known[own] = (config, with_stack(config, detected))
+            self._known[own] = (config, with_stack(config, _detected(repository, config) if needs_stack else ()))
         return self._known[own]
+
+
+def _detected(repository: Repository, config: Config) -> tuple[Check, ...]:
+    """The checks of a repository whose settings name none."""
+    from ralphy.detect.stack import detect
+
+    return detect(repository.root, prefer=config.stack.language).checks
 
 
 def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None:
@@ -300,7 +305,7 @@ def stories_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]
     from ralphy.cli.status.look import standing
 
     try:
-        rows = standing(Invocation(os.path.abspath(os.curdir), Output(quiet=True)), None, keeps=False)["stories"]  # noqa: PTH100
+        rows = standing(Invocation(os.path.abspath(os.curdir), Output(quiet=True)), None)["stories"]  # noqa: PTH100
     except (RalphyError, OSError):
         return []
     return [row["id"] for row in rows if row["id"].startswith(word)]

@@ -66,8 +66,3 @@ def spelled(text: str, stream: TextIO) -> str:
     """A text as the stream will spell it."""
     encoding = stream.encoding or "utf-8"
     return text if text.isascii() else text.encode(encoding, stream.errors or "strict").decode(encoding)
-
-
-def utf8(text: str) -> str:
-    """Text as any reader of JSON takes it: what is no UTF-8 in a file's name becomes a replacement character."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

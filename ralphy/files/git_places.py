@@ -1,4 +1,4 @@
-"""The checkout around a folder and its Git folders, found without git. Imports stay few: `ralphy status` needs this."""
+"""The checkout around a folder and its Git folders, found without git."""
 
 from __future__ import annotations
 

@@ -321,7 +321,6 @@ def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
         status = call.json("status")[1]
         assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 in progress, attempt 1")
         assert [row["status"] for row in status["stories"]] == ["in_progress", "pending"]
-        assert call.json("status")[1]["stories"] == status["stories"]  # from the kept view, too
         assert call.json("why")[1]["decision"] == "RunAgent"
         assert call.json("abort", "logout")[1]["error"]["message"] == "Ralphy is not working on logout"
         assert call.json("abort")[1]["pid"] == process.pid

@@ -41,23 +41,20 @@ def test_help_loads_no_command(started: tuple[Project, Call], words: tuple[str, 
     assert own <= {"cli", "text", "errors"}
 
 
-def test_a_first_status_loads_nothing_heavy_but_the_readers_of_settings_and_stories(
-    started: tuple[Project, Call],
+# What only a run needs: lanes, their sandbox, readers of what checks and tests say.
+OF_A_RUN = (
+    *("ralphy.lanes", "ralphy.sandbox", "ralphy.engine.lane_use", "ralphy.engine.runs", "ralphy.checks.runner_output"),
+    *("ralphy.testguard.read", "ralphy.testguard.spoil", "ralphy.detect", "ralphy.forge"),
+)
+
+
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("status", "login"), ("why",)])
+def test_status_loads_the_reader_of_the_configuration_and_nothing_of_a_run(
+    started: tuple[Project, Call], words: tuple[str, ...]
 ) -> None:
-    assert loaded(started[0], "status") & HEAVY <= {"yaml", "jsonschema", "psutil"}
-
-
-@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("status", "login"), ("--json", "status")])
-def test_a_later_status_reads_the_view_alone(started: tuple[Project, Call], words: tuple[str, ...]) -> None:
-    project, call = started
-    call("status")
-    modules = loaded(project, *words)
-    assert modules & {*HEAVY, "pathlib", "subprocess"} == set()
-    assert {name for name in modules if name.startswith("ralphy.engine")} == set()
-
-
-def test_why_loads_no_templates_or_watchers(started: tuple[Project, Call]) -> None:
-    assert loaded(started[0], "why") & HEAVY <= {"yaml", "jsonschema", "psutil"}
+    modules = loaded(started[0], *words)
+    assert modules & HEAVY <= {"yaml", "jsonschema", "psutil"}
+    assert {name for name in modules if name.startswith(OF_A_RUN)} <= {"ralphy.lanes", "ralphy.lanes.lanes_folder"}
 
 
 def test_the_list_of_stories_does_not_load_the_ledger(started: tuple[Project, Call]) -> None:

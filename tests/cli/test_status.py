@@ -1,20 +1,17 @@
-"""status tells what is so, in every phase, and never what was so before."""
+"""status tells what is so, in every phase."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ralphy.cli.status.inbox import command_of, section_of
-from ralphy.cli.status.quick import kept_view
 from tests.cli.conftest import Call, Make
 from tests.engine.building import ROOT, Project, breaks, reports, story, works
 
@@ -22,17 +19,17 @@ TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 
 
 def agreed(project: Project, call: Call) -> dict[str, Any]:
-    """The status, after checking that it is the same worked out anew, kept, and as `why` says."""
+    """The status, after checking that it is as `why` says, and that looking leaves nothing behind."""
     _, why = call.json("why")
-    kept = [call.json("status")[1] for _ in range(2)]
-    shutil.rmtree(project.repo / ".git" / "ralphy" / "status")
-    _, anew = call.json("status")
-    for value in (*kept, anew):
-        if value["forecast"]:
-            del value["forecast"]["ends_at"]  # it moves with the time
-    assert kept == [anew, anew]
-    assert (anew["phase"], anew["next"]) == (why["phase"], why["reason"])
-    return anew
+    before = files_of(project)
+    value = call.json("status")[1]
+    assert files_of(project) == before
+    assert (value["phase"], value["next"]) == (why["phase"], why["reason"])
+    return value
+
+
+def files_of(project: Project) -> set[Path]:
+    return set(project.repo.rglob("*"))
 
 
 def phase(project: Project, call: Call) -> str:
@@ -156,105 +153,6 @@ def test_an_empty_folder_is_idle(made: Make) -> None:
     assert phase(project, call) == "IDLE"
 
 
-Change = Callable[[Project], Any]
-
-
-def commit(project: Project) -> None:
-    project.git("commit", "--quiet", "--allow-empty", "-m", "feat: by hand")
-
-
-def finish(project: Project) -> None:
-    project.loop()
-
-
-def edit(name: str, text: str) -> Change:
-    def change(project: Project) -> None:
-        path = project.repo / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    return change
-
-
-def set_up(project: Project) -> None:
-    """The base is another branch from now on."""
-    project.git("branch", "--quiet", "develop")
-    project.configure(git={"base": "develop"}, gates={"spec": "human"})
-
-
-def configure_user(project: Project) -> None:
-    path = Path(project.env["XDG_CONFIG_HOME"]) / "ralphy" / "config.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text('{"limits": {"max_attempts": 8}}')
-
-
-FOLDER = "docs/features/login"
-PLAN = json.dumps({"branchName": "ralph/login", "userStories": [story("US-009"), *TWO]})
-CHANGES: dict[str, Change] = {
-    "a file of the code": edit("src/base.py", "BASE = 2\n"),
-    "a new file": edit("src/new.py", "NEW = 1\n"),
-    "prd.json": edit(f"{FOLDER}/prd.json", PLAN),
-    "prd.json twice": lambda p: (edit(f"{FOLDER}/prd.json", f"{PLAN} ")(p), edit(f"{FOLDER}/prd.json", PLAN)(p)),
-    "SPEC.md": edit(f"{FOLDER}/SPEC.md", "# Spec\n"),
-    "PRD.md": edit(f"{FOLDER}/PRD.md", "# PRD\n"),
-    "QA_REPORT.md": edit(f"{FOLDER}/QA_REPORT.md", "---\nverdict: pass\n---\n# QA\n"),
-    "a note in the folder": edit(f"{FOLDER}/notes.txt", "hello\n"),
-    "progress.txt": edit(f"{FOLDER}/progress.txt", "mine\n"),
-    "STOP": edit(f"{FOLDER}/STOP", ""),
-    "the configuration": edit(".ralphy/config.yaml", json.dumps({"gates": {"spec": "human"}, "checks": []})),
-    "the feature's configuration": edit(f"{FOLDER}/.ralphy/config.yaml", json.dumps({"limits": {"max_attempts": 9}})),
-    "the user's configuration": configure_user,
-    "a commit": commit,
-    "another branch": lambda p: p.git("switch", "--quiet", p.branch),
-    "a detached head": lambda p: p.git("switch", "--quiet", "--detach"),
-    "another base": set_up,
-    "packed refs": lambda p: p.git("pack-refs", "--all", "--prune"),
-    "a merge in progress": lambda p: edit(".git/MERGE_HEAD", p.git("rev-parse", "HEAD") + "\n")(p),
-    "a rebase in progress": lambda p: (p.repo / ".git" / "rebase-merge").mkdir(),
-    "a cherry-pick in progress": lambda p: edit(".git/CHERRY_PICK_HEAD", p.git("rev-parse", "HEAD") + "\n")(p),
-    "a story that was reverted": lambda p: (
-        p.git("switch", "--quiet", p.branch),
-        p.git("revert", "--no-edit", p.commit_of("US-001")),
-    ),
-    "a rewound branch": lambda p: p.git("branch", "--quiet", "--force", p.branch, f"{p.branch}~1"),
-    "a run": finish,
-}
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_view_is_not_shown_any_more_after_a_change_of(made: Make, what: str) -> None:
-    project, call = made(*TWO, limits={"max_iterations": 1})
-    project.loop()
-    agreed(project, call)
-    assert kept_view(str(project.repo), "login")
-    CHANGES[what](project)
-    assert kept_view(str(project.repo), "login") is None
-    agreed(project, call)
-
-
-@pytest.mark.parametrize(("name", "value"), [("RALPHY_LIMITS_MAX_ATTEMPTS", "7"), ("RALPHY_GATES_SPEC", "human")])
-def test_a_view_is_not_shown_any_more_with_another_environment(
-    made: Make, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    project, call = made(*TWO, limits={"max_iterations": 1})
-    project.write("SPEC.md", "# Spec\n")
-    project.loop()
-    before = agreed(project, call)
-    monkeypatch.setenv(name, value)
-    after = agreed(project, call)
-    assert (after == before) == (name == "RALPHY_GATES_SPEC")
-
-
-def test_a_second_edit_of_a_changed_file_counts(made: Make) -> None:
-    project, call = made(*TWO, checks=None, stack={"language": "python"})
-    edit("pyproject.toml", "[project]\nname = 'x'\n")(project)
-    agreed(project, call)
-    assert kept_view(str(project.repo), "login")
-    edit("pyproject.toml", "[tool.pytest.ini_options]\n")(project)
-    assert kept_view(str(project.repo), "login") is None
-    agreed(project, call)
-
-
 def test_an_answered_question_is_seen(made: Make) -> None:
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [{"question": "Which colour?"}]})
@@ -286,52 +184,19 @@ def test_markers_at_a_gate_are_seen(made: Make) -> None:
     assert "REJECTED was found" in agreed(project, call)["next"]
 
 
-def view_of(project: Project) -> Path:
-    (found,) = (project.repo / ".git" / "ralphy" / "status").rglob("*.json")
-    return found
+FOLDER = "docs/features/login"
 
 
-def test_a_wait_whose_time_has_come_is_not_shown_any_more(made: Make) -> None:
-    project, call = made(*TWO)
-    _, before = call.json("status")
-    kept = json.loads(view_of(project).read_text())
-    kept["value"] |= {"waiting_until": "2000-01-01T00:00:00Z", "next": "waiting for a time that has passed"}
-    view_of(project).write_text(json.dumps(kept))
-    assert call.json("status")[1] == before
-
-
-def test_an_open_breaker_is_shown_by_the_clock_and_not_by_the_kept_view(made: Make) -> None:
+def test_an_open_breaker_is_shown_also_where_something_else_comes_next(made: Make) -> None:
     project, call = made(*TWO, breaker={"no_progress": 1, "cooldown_s": 3600})
     project.play(stories={"US-001": [{"say": "All done."}]})
     assert call("loop")[0] == 12
-    project.write("notes.md", "# Mine\n")  # what comes next is no wait for the breaker any more
-    assert call.json("status")[1]["circuit_breaker"]["state"] == "OPEN"
-    kept = json.loads(view_of(project).read_text())
-    assert (kept["value"]["waiting_until"], kept_view(str(project.repo), "login") is None) == (None, False)
-    since, until = kept["value"]["breaker_open"]
-    assert until - since == 3600
-    for other in ([since - 9000, until - 9000], [since + 9000, until + 9000]):  # it is over; the clock was set back
-        kept["value"]["breaker_open"] = other
-        view_of(project).write_text(json.dumps(kept))
-        assert kept_view(str(project.repo), "login") is None
+    project.write("notes.md", "# Mine\n")
+    value = agreed(project, call)
+    assert (value["waiting_until"], value["circuit_breaker"]["state"]) == (None, "OPEN")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"seen": []}', '{"seen": 1, "value": 2}'])
-def test_a_broken_view_is_worked_out_again(made: Make, text: str) -> None:
-    project, call = made(*TWO)
-    _, before = call.json("status")
-    view_of(project).write_text(text)
-    assert call.json("status") == (0, before)
-
-
-def test_a_view_that_can_not_be_kept_costs_nothing_but_time(made: Make) -> None:
-    project, call = made(*TWO)
-    (project.repo / ".git" / "ralphy").mkdir(exist_ok=True)
-    (project.repo / ".git" / "ralphy" / "status").write_text("in the way")
-    assert call("status")[0] == 0
-
-
-def test_a_worktree_has_its_own_view(made: Make, tmp_path: Path) -> None:
+def test_a_worktree_has_a_status_of_its_own(made: Make, tmp_path: Path) -> None:
     project, call = made(*TWO, limits={"max_iterations": 1})
     project.loop()
     assert agreed(project, call)["tasks_completed"] == 1
@@ -340,7 +205,6 @@ def test_a_worktree_has_its_own_view(made: Make, tmp_path: Path) -> None:
     (tmp_path / "tree" / FOLDER).mkdir(parents=True)
     prd = {"branchName": "ralph/another", "userStories": list(TWO)}
     (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps(prd))
-    assert elsewhere.json("status")[1]["tasks_completed"] == 0
     assert elsewhere.json("status")[1]["tasks_completed"] == 0
     assert call.json("status")[1]["tasks_completed"] == 1
 
@@ -392,7 +256,7 @@ def test_what_is_to_be_done_about_a_feature(view: dict[str, Any], section: str, 
 def test_where_there_is_no_utf8_signs_are_spelled(made: Make) -> None:
     project, _ = made(story("US-001", title="Über → ✓"), story("US-002", status="completed", passes=True))
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    for words in (("status",), ("status",), ("-v", "status")):
+    for words in (("status",), ("-v", "status")):
         argv = [sys.executable, "-P", "-m", "ralphy", *words]
         ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
         assert "  . US-001 ?ber -> + (pending)\n  + US-002" in ended.stdout
@@ -404,7 +268,7 @@ def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
     with open(os.path.join(os.fsencode(project.folder), b"new\xff.py"), "wb"):
         pass
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
-    for words in (("why",), ("status",), ("status",), ("loop",)):
+    for words in (("why",), ("status",), ("loop",)):
         argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
         out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
         assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words

@@ -21,7 +21,6 @@ ALLOWED = {
     "ralphy/lanes/keeper_tree.py": "a script by itself, in the sandbox",
     "ralphy/files/safe_open.py": "the reader",
     "ralphy/state/journal.py": "a descriptor that was opened without waiting",
-    "ralphy/cli/status/quick.py": "a pipe of its own",
     "ralphy/cli/setup/demo.py": "the demo's own folder",
     "ralphy/cli/status/repositories.py": "the names of folders, no file",
 }

@@ -22,7 +22,6 @@ from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import CODE, Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.scaffold.writer import init_prompts
-from ralphy.state import status_cache
 from tests.engine.building import Project, assert_clean, build, open_feature, reports, story
 
 SECURITY = Step(
@@ -127,11 +126,3 @@ def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
 def test_it_is_known_wherever_steps_are_named(project: Project) -> None:
     assert ".ralphy/prompts/security.md.j2" in "\n".join(init_prompts(project.repo))
     assert "Repeat a step (spec, acceptance, qa, security, pr) or a story" in redo_help()
-
-
-def test_its_document_makes_a_view_of_status_old(project: Project) -> None:
-    place = status_cache.Place(str(project.repo), str(project.repo / ".git"), project.path)
-    status_cache.save(place, {"phase": "QA"}, place.seen())
-    assert status_cache.load(place) == {"phase": "QA"}
-    project.write("SECURITY.md", "# No holes\n")
-    assert status_cache.load(place) is None

@@ -1,7 +1,7 @@
 """What the dashboard shows: a feature as it stands, as plain values.
 
-It is put together from what `ralphy status`, `report` and `logs` read; nothing is written, but for the view that
-`status` keeps. Values of the environment's secrets are removed.
+It is put together from what `ralphy status`, `report` and `logs` read; nothing is written. Values of the environment's
+secrets are removed.
 """
 
 from __future__ import annotations

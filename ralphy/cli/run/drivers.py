@@ -63,7 +63,7 @@ def _naming_the_gate(call: Invocation) -> Iterator[None]:
     except Held as held:
         names = [feature.name for feature in open_features(call)]
         own = [name for name in names if held.purpose in ("watch", "loop", f"feature {name}")]
-        waiting = (value for name in own if at_gate(value := standing(call, name, keeps=False)))
+        waiting = (value for name in own if at_gate(value := standing(call, name)))
         if found := next(waiting, None):
             held.hint = f"{found['feature']} waits for you: {command_of(found)}; or stop it with: ralphy abort"
         raise

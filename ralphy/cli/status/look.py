@@ -11,8 +11,8 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.output import error_body
-from ralphy.cli.status import quick
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
+from ralphy.cli.status.lines import phase, shown, status_lines
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.text.tone import BAD, STRONG, Toned
 
@@ -131,21 +131,41 @@ def status(call: Invocation, feature: str | None, every: bool, under: str | None
         if not every or feature:
             raise InvalidInput("--under shows all features", hint=f"ralphy status --all --under {under}")
         return _status_under(call, under)
-    value = None if every else quick.now(call.where, feature)
-    if every or (value is None and feature is None and not call.features(call.repository())):
+    if every:
         return _status_all(call)
-    value = value or standing(call, feature)
-    call.output.data(quick.status_lines(value), value)
+    try:
+        value = standing(call, feature)
+    except NotFound:
+        if feature is not None or call.features(call.repository()):
+            raise
+        return _status_all(call)
+    call.output.data(status_lines(value), value)
     return ExitCode.DONE
 
 
-def standing(call: Invocation, feature: str | None, *, keeps: bool = True) -> dict[str, Any]:
-    """Where the feature stands; what is worked on at this moment comes before what would come next.
+def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
+    """Where the feature stands; what is worked on at this moment comes before what would come next."""
+    from ralphy.engine.view.status import status_of
 
-    What was worked out is kept for the next time, unless nothing is to be touched.
-    """
-    value = quick.kept_view(call.where, feature) or _worked_out(call, feature, keeps=keeps)
-    return quick.with_work(value)
+    found, w = call.opened(feature)
+    with w:
+        running = _holder(w) or None
+        value = {**status_of(w, found), "in_work": [], "running": running}
+        working = _working_on(w)
+        if not running or not working:
+            return value
+        in_work = [run["story"] for run in w.history.open_runs if run.get("story")]
+        rows = [{**row, "status": "in_progress"} if row["id"] in in_work else row for row in value["stories"]]
+        return {**value, "in_work": in_work, "status": "running", "next": working, "brief": working, "stories": rows,
+                "circuit_breaker": _with_warning(value)}  # fmt: skip
+
+
+def _with_warning(value: Mapping[str, Any]) -> Any:
+    """The circuit breaker: the watchdog's warning to the run that is going on makes a closed one half open."""
+    breaker, warned = value["circuit_breaker"], value["watchdog"]
+    if not warned or breaker["state"] != "CLOSED":
+        return breaker
+    return {**breaker, "state": "HALF_OPEN", "last_trigger": warned["trigger"]}
 
 
 def _status_all(call: Invocation) -> int:
@@ -207,38 +227,6 @@ def feature_line(v: Mapping[str, Any]) -> str:
     """A feature in one line."""
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
-    until = f"; until {quick.shown(v['waiting_until'])}" if v.get("waiting_until") else ""
+    until = f"; until {shown(v['waiting_until'])}" if v.get("waiting_until") else ""
     said = v.get("brief") or v["next"]
-    return f"{v['feature']:<24} {quick.phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {said}{until}"
-
-
-def _worked_out(call: Invocation, feature: str | None, *, keeps: bool) -> dict[str, Any]:
-    """Look at everything, and keep the view for the next time."""
-    from ralphy.engine.view.status import status_of
-    from ralphy.engine.workspace.waiting import waiting_pid
-    from ralphy.state import status_cache
-
-    found, w = call.opened(feature)
-    with w:
-        place = status_cache.Place(str(w.repository.root), str(w.repository.git_dir), w.feature.path)
-        base = found.base if found else ""
-        branch = found.branch if found else str(w.store.load().raw.get("branchName") or w.feature_branch)
-        seen, around = place.seen(), quick.surroundings(place, branch, base)
-        in_work = [run["story"] for run in w.history.open_runs if run.get("story")]
-        value = {**status_of(w, found), "working_on": _working_on(w), "in_work": in_work}
-        rest_pid = waiting_pid(w) if value["status"] == "waiting" else 0
-        truth = {
-            "surroundings": around,
-            "rest_pid": rest_pid,
-            "breaker_open": _open_span(w, value),
-            "is_only": feature is None,
-        }
-        if keeps:
-            status_cache.save(place, {**value, **truth}, seen)
-    return {**value, "running": quick.running_in(place)}
-
-
-def _open_span(w: Workspace, value: dict[str, Any]) -> list[float] | None:
-    """From when to when the circuit breaker stays open, if it is: a view is true no longer than that."""
-    breaker = w.history.breaker
-    return [breaker.opened_at, breaker.opens_again_at] if value["circuit_breaker"]["state"] == "OPEN" else None
+    return f"{v['feature']:<24} {phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {said}{until}"

@@ -42,7 +42,7 @@ def get(call: Invocation, feature: str | None) -> int:
     """Show the phase, the story that is next or worked on, and how many are completed."""
     from ralphy.cli.status.look import standing
 
-    value = standing(call, feature, keeps=False)
+    value = standing(call, feature)
     phase = _WORDS.get(value["phase"], "implement")
     open_ = [row for row in value["stories"] if row["status"] in ("in_progress", "pending")]
     open_.sort(key=lambda row: row["status"] != "in_progress")
@@ -68,7 +68,7 @@ def set_(call: Invocation, feature: str | None, phase: str) -> int:
     from ralphy.pipeline.steps.qa import QA
     from ralphy.pipeline.steps.spec import SPEC
 
-    value = standing(call, feature, keeps=False)
+    value = standing(call, feature)
     now, is_done = value["phase"], value["tasks_total"] == value["tasks_completed"] > 0
     if _WORDS.get(now) == phase:
         said = f"the phase is {phase} already"

@@ -47,10 +47,10 @@ tasks = story
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
     """List the stories and their status."""
+    from ralphy.cli.status.lines import story_line
     from ralphy.cli.status.look import standing
-    from ralphy.cli.status.quick import story_line
 
-    value = standing(call, feature, keeps=False)
+    value = standing(call, feature)
     lines = [story_line(row) for row in value["stories"]]
     said = lines or f"{value['feature']} has no stories yet"
     return call.output.answer("story-list", said, feature=value["feature"], stories=value["stories"])

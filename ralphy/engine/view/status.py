@@ -119,11 +119,12 @@ def _check_runs(s: Snapshot) -> dict[str, int]:
 
 
 def ahead_of(s: Snapshot) -> dict[str, Any] | None:
-    """What is to come, if that is known. `ends_at` is put in when it is shown: it moves with the time."""
+    """What is to come, if that is known."""
     found = forecast(s)
     if found is None:
         return None
-    return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4)}
+    return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4),
+            "ends_at": iso(s.now + found.seconds)}  # fmt: skip
 
 
 def _word(decision: d.Decision) -> str:

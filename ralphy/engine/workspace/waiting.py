@@ -76,11 +76,11 @@ def as_it_rests(w: Workspace, now: float, decision: Decision) -> Decision:
         return decision
     if late:
         return Halt(reason, ExitCode.BUDGET, late=late) if late == decision.step else decision
-    is_waiting = until is not None and until > now and waiting_pid(w)
+    is_waiting = until is not None and until > now and _waiting_pid(w)
     return Wait(reason, ExitCode.LIMITED, until=until) if is_waiting else decision
 
 
-def waiting_pid(w: Workspace) -> int:
+def _waiting_pid(w: Workspace) -> int:
     """The process whose wait is noted, if it still holds the checkout; 0 if none does."""
     pid = holder(w.repository.checkout_dir / "lock").get("pid")
     return pid if isinstance(pid, int) and pid == w.history.rest.get("pid") else 0

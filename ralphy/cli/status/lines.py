@@ -1,0 +1,86 @@
+"""Where a feature stands, in lines for people."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ralphy.cli.status.moments import moment, seconds_of
+from ralphy.cli.terminal import OF_STATUS
+from ralphy.text.tone import Toned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
+
+
+def status_lines(v: dict[str, Any]) -> list[str]:
+    """All of it, a line or more each."""
+    lines = [f"{v['feature']}: {phase(v)}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
+    if v.get("running"):
+        lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
+    lines.append(f"  next:    {v['next']}")
+    if v.get("waiting_until"):
+        lines.append(f"  until:   {shown(v['waiting_until'])}")
+    unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
+    lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
+    if ahead := v.get("forecast"):
+        minutes = max(1, round(ahead["seconds"] / 60))
+        stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
+        lines.append(f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate")
+    if (ran := v.get("check_runs")) and ran["stories"]:
+        stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
+        more = (("of old tests", ran["old_tests"]), ("without the story's code", ran.get("red_first", 0)))
+        old = "".join(f", {times} {what}" for what, times in more if times)
+        lines.append(f"  checks:  {ran['full']} full {'run' if ran['full'] == 1 else 'runs'}{old} for {stories}")
+    if windows := [_window(row) for row in v.get("usage_windows") or ()]:
+        lines.append(f"  usage:   {', '.join(windows)}")
+    breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")
+    if warned and v.get("status") == "running":
+        lines.append(f"  watchdog: HALF_OPEN, warning {warned['number']}/{warned['most']}: {warned['seen']}")
+    elif breaker.get("state", "CLOSED") != "CLOSED":
+        why = f" ({breaker['last_trigger']})" if breaker.get("last_trigger") else ""
+        lines.append(f"  circuit breaker: {breaker['state']}{why}, {breaker['attempts']} agent runs without success")
+    if v.get("pull_request"):
+        lines.append(f"  pull request: {v['pull_request']}")
+    if v.get("current"):
+        lines.append(f"  documents: {v['current']}")
+    lines += [f"  read first: {line}" for line in v.get("steering") or ()]
+    if v.get("unverified"):
+        lines.append(f"  unverified: {v['unverified']} of {v['tasks_completed']} completed stories (no checks ran)")
+    if flagged := [row for row in v["stories"] if row.get("warnings")]:
+        lines.append(f"  flagged: {v['warnings']} in the evidence: ralphy story show {flagged[0]['id']}")
+    lines += [story_line(row) for row in v["stories"]]
+    return lines
+
+
+def _window(row: dict[str, Any]) -> str:
+    used = "nearly all" if row["used"] is None else f"{row['used']:.0%}"
+    until = f" until {shown(row['resets_at'])}" if row["resets_at"] else ""
+    return f"{used} of {row['kind']}{until}"
+
+
+def phase(v: Mapping[str, Any]) -> str:
+    """The phase as people read it."""
+    return "CLOSED" if v.get("life") == "merged" else str(v["phase"])
+
+
+def shown(iso: str) -> str:
+    """A moment of a view as people read it: local, with how far away it is."""
+    return moment(seconds_of(iso), time.time())
+
+
+def story_line(row: dict[str, Any]) -> Toned:
+    """A story's row for people."""
+    tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
+    after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
+    flags = f", {row['warnings']} flagged" if row.get("warnings") else ""
+    doubt = ", unverified" if row.get("verified") is False else ""
+    parts = row.get("parts") or {"proved": 0, "of": 0, "left": 0}
+    untested = parts["of"] - parts["proved"] - parts["left"]
+    doubt += f", {untested} of {parts['of']} changes untested" if untested else ""
+    error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
+    said = f"{row['status']}{doubt}{tries}{after}{flags}"
+    text = f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"
+    return Toned(text, OF_STATUS.get(row["status"], ""))
