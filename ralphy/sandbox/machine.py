@@ -185,8 +185,8 @@ class Machine:
 def _machine() -> dict[Path, Mount]:
     fresh = {at: Mount(bytes=TMP_BYTES) for at in _real((Path("/tmp"),))}  # noqa: S108 - one of its own
     fresh |= {at: Mount() for at in _real((Path("/run"),))}
-    seen = _real(Path("/run", name) for name in _RUN)
-    return {Path("/"): Mount(Path("/")), **fresh, **{at: Mount(at) for at in seen if at.is_relative_to("/run")}}
+    seen = {Path("/run", name): Mount(source) for name in _RUN for source in _real((Path("/run", name),))}
+    return {Path("/"): Mount(Path("/")), **fresh, **seen}
 
 
 def _agents(agent: AgentFolder) -> Mounts:
