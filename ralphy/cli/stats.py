@@ -13,6 +13,7 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import InvalidInput
 from ralphy.text.durations import span
+from ralphy.text.rehearsed import NOTE, is_marked
 
 if TYPE_CHECKING:
     from ralphy.pipeline.statistics import Statistics
@@ -76,6 +77,8 @@ def _lines(found: Statistics) -> Iterator[str]:
     groups = [(one.step, one.model, str(one.runs), str(one.succeeded), str(one.rejected), span(one.seconds),
                f"${one.cost_usd:.2f}") for one in found.groups]  # fmt: skip
     yield from _table([("Step", "Model", "Runs", "Succeeded", "Rejected", "Time", "Cost"), *groups])
+    if any(is_marked(one.model) for one in found.groups):
+        yield from ("", NOTE)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

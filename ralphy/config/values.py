@@ -36,6 +36,12 @@ class Agent:
     preset: str = "claude"
     env: tuple[str, ...] = ()
 
+    @property
+    def is_rehearsal(self) -> bool:
+        """Is it the scripted stand-in, whose models and costs are fictitious?"""
+        names = {word.rpartition("/")[2] for word in self.command}
+        return self.preset == "rehearsal" or not names.isdisjoint(("ralphy-rehearsal", "ralphy.rehearsal"))
+
 
 @dataclass(frozen=True, slots=True)
 class Models:

@@ -20,6 +20,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import warnings_of
 from ralphy.pipeline.verification import changed_lines, is_unverified, verified_by
 from ralphy.text.json_coerce import count_of, mapping_of, number_of
+from ralphy.text.rehearsed import is_marked
 
 # The names under which the report stands in the feature's folder.
 MARKDOWN, PAGE = "REPORT.md", "REPORT.html"
@@ -101,6 +102,11 @@ class Report:
     cost_usd: float
     next: str
     titles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_rehearsed(self) -> bool:
+        """Did the scripted stand-in do any of it?"""
+        return any(is_marked(one.model) for one in self.costs)
 
     def named(self, of: str) -> str:
         """A story with its title, or a step."""

@@ -15,6 +15,7 @@ from ralphy.documents.report import Report
 from ralphy.documents.report_text import Clock, result
 from ralphy.pipeline.nights import Past
 from ralphy.text.durations import span
+from ralphy.text.rehearsed import NOTE
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -61,6 +62,7 @@ def in_html(report: Report, clock: Clock) -> str:
         "cost": ("Cost", text.COST, list(text.cost_rows(report)), 7),
     }
     return _template().render(
+        rehearsed=NOTE,
         report=report, moment=clock, tables=tables, lists=text.lists(report, clock),
         night=text.summary(report.night), picture=picture_of(report, clock), night_head=text.NIGHT,
         night_rows=list(text.night_rows(report, clock)), is_link=report.next.startswith("https://"),

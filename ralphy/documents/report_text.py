@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ralphy.documents.report import Cost, Landed, Need, Report, Row
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
+from ralphy.text.rehearsed import NOTE
 
 Clock = Callable[[float], str]
 Rows = Iterable[tuple[str, ...]]
@@ -30,6 +31,7 @@ _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
 def in_markdown(report: Report, clock: Clock) -> str:
     """The whole report, with moments as `clock` says them; a section that has nothing to say is left out."""
     blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed", _plain(report.state)]
+    blocks += [NOTE] if report.is_rehearsed else []
     blocks += _section("What waits for you", _need_lines(report.waits))
     blocks += _section("What landed", _table(LANDED, landed_rows(report.done), 5))
     for _, title, lines in lists(report, clock):

@@ -29,6 +29,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import changed_lines, is_unverified
 from ralphy.text.first_few import first_few
+from ralphy.text.rehearsed import NOTE
 from ralphy.text.tone import WAITING
 
 
@@ -126,7 +127,8 @@ def _text(w: Workspace, s: Snapshot) -> PullRequestText:
     """The agent's words, and below them what Ralphy saw."""
     text = parse_pr_text(redacted(w, documents.text(w, PR.document)))
     table = evidence_table([evidence_of(story) for story in with_parts(s.prd).stories], steering_of(s.prd))
-    return with_evidence(text, f"## Evidence\n\n{table}")
+    note = f"{NOTE}\n\n" if s.history.is_rehearsed else ""
+    return with_evidence(text, f"## Evidence\n\n{note}{table}")
 
 
 def evidence_of(story: Story) -> StoryEvidence:

@@ -68,7 +68,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if not (crew and isinstance(decision, Rest)):
             with suppress(EnvironmentProblem):
                 note_rest(w, decision)  # before it is told: who hears of it may look
-            w.emit(decided(decision, snapshot))
+            w.emit(decided(decision, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
         if isinstance(decision, (Rest, RunAgent)):
             record_shortage(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
@@ -81,7 +81,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
             do = partial(crew.wait, decision, before)
         rest = _carry_out(do, decision, snapshot, w, crew)
         if rest:
-            w.emit(decided(rest, snapshot))
+            w.emit(decided(rest, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
             return rest
 
 
@@ -194,7 +194,7 @@ def until_run(w: Workspace) -> tuple[Snapshot, Decision]:
         decision = decide(snapshot, w.config)
         if isinstance(decision, (Rest, RunAgent)):
             return snapshot, decision
-        w.emit(decided(decision, snapshot))
+        w.emit(decided(decision, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
         _ACTS[type(decision)](w, decision, snapshot)
 
 

@@ -76,6 +76,7 @@ class Decided(Event):
     stories: Annotated[int, "stories in all"] = 0
     runs: Annotated[int, "agent runs of this call of Ralphy"] = 0
     cost_usd: Annotated[float, "dollars of this call of Ralphy"] = 0.0
+    rehearsed: Annotated[bool, "the agent is the scripted stand-in: its models and costs are fictitious"] = False
     branch: Annotated[str, 'the feature\'s branch; "" before there is one'] = ""
     ahead: Annotated[str, 'what is left and will take, in words; "" if nothing tells'] = ""
     notice: Annotated[str, "files to be read first: they steer agents, CI or what people run"] = ""
@@ -127,7 +128,7 @@ class RunEnded(Event):
     tokens: Annotated[Mapping[str, int], "by kind"] = field(default_factory=dict)
     checks: Annotated[tuple[Mapping[str, Any], ...], "the checks that judged it: name, run, exit, seconds"] = ()
     detail: Annotated[str, "why it did not count, or what it made"] = ""
-    kept: Annotated[int | None, "its work is kept as this attempt (`ralphy attempts diff`)"] = None
+    kept: Annotated[int | None, "its work is kept as this attempt (`ralphy attempts`)"] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

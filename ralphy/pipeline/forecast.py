@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ralphy.pipeline.history import Pace
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.durations import span
+from ralphy.text.rehearsed import marked
 
 _MOST_NAMED = 3
 # A story of a few criteria with its tests, from the first attempt that lands to one that needs a second: a guess.
@@ -92,7 +93,7 @@ def what_is_left(s: Snapshot) -> str:
     are = "stories is" if len(left) == 1 else "stories are"
     found = forecast(s)
     what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
-    return f"{what}, {found.words}" if found else what
+    return f"{what}, {marked(found.words, s.history.is_rehearsed)}" if found else what
 
 
 def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | None:

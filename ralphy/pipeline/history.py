@@ -16,6 +16,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.pipeline.breaker import Breaker
 from ralphy.pipeline.steps import names
 from ralphy.text.json_coerce import moment_of, text_of
+from ralphy.text.rehearsed import is_marked
 
 Entry = Mapping[str, Any]
 
@@ -124,6 +125,8 @@ class History:
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
     rest: Entry = field(default_factory=dict)
+    last_at: float = 0.0
+    is_rehearsed: bool = False
 
     @property
     def open_runs(self) -> tuple[Entry, ...]:
@@ -209,6 +212,8 @@ def _run(history: History, entry: Entry) -> None:
         _end(history, {"run": before.get("run"), "outcome": Outcome.DIED.value})
     history.unended[at], history.rest = entry, {}
     history.iterations += 1
+    history.last_at = _number(entry.get("at"))
+    history.is_rehearsed = history.is_rehearsed or is_marked(entry.get("model"))
     history.started_at = history.started_at or _number(entry.get("at"))
     counts = _counts(history, entry)
     counts.runs += 1
@@ -236,6 +241,7 @@ def _end(history: History, entry: Entry) -> None:
     if run is None:
         return
     step, story = str(run.get("step")), run.get("story")
+    history.last_at = _number(entry.get("at")) or history.last_at
     if not _place(history, run):
         history.last_end, history.last_step = entry, step
     counts = _counts(history, run)

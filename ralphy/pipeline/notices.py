@@ -9,6 +9,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Event, HeldUp, RunEnded, StoryFailed
 from ralphy.pipeline.steps.table import document_at
+from ralphy.text.rehearsed import marked
 
 SCHEMA = "ralphy/notice@1"
 Kind = Literal["gate", "question", "ended", "limit", "budget", "breaker"]
@@ -102,7 +103,8 @@ def _rest(event: Decided, folder: str) -> Notice | None:
 
 
 def _count(event: Decided) -> str:
-    return f"{event.completed} of {event.stories} stories completed, ${event.cost_usd:.2f}"
+    cost = marked(f"${event.cost_usd:.2f}", event.rehearsed)
+    return f"{event.completed} of {event.stories} stories completed, {cost}"
 
 
 def _about(event: Event, kind: Kind, text: str, where: str, command: str = "") -> Notice:

@@ -97,6 +97,15 @@ def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project) -
 
 
 @pytest.mark.fault("P1")
+def test_the_outbox_of_a_run_that_ended_before_a_kill_goes_with_the_next_run(two: Project) -> None:
+    killed(two, "end_recorded")
+    outboxes = two.folder / ".ralphy" / "outbox"
+    left = {path.name for path in outboxes.iterdir()}
+    assert left
+    two.loop()
+    assert left.isdisjoint(path.name for path in outboxes.iterdir())
+
+
 def test_half_written_files_of_a_dead_ralphy_vanish(two: Project) -> None:
     killed(two, "agent_ended")
     two.write(".prd.json.tmp-4711", "{")

@@ -55,6 +55,7 @@ class Night:
     stories: int = 0
     failed: frozenset[str] = frozenset()
     cost_usd: float = 0.0
+    is_rehearsed: bool = False
     until: float | None = None
     agents: Mapping[str, Working] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
@@ -89,8 +90,8 @@ def _(event: e.Decided, night: Night) -> Night:
         waiting[event.feature] = event.gate
     failed = night.failed if event.feature == night.feature else frozenset()
     return replace(night, feature=event.feature, reason=event.reason, rests=event.rests, completed=event.completed,
-                   stories=event.stories, failed=failed, cost_usd=event.cost_usd, until=event.until,
-                   waiting=waiting)  # fmt: skip
+                   stories=event.stories, failed=failed, cost_usd=event.cost_usd,
+                   is_rehearsed=event.rehearsed, until=event.until, waiting=waiting)  # fmt: skip
 
 
 @after.register

@@ -10,6 +10,7 @@ from ralphy.pipeline.steps.names import CLARIFY
 from ralphy.text.columns import columns_of, within
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
+from ralphy.text.rehearsed import marked
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 Part = tuple[str, str]  # a text and its tone
@@ -67,7 +68,7 @@ def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Row]:
     column = max(map(columns_of, names), default=0)
     for agent, name in zip(shown, names, strict=True):
         padding = " " * (column - columns_of(name))
-        figures = f"{padding}{_clock(now - agent.began):>9}{_calls(agent):>12}{_GAP}"
+        figures = f"{padding}{_clock(now - agent.began):>9}{_calls(agent):>15}{_GAP}"
         doing = (f"! {agent.warned}", WAITING) if agent.warned else (agent.doing, "")
         yield (("  " + name, ""), (figures, FAINT), doing)
     if hidden := len(agents) - len(shown):
@@ -91,7 +92,7 @@ def _clock(seconds: float) -> str:
 
 
 def _calls(agent: Working) -> str:
-    return "1 call" if agent.calls == 1 else f"{agent.calls} calls"
+    return "1 tool call" if agent.calls == 1 else f"{agent.calls} tool calls"
 
 
 def _figures(night: Night, now: float) -> Iterator[Part]:
@@ -100,12 +101,12 @@ def _figures(night: Night, now: float) -> Iterator[Part]:
     if evidence.budget_usd is not None:
         of = f" of ${evidence.budget_usd:.2f}"
     is_short = bool(of) and night.cost_usd >= 0.8 * (evidence.budget_usd or 0.0)
-    yield f"${night.cost_usd:.2f}{of}", WAITING if is_short else ""
+    yield marked(f"${night.cost_usd:.2f}{of}", night.is_rehearsed), WAITING if is_short else ""
     if any(night.tokens.values()):
         said = ", ".join(f"{_short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
         yield f"tokens: {said}", FAINT
     if evidence.calls_left is not None:
-        yield f"{evidence.calls_left} calls left", WAITING if evidence.calls_left < 10 else FAINT
+        yield f"{evidence.calls_left} agent runs left this hour", WAITING if evidence.calls_left < 10 else FAINT
     for window in evidence.windows:
         used = "nearly all" if window.used is None else f"{window.used:.0%}"
         until = f" (reset in {span(window.resets_at - now)})" if window.resets_at else ""

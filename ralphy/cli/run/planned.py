@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.status.look import explained
 from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
+from ralphy.text.rehearsed import marked
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
@@ -38,7 +39,7 @@ def tell_plan(call: Invocation, w: Workspace) -> None:
     asks = [step.name for step in plan.steps if step.gate == "human" and not step.is_approved]
     waits = f"; you approve {', '.join(asks)}" if asks else ""
     call.output.note(f"plan       {', '.join(steps)}{waits} (ralphy plan {w.feature.name})")
-    call.output.note(f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}")
+    call.output.note(f"expected   {_expected_words(w, plan)}")
     call.output.note(f"stops      {'; '.join(what for what, _ in stops(w.config))}")
 
 
@@ -54,12 +55,12 @@ def _lines(w: Workspace, s: Snapshot, plan: Plan, end: str) -> Iterator[str]:
     yield ""
     yield "steps"
     for step in plan.steps:
-        yield f"  {step.name:<10} {_step_words(step, plan, len(s.prd.stories))}"
+        yield f"  {step.name:<10} {_step_words(w, step, plan, len(s.prd.stories))}"
     if plan.stories:
         yield ""
         yield f"stories, by wave of up to {jobs} agents" if jobs > 1 else "stories, in their order"
         for planned in plan.stories:
-            yield _story_words(planned)
+            yield _story_words(w, planned)
     yield ""
     yield "checks"
     for check in w.checks:
@@ -68,20 +69,22 @@ def _lines(w: Workspace, s: Snapshot, plan: Plan, end: str) -> Iterator[str]:
         yield "  none: stories land unverified"
     yield ""
     if plan.stories or not s.prd.stories:
-        yield f"expected   {_expected_words(plan, w.config.limits.max_cost_usd)}"
+        yield f"expected   {_expected_words(w, plan)}"
     yield f"stops      {'; '.join(what for what, _ in stops(w.config))}"
     yield f"ends with  {end}"
 
 
-def _expected_words(plan: Plan, budget: float | None) -> str:
+def _expected_words(w: Workspace, plan: Plan) -> str:
     if plan.expected is None:
         return "nothing more"
+    budget = w.config.limits.max_cost_usd
     is_more = budget is not None and plan.expected.cost_usd[1] > budget
-    return f"{plan.expected.words}{f': the budget of ${budget:.2f} may end it before' if is_more else ''}"
+    words = marked(plan.expected.words, w.config.agent.is_rehearsal)
+    return f"{words}{f': the budget of ${budget:.2f} may end it before' if is_more else ''}"
 
 
-def _step_words(step: PlannedStep, plan: Plan, stories: int) -> str:
-    models = ", ".join(dict.fromkeys(step.models))
+def _step_words(w: Workspace, step: PlannedStep, plan: Plan, stories: int) -> str:
+    models = marked(", ".join(dict.fromkeys(step.models)), w.config.agent.is_rehearsal)
     if not step.document:
         left = sum(planned.wave > 0 for planned in plan.stories)
         what = f"{left} of {stories} left" if stories else "written by the specification"
@@ -92,11 +95,11 @@ def _step_words(step: PlannedStep, plan: Plan, stories: int) -> str:
     return f"{models}: {step.document}, " + "; ".join(part for part in (state, gate) if part)
 
 
-def _story_words(planned: PlannedStory) -> str:
+def _story_words(w: Workspace, planned: PlannedStory) -> str:
     story = planned.story
     after = f", after {', '.join(story.depends_on)}" if story.depends_on and planned.wave else ""
     attempt = f", attempt {planned.attempt}" if planned.attempt > 1 else ""
-    how = planned.why_not or f"{planned.model}{attempt}{after}"
+    how = planned.why_not or f"{marked(planned.model, w.config.agent.is_rehearsal)}{attempt}{after}"
     return f"  {planned.wave or '-':>2}  {story.id} {story.title} ({how})"
 
 

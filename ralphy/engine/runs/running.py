@@ -40,6 +40,7 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
 from ralphy.processes.resource_limits import Allowance
 from ralphy.text.durations import span
+from ralphy.text.rehearsed import marked
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def agent_run(
     `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
     """
     _set_early_aside(w)
+    _tell_of_rehearsals(w)
     decision = _with_known_model(w, decision)
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
@@ -167,8 +169,15 @@ def let_go(w: Workspace, lane: Lane, ran: Ran) -> None:
 
 
 def _outbox(w: Workspace, d: RunAgent, s: Snapshot, run: str) -> Outbox:
-    """The run's outbox; a document's step finds in it what a run that was not finished had written."""
-    outbox = Outbox.made(private_folder(w.feature.private / "outbox") / run)
+    """The run's outbox; a document's step finds in it what a run that was not finished had written.
+
+    Those of ended runs go: a kill between a run's end and its last act leaves one.
+    """
+    folder = private_folder(w.feature.private / "outbox")
+    for old in children(w.repository.root, folder):
+        if not w.history.is_open(old.name) and not w.history.hands_on(old.name):
+            remove(folder / old.name, below=w.repository.root)
+    outbox = Outbox.made(folder / run)
     if d.step != names.STORY:
         hand_on(w, s.history.of(d.step, d.story).outbox, outbox.path)
     return outbox
@@ -182,11 +191,19 @@ def _clear_handed_on(w: Workspace, d: RunAgent, s: Snapshot) -> None:
 
 def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside: Outside) -> None:
     """The journal's line of a run that begins."""
-    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode, model=d.model,
+    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode,
+             model=marked(d.model, w.config.agent.is_rehearsal),
              lane=lane.name, laid_out=lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
              edits=dict(outside.edits) or None, agent=w.config.agent.preset,
              green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
+
+
+def _tell_of_rehearsals(w: Workspace) -> None:
+    """The variable that chose the stand-in is gone in the next terminal: then the first run that is paid says so."""
+    if w.history.is_rehearsed and not w.config.agent.is_rehearsal and not w.session.runs:
+        w.say(f"warning: the earlier runs of {w.feature.name} were rehearsals; {w.config.agent.command[0]} is the real "
+              "agent, and costs money", WAITING)  # fmt: skip
 
 
 def _set_early_aside(w: Workspace) -> None:
@@ -283,7 +300,7 @@ def _stop_notice(w: Workspace) -> Callable[[], None]:
     def look() -> None:
         if not said[0] and os.path.lexists(path):
             said[0] = True
-            post(lambda: w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now"))
+            post(lambda: w.say("STOP is seen: finishing this run, then stopping; `ralphy abort` stops it now"))
 
     return look
 

@@ -24,6 +24,7 @@ from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import shown_status
 from ralphy.pipeline.verification import is_unverified
 from ralphy.text.first_few import first_few
+from ralphy.text.rehearsed import marked
 
 _MOST_FILES = 10
 _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
@@ -93,7 +94,7 @@ def phase_of(decision: d.Decision, s: Snapshot) -> str:
     return _position(s)
 
 
-def decided(decision: d.Decision, s: Snapshot) -> Decided:
+def decided(decision: d.Decision, s: Snapshot, *, is_rehearsal: bool) -> Decided:
     """What there is to tell of a decision, and of how far the feature is."""
     run = decision if isinstance(decision, d.RunAgent) else None
     return Decided(
@@ -109,11 +110,12 @@ def decided(decision: d.Decision, s: Snapshot) -> Decided:
         step=run.step if run else "",
         attempt=run.attempt if run else None,
         mode=run.mode if run else "",
-        model=run.model if run else "",
+        model=marked(run.model, is_rehearsal) if run else "",
         completed=sum(1 for story in s.prd.stories if story.is_completed),
         stories=len(s.prd.stories),
         runs=s.session.runs,
         cost_usd=round(s.session.cost_usd, 4),
+        rehearsed=is_rehearsal,
         branch=s.tree.feature_branch if s.tree.is_on_branch else "",
         ahead=what_is_left(s) if forecast(s) else "",
         notice=steering_notice(steering_of(s.prd)),

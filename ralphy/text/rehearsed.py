@@ -1,0 +1,15 @@
+"""Models and money of the scripted stand-in for an agent: wherever they are shown, REHEARSAL stands beside them."""
+
+from __future__ import annotations
+
+MARK = "REHEARSAL"
+NOTE = f"{MARK}: a scripted stand-in took the place of the agent; its models and costs are fictitious"
+
+
+def marked(text: str, is_rehearsed: bool) -> str:
+    return f"{text} {MARK}" if is_rehearsed else text
+
+
+def is_marked(model: object) -> bool:
+    """Is it the model of a rehearsed run, as the journal has it?"""
+    return isinstance(model, str) and model.endswith(f" {MARK}")
