@@ -29,7 +29,8 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
 
     Works in any clone. By default it takes the stories between the base branch and HEAD; where there are none, those
-    on the branch of the only open feature. Exit code 11 if one of them does not hold.
+    on the branch of the only open feature. A FEATURE that is merged is found in the history. Exit code 11 if one of
+    them does not hold.
 
     --parts names the lines that no test needs. It takes at least one run of the story's tests for each change.
 
@@ -72,7 +73,17 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
             what = call.only(repository).feature.name
     found = call.found(repository, what) if what else None
     tip = f"refs/heads/{found.branch}" if found and found.has_branch else "HEAD"
-    return [row for row in _between(repository, base, tip) if row[0] == what]
+    rows = [row for row in _between(repository, base, tip) if row[0] == what]
+    return rows or _merged(repository, what or "")
+
+
+def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit]]:
+    """The stories of a feature whose branch is merged: those in the history of HEAD that still count, oldest first."""
+    from ralphy.git.ledger import commit_named, story_commits
+
+    head = commit_named(repository, "HEAD")
+    found = story_commits(repository, feature, head).values() if feature and head else ()
+    return [(feature, one) for one in reversed(list(found)) if not one.reverted_by]
 
 
 def _between(repository: Repository, base: str, head: str) -> list[tuple[str, StoryCommit]]:
@@ -98,7 +109,7 @@ def _base(call: Invocation, repository: Repository) -> str:
     refs = [f"refs/{place}{name}" for name in names for place in ("heads/", "remotes/origin/")]
     found = next((ref for ref in refs if git.resolve(repository, ref)), "")
     if not found:
-        raise NotFound("no base branch was found", hint="name the range: ralphy prove BASE..HEAD")
+        raise NotFound("no base branch was found", hint="name the range, such as HEAD~3..HEAD")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import replace_file
+from ralphy.files.atomic import read_text, replace_file
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
 
@@ -37,8 +38,9 @@ def approve(call: Invocation, feature: str | None) -> int:
 def reject(call: Invocation, feature: str | None, message: str, end: bool) -> int:
     """Reject the document at a gate with remarks, or end the feature; 4 if no gate is open."""
     if bool(message.strip()) == end:
+        words = " ".join(["ralphy reject", *([feature] if feature else [])])
         raise InvalidInput("reject needs remarks, or --end",
-                           hint='ralphy reject -m "what should change", or ralphy reject --end')  # fmt: skip
+                           hint=f'{words} -m "what should change", or {words} --end')  # fmt: skip
     return _mark(call, feature, "REJECTED", message)
 
 
@@ -65,8 +67,23 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
                            hint=f"ralphy why {s.feature}")  # fmt: skip
         if seen and seen != shown_at(w, s, gate):
             raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
-        replace_file(w.feature.file(marker), text.encode(), durable=False)
+        replace_file(w.feature.file(marker), _beside_pending(w, marker, text).encode(), durable=False)
     return s.feature, gate
+
+
+def _beside_pending(w: Workspace, marker: str, text: str) -> str:
+    """The marker's text behind the remarks of a rejection that nobody has taken up yet: no word of a person is lost.
+
+    Raises Conflict for what contradicts them: an approval, or the end of the feature.
+    """
+    path = w.feature.file("REJECTED")
+    if not path.exists():
+        return text
+    pending = read_text(path).rstrip()
+    if marker == "APPROVED" or (pending and not text):
+        raise Conflict(f"{w.feature.name} has a rejection that is not taken up yet",
+                       hint=f"`rm {shlex.quote(os.path.relpath(path))}` withdraws it")  # fmt: skip
+    return f"{pending}\n\n{text}".lstrip()
 
 
 def shown_at(w: Workspace, s: Snapshot, gate: str) -> str:
