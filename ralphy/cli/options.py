@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.output import Output
-from ralphy.errors import Conflict, NotFound, RalphyError
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +141,22 @@ class Invocation:
         from ralphy.engine.feature.features import only_open
 
         return only_open(self.features(repository), self._config(repository).project.features_dir)
+
+    def meant(self, name: str | None) -> list[str | None]:
+        """The features that a command is about which only reads: the named one, or all that are open."""
+        if name is not None:
+            return [name]
+        found = self.features(self.repository())
+        several = [one.feature.name for one in found if one.life.is_open] or [one.feature.name for one in found]
+        return [*several] if len(several) > 1 else [None]
+
+    def is_feature(self, word: str) -> bool:
+        """Is a word the name of a feature, or the path of its folder?"""
+        try:
+            self.feature(self.repository(), word)
+        except (NotFound, InvalidInput):
+            return False
+        return True
 
     def features(self, repository: Repository) -> list[Found]:
         """All features of the repository; looked up once. A folder that is none for its name alone is said once."""
@@ -314,10 +330,29 @@ def stories_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]
 feature_argument = click.argument("feature", required=False, shell_complete=_features_begun)
 
 
-def named_story(word: str, feature: str | None) -> tuple[str, str | None]:
-    """(story id, feature) of what was typed: an id, or feature/id as it stands in the trailers of commits."""
+def named_story(call: Invocation, word: str, feature: str | None) -> tuple[str, str | None]:
+    """(story id, feature) of what was typed: an id, feature/id as it stands in the trailers of commits, or both words
+    in either order."""
     folder, _, story_id = word.rpartition("/")
-    return (story_id, folder) if folder and feature is None else (word, feature)
+    if feature is None:
+        return (story_id, folder) if folder else (word, None)
+    return (feature, word) if call.is_feature(word) and not call.is_feature(feature) else (word, feature)
+
+
+def for_each(call: Invocation, names: Sequence[str | None], show: Callable[[str | None], int]) -> int:
+    """Show one feature after the other: with --json a line for each. One that cannot be shown hides no other.
+
+    Gives the exit code: that of the first one that did not end well.
+    """
+    if len(names) == 1:
+        return show(names[0])
+    codes = []
+    for name in names:
+        try:
+            codes.append(show(name))
+        except RalphyError as error:
+            codes.append(call.output.error(error))
+    return next(filter(None, codes), ExitCode.DONE)
 
 
 class Group(click.Group):

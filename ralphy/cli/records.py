@@ -17,6 +17,7 @@ from ralphy.cli.options import (
     Invocation,
     WholeNumber,
     feature_argument,
+    for_each,
     leading,
     named_story,
     stories_begun,
@@ -48,19 +49,20 @@ _TONES = {"run": STRONG, "thinking": FAINT, "text": FAINT, "warning": WAITING, "
 def logs(
     call: Invocation, story: str | None, feature: str | None, follow: bool, tail: int | None, raw: bool
 ) -> int:  # fmt: skip
-    """Show what the latest run of a feature did, or all runs of a STORY (an id, or feature/id)."""
+    """Show what the latest run of each open feature did, or all runs of a STORY (an id, or feature/id)."""
     if raw and call.output.as_json:
         raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
-    repository, folder, story_id = _addressed(call, story, feature)
+    repository = call.repository()
+    features, story_id = _addressed(call, repository, story, feature)
     emit = _emit_raw if raw else _emitter(call, repository)
     is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
     told = RunLines(repository)
     if follow:
-        _follow(folder, story_id, told, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
-    found = _chosen(runs(folder), story_id)
+        _follow(features, story_id, told, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
+    found = [run for folder in features for run in _chosen(runs(folder), story_id)]
     if not found:
-        of = f"{folder.name}/{story_id}" if story_id else folder.name
-        raise NotFound(f"no saved run of {of}", hint=f"ralphy why {folder.name}")
+        names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
+        raise NotFound(f"no saved run of {names}", hint=" ".join(["ralphy why", *_only_name(features)]))
     told.read_on()
     lines = (line for run in found for line in _whole(run, told))
     _emit_all(_last(filter(is_shown, lines), tail), emit)
@@ -138,19 +140,19 @@ class _Followed:
 
 
 def _follow(
-    feature: Feature, story: str, told: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
+    features: Sequence[Feature], story: str, told: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
 ) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
     from ralphy.engine.wakeups import RESYNC_S, Wakeups
 
-    with Wakeups([feature.folder]) as wakeups:
-        found = runs(feature)
+    with Wakeups([feature.folder for feature in features]) as wakeups:
+        found = _runs_of(features)
         seen = {run.folder for run in found}
         told.read_on()
         readers = [_Followed(told.reader(run), told) for run in _chosen(found, story)]
         show(_last((line for reader in readers for line in reader.new()), tail))
         while True:
-            new = [run for run in runs(feature) if run.folder not in seen]
+            new = [run for run in _runs_of(features) if run.folder not in seen]
             seen.update(run.folder for run in new)
             told.read_on()
             readers = [*readers[-1:], *(_Followed(told.reader(run), told) for run in new if story in ("", run.story))]
@@ -158,23 +160,25 @@ def _follow(
             wakeups.wait(RESYNC_S)
 
 
-def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple[Repository, Feature, str]:
-    """The feature and the story ("" for all) that are meant: a word may be either, or feature/story."""
-    repository = call.repository()
-    if word is None:
-        return repository, call.feature(repository, feature), ""
-    if feature is None and _is_feature(call, repository, word):
-        return repository, call.feature(repository, word), ""
-    story, feature = named_story(word, feature)
-    return repository, call.feature(repository, feature), story
+def _runs_of(features: Sequence[Feature]) -> list[Run]:
+    """The runs of all these, the newest last: a run's folder begins with its time."""
+    return sorted((run for feature in features for run in runs(feature)), key=lambda run: run.folder.name)
 
 
-def _is_feature(call: Invocation, repository: Repository, word: str) -> bool:
-    try:
-        call.feature(repository, word)
-    except (NotFound, InvalidInput):
-        return False
-    return True
+def _addressed(
+    call: Invocation, repository: Repository, word: str | None, feature: str | None
+) -> tuple[list[Feature], str]:
+    """The features and the story ("" for all) that are meant: a word may be either, or feature/story."""
+    story = ""
+    if word is not None and feature is None and call.is_feature(word):
+        feature = word
+    elif word is not None:
+        story, feature = named_story(call, word, feature)
+    return [call.feature(repository, name) for name in call.meant(feature)], story
+
+
+def _only_name(features: Sequence[Feature]) -> list[str]:
+    return [feature.name for feature in features] if len(features) == 1 else []
 
 
 class Attempts(Group):
@@ -202,10 +206,16 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
     from ralphy.git.ledger import kept
 
-    repository, folder, story_id = _addressed(call, story, feature)
-    found = kept(repository, folder.name, story_id)
-    said = "\n".join(_shown(attempt) for attempt in found) or "no attempts kept"
-    return call.output.answer("attempts", said, feature=folder.name, attempts=[_row(attempt) for attempt in found])
+    repository = call.repository()
+    features, story_id = _addressed(call, repository, story, feature)
+
+    def show(name: str | None) -> int:
+        found = kept(repository, name or "", story_id)
+        heading = [f"{name}:"] if len(features) > 1 else []
+        said = [*heading, *(map(_shown, found) if found else ["no attempts kept"])]
+        return call.output.answer("attempts", said, feature=name, attempts=[_row(attempt) for attempt in found])
+
+    return for_each(call, [one.name for one in features], show)
 
 
 def _row(attempt: KeptAttempt) -> dict[str, Any]:
@@ -253,7 +263,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
     parts = word.split("/")
     if parts[:2] == ["refs", "ralphy"] and len(parts) == 5 and parts[4].removeprefix("attempt-").isdecimal():
         word, number = f"{parts[2]}/{parts[3]}", int(parts[4].removeprefix("attempt-"))
-    story, feature = named_story(word, None)
+    story, feature = named_story(call, word, None)
     repository = call.repository()
     folder = call.feature(repository, feature)
     return repository, one_kept(repository, folder.name, story, number)
@@ -288,10 +298,10 @@ def restore(call: Invocation, story: str, number: int) -> int:
     with call.edited(feature, f"attempts restore {attempt.story}") as (w, s):
         _require_place(repository, s.tree.feature_branch, w.config.project.features_dir)
         put_back(repository, attempt)
-    name = f"{feature}/{attempt.story}"
-    back = f"ralphy attempts diff {name} {attempt.number} | git apply -R"
-    said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {name}, uncommitted\n"
-            f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {name}")  # fmt: skip
+    story_name = f"{feature}/{attempt.story}"
+    back = f"ralphy attempts diff {story_name} {attempt.number} | git apply -R"
+    said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {story_name}, uncommitted\n"
+            f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {story_name}")  # fmt: skip
     return call.output.answer("attempt-restore", said, **_row(attempt), undo=back)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline.events import Decided, Event, Listener, PullRequestOpened, RunEnded
 
@@ -43,7 +43,8 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
     """Report on a feature: what waits for you, what landed with its proof, what failed and why.
 
     Then what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost, and
-    the next command. Every run leaves the same as REPORT.md and REPORT.html in the feature's folder.
+    the next command. Without a name, on every open feature. Every run leaves the same as REPORT.md and REPORT.html in
+    the feature's folder.
     """
     from ralphy.documents.report import PAGE
     from ralphy.documents.report_page import in_html
@@ -51,22 +52,26 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
 
     if call.output.as_json and (as_page or opens or target):
         raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")
-    found, workspace = call.opened(feature)
-    with workspace as w:
-        value = report_now(w, found)
-        if call.output.as_json:
-            return call.output.answer("report", "", **asdict(value))
-        text = _cleared(w, in_html(value, moment) if as_page or opens else in_markdown(value, moment))
-        if target is None and not (as_page or opens):
-            call.output.verbatim(text)
-            return ExitCode.DONE
-        path = call.directory / target if target else w.feature.file(PAGE)
-        if target:
-            _write(path, text)
-        elif not _lay_down(w, PAGE, text):
-            raise InvalidInput(f"{path} is not a report of Ralphy's", hint="name another file: -o FILE")
-    call.output.data(str(path), {})
-    return open_in_browser(call, str(path)) if opens else ExitCode.DONE
+
+    def show(name: str | None) -> int:
+        found, workspace = call.opened(name)
+        with workspace as w:
+            value = report_now(w, found)
+            if call.output.as_json:
+                return call.output.answer("report", "", **asdict(value))
+            text = _cleared(w, in_html(value, moment) if as_page or opens else in_markdown(value, moment))
+            if target is None and not (as_page or opens):
+                call.output.verbatim(text)
+                return ExitCode.DONE
+            path = call.directory / target if target else w.feature.file(PAGE)
+            if target:
+                _write(path, text)
+            elif not _lay_down(w, PAGE, text):
+                raise InvalidInput(f"{path} is not a report of Ralphy's", hint="name another file: -o FILE")
+        call.output.data(str(path), {})
+        return open_in_browser(call, str(path)) if opens else ExitCode.DONE
+
+    return for_each(call, [feature] if target or opens else call.meant(feature), show)
 
 
 def report_now(w: Workspace, found: Found | None) -> Report:

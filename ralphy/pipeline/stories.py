@@ -80,6 +80,11 @@ def why_stuck(prd: Prd) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def asks_only(prd: Prd) -> bool:
+    """Does nothing but an answer keep a stuck feature from going on? A failed story stays failed."""
+    return not any(story.status is Status.FAILED for story in prd.stories)
+
+
 def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
     """A sentence on stories that are gone from prd.json, with the ways on."""
     back = f"`git show {lost.commit}:{lost.path} > {lost.path}` brings back"

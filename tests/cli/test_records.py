@@ -52,7 +52,7 @@ def test_a_real_runs_activity_is_shown_with_paths_of_the_repository(made: Make) 
     assert code == 0
     assert "  writing   src/us_001.py\n" in out
     title, *_, last = out.splitlines()
-    assert re.match(r"==> US-001, attempt 1, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, sonnet, run \S+ <==$", title)
+    assert re.match(r"==> login/US-001, attempt 1, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, sonnet, run \S+ <==$", title)
     assert re.match(r"  ended     succeeded at \S+ \S+ after \S+ s, \$0.\d\d, test passed \(\d+ s\)$", last)
 
 

@@ -44,7 +44,8 @@ class RunLines:
         """The line above a run's own."""
         begun = self._begun.get(run.run)
         facts: dict[str, Any] = {"attempt": begun.attempt, "at": begun.at, "model": begun.model} if begun else {}
-        return run.line("run", title(begun, run.story or run.step, run.run), **facts)
+        of = "/".join(filter(None, (begun.feature if begun else "", run.story or run.step)))
+        return run.line("run", title(begun, of, run.run), **facts)
 
     def ending(self, run: Run) -> Line | None:
         """The line below a run's own; None while it is going on, or if the journal does not know."""

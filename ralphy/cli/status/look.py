@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
 from ralphy.cli.output import error_body
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
 from ralphy.cli.status.lines import phase, shown, status_lines
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.text.rehearsed import NOTE
 from ralphy.text.tone import BAD, STRONG, Toned
 
 if TYPE_CHECKING:
@@ -41,17 +42,22 @@ _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 @feature_argument
 @with_options
 def why(call: Invocation, feature: str | None) -> int:
-    """Show the next decision and its reason in one sentence; change nothing."""
-    found, workspace = call.opened(feature)
-    with workspace:
-        _, text, fields = explained(workspace, found)
-        return call.output.answer("why", text, **fields)
+    """Show the next decision and its reason in one sentence, of every open feature; change nothing."""
+    names = call.meant(feature)
+
+    def show(name: str | None) -> int:
+        found, workspace = call.opened(name)
+        with workspace:
+            _, text, fields = explained(workspace, found, f"{name}: " if len(names) > 1 else "")
+            return call.output.answer("why", text, **fields)
+
+    return for_each(call, names, show)
 
 
 def explained(workspace: Workspace, found: Found | None, before: str = "") -> tuple[Snapshot, str, dict[str, Any]]:
     """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
     from ralphy.cli.status.moments import moment
-    from ralphy.engine.view.status import ahead_of, decided, iso
+    from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, stopped_at
     from ralphy.engine.view.view import phase_of
     from ralphy.pipeline.decision import Rest
     from ralphy.pipeline.forecast import what_is_left
@@ -65,6 +71,8 @@ def explained(workspace: Workspace, found: Found | None, before: str = "") -> tu
     rests, ahead = isinstance(decision, Rest), ahead_of(snapshot)
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
     more += f"\n  {what_is_left(snapshot)}" if ahead and not rests else ""
+    if at := stopped_at(workspace, snapshot, decision):
+        more += f"\n  {how_to_resume(at, snapshot)}"
     return snapshot, f"{before}{_HOW.get(kind, 'next')}: {reason}{more}", {
         "feature": snapshot.feature, "phase": phase_of(decision, snapshot), "decision": kind, "reason": reason,
         "rests": rests, "waiting_until": iso(until or 0.0), "forecast": ahead,
@@ -123,7 +131,7 @@ def bare(call: Invocation) -> int:
 @click.option("--under", type=click.Path(), metavar="DIR", help="With --all: of every repository below DIR.")
 @with_options
 def status(call: Invocation, feature: str | None, every: bool, under: str | None) -> int:
-    """Show the status of a feature: phase, stories, cost, and what comes next.
+    """Show the status of a feature: phase, stories, cost, and what comes next. Where several are open, of all.
 
     Ends with 0 also where there is no feature yet; with 2 for a FEATURE that does not exist.
     """
@@ -131,16 +139,16 @@ def status(call: Invocation, feature: str | None, every: bool, under: str | None
         if not every or feature:
             raise InvalidInput("--under shows all features", hint=f"ralphy status --all --under {under}")
         return _status_under(call, under)
-    if every:
+    if every or (feature is None and _are_several(call)):
         return _status_all(call)
-    try:
-        value = standing(call, feature)
-    except NotFound:
-        if feature is not None or call.features(call.repository()):
-            raise
-        return _status_all(call)
-    call.output.data(status_lines(value), value)
+    value = standing(call, feature)
+    call.output.data([*status_lines(value), *([f"  {NOTE}"] if value["rehearsed"] else [])], value)
     return ExitCode.DONE
+
+
+def _are_several(call: Invocation) -> bool:
+    """Is there no feature yet, or more than one that could be meant?"""
+    return not call.features(call.repository()) or len(call.meant(None)) > 1
 
 
 def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
@@ -198,7 +206,7 @@ def _status_under(call: Invocation, under: str) -> int:
         rows.append(row)
         code = code or own_code
     if not rows:
-        raise NotFound(f"no repository with Ralphy's settings below {top}", hint="ralphy init in one of them")
+        raise NotFound(f"no repository with Ralphy's settings below {top}", hint="`ralphy init` in one of them")
     return call.output.answer("status-under", lines, code, repositories=rows)
 
 

@@ -17,6 +17,7 @@ from ralphy.cli.options import (
     Invocation,
     WholeNumber,
     feature_argument,
+    for_each,
     named_story,
     stories_begun,
     with_options,
@@ -46,23 +47,28 @@ tasks = story
 @feature_argument
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
-    """List the stories and their status."""
+    """List the stories and their status, of every open feature."""
     from ralphy.cli.status.lines import story_line
     from ralphy.cli.status.look import standing
 
-    value = standing(call, feature)
-    lines = [story_line(row) for row in value["stories"]]
-    said = lines or f"{value['feature']} has no stories yet"
-    return call.output.answer("story-list", said, feature=value["feature"], stories=value["stories"])
+    names = call.meant(feature)
+
+    def show(name: str | None) -> int:
+        value = standing(call, name)
+        heading: list[str] = [f"{name}:"] if len(names) > 1 else []
+        lines: list[str] = list(map(story_line, value["stories"])) or [f"{value['feature']} has no stories yet"]
+        return call.output.answer("story-list", [*heading, *lines], feature=value["feature"], stories=value["stories"])
+
+    return for_each(call, names, show)
 
 
 @story.command("next")
 @feature_argument
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
-    """Show the next story; 11 if failed or blocked stories leave none."""
+    """Show the next story; where there is none, 10 if it waits for an answer, 11 if stories have failed."""
     from ralphy.engine.view.status import seen
-    from ralphy.pipeline.stories import next_ready, why_stuck
+    from ralphy.pipeline.stories import asks_only, next_ready, why_stuck
 
     where, workspace = call.opened(feature)
     with workspace as w:
@@ -72,7 +78,8 @@ def next_(call: Invocation, feature: str | None) -> int:
     ready = next_ready(prd)
     stuck = why_stuck(prd)
     said = f"{ready.id} {ready.title}" if ready else stuck or "all stories are completed"
-    code = ExitCode.DONE if ready or not stuck else ExitCode.STORIES_OPEN
+    over = ExitCode.WAITING if asks_only(prd) else ExitCode.STORIES_OPEN
+    code = ExitCode.DONE if ready or not stuck else over
     return call.output.answer("story-next", said, code, feature=name, story=ready.raw if ready else None, said=said)
 
 
@@ -81,14 +88,30 @@ def next_(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def show(call: Invocation, story_id: str, feature: str | None) -> int:
-    """Show a story: its fields, evidence, commit and kept attempts."""
+    """Show a story: its fields, evidence, commit and kept attempts. Several features may have one of that id."""
+    story_id, feature = named_story(call, story_id, feature)
+    names = call.meant(feature)
+    holding = names if len(names) == 1 else [name for name in names if _has_story(call, name, story_id)]
+    if not holding:
+        raise NotFound(f"no open feature has a story {story_id!r}", hint="ralphy story list")
+    return for_each(call, holding, lambda name: _show(call, name, story_id, is_one=len(names) == 1))
+
+
+def _has_story(call: Invocation, feature: str | None, story_id: str) -> bool:
+    from ralphy.engine.view.status import seen
+
+    where, workspace = call.opened(feature)
+    with workspace as w:
+        return any(one.id == story_id for one in seen(w, where).prd.stories)
+
+
+def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
     from ralphy.engine.view.status import seen
     from ralphy.git import ledger
     from ralphy.pipeline.parts import with_parts
     from ralphy.pipeline.stories import shown_status
     from ralphy.pipeline.story_changes import found as found_in
 
-    story_id, feature = named_story(story_id, feature)
     where, workspace = call.opened(feature)
     with workspace as w:
         s = seen(w, where)
@@ -97,9 +120,11 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
+    heading = [] if is_one else [f"{name}:"]
+    lines = [*heading, *_described(prd, found, status, commit, attempts)]
     return call.output.answer(
-        "story", "\n".join(_described(prd, found, status, commit, attempts)), feature=name, story=found.raw,
-        status=status, commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
+        "story", "\n".join(lines), feature=name, story=found.raw, status=status,
+        commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
     )  # fmt: skip
 
 
@@ -174,7 +199,7 @@ def add(
 @with_options
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show a story as in_progress and make it the next one."""
-    story_id, feature = named_story(story_id, feature)
+    story_id, feature = named_story(call, story_id, feature)
     return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
 
 
@@ -188,12 +213,12 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
     from ralphy.pipeline.story_changes import found as found_in
     from ralphy.pipeline.story_changes import require_dependencies
 
-    story_id, feature = named_story(story_id, feature)
+    story_id, feature = named_story(call, story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
         found = found_in(s.prd, story_id, s.feature)
         if found.is_completed:
             return _say(call, w, "done", found.id, f"{found.id} is already completed")
-        require_dependencies(s.prd, found)
+        require_dependencies(s.prd, found, s.feature)
         checks = "the checks are green" if accept(w, s, found) else "no checks ran"
         return _say(call, w, "done", found.id, f"completed {found.id}: accepted by a person, {checks}")
 
@@ -207,7 +232,7 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
     """Give up a story: stories that depend on it are blocked, others continue."""
-    story_id, feature = named_story(story_id, feature)
+    story_id, feature = named_story(call, story_id, feature)
     return _change(call, feature, Change(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
 
 
@@ -217,7 +242,7 @@ def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> 
 @with_options
 def reset(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story pending again; its commit and its kept attempts stay."""
-    story_id, feature = named_story(story_id, feature)
+    story_id, feature = named_story(call, story_id, feature)
     return _change(call, feature, Change(Verb.RESET, story_id), f"story reset {story_id}")
 
 

@@ -12,6 +12,7 @@ from ralphy.engine.view.view import how_to_see, phase_of
 from ralphy.engine.workspace.waiting import as_it_rests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
+from ralphy.git.run_lock import holder
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.forecast import forecast
@@ -29,7 +30,24 @@ _STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.I
 def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
     """What `ralphy status --json` prints; nothing is touched."""
     snapshot, decision, reason = decided(w, found)
-    return {**described(snapshot, decision), "next": reason}
+    value = {**described(snapshot, decision), "next": reason, "stopped_at": None}
+    if at := stopped_at(w, snapshot, decision):
+        stopped = how_to_resume(at, snapshot)
+        value |= {"next": f"{stopped} ({reason})", "brief": stopped, "stopped_at": iso(at)}
+    return value
+
+
+def stopped_at(w: Workspace, s: Snapshot, decision: d.Decision) -> float:
+    """When the work on a feature ended that could go on; 0.0 if it goes on, rests, or has not begun."""
+    is_over = isinstance(decision, d.Rest) or not s.history.iterations or w.worked_on_in
+    return 0.0 if is_over or holder(w.repository.checkout_dir / "lock") else s.history.last_at
+
+
+def how_to_resume(at: float, s: Snapshot) -> str:
+    """When it stopped, and the command that goes on."""
+    there = time.localtime(at)
+    day = "" if there[:3] == time.localtime(s.now)[:3] else "%Y-%m-%d "
+    return f"stopped {time.strftime(f'{day}%H:%M', there)}; resume: ralphy loop {s.feature}"
 
 
 def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
@@ -71,6 +89,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "branch": s.tree.feature_branch,
         "runs": history.iterations,
         "cost_usd": round(history.cost_usd, 4),
+        "rehearsed": history.is_rehearsed,
         "unknown_cost_runs": history.unknown_cost_runs,
         "forecast": ahead_of(s),
         "usage_windows": _windows(s),

@@ -12,7 +12,7 @@ from ralphy.pipeline.preconditions import baseline, too_many_deaths
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
-from ralphy.pipeline.stories import next_ready, over, startable, why_stuck
+from ralphy.pipeline.stories import asks_only, next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
 
 # A draft that splits a story gets one more chance: after that a person is asked.
@@ -72,7 +72,7 @@ def _branch(s: Snapshot) -> d.Decision | None:
     if s.tree.is_on_branch:
         return None
     # before the branch: what fixes red checks is committed where a person stands, and would not reach the branch
-    return baseline(s) or d.OpenBranch(f"the work on {s.feature} gets its branch {s.tree.feature_branch}")
+    return baseline(s) or d.OpenBranch(f"starting branch {s.tree.feature_branch}")
 
 
 def _answers(s: Snapshot) -> d.Decision | None:
@@ -94,9 +94,9 @@ def _stories(s: Snapshot, config: Config) -> d.Decision | None:
         return end
     story = next_ready(s.prd, s.session.only)
     if story is None:
-        asks_only = not any(story.status is Status.FAILED for story in s.prd.stories)
-        asked = "; an answer in QUESTIONS.md reopens what failed" if not asks_only and s.digest("QUESTIONS.md") else ""
-        return _stuck(f"{why_stuck(s.prd)}{asked}", asks_only)
+        is_open = asks_only(s.prd)
+        asked = "; an answer in QUESTIONS.md reopens what failed" if not is_open and s.digest("QUESTIONS.md") else ""
+        return _stuck(f"{why_stuck(s.prd)}{asked}", is_open)
     return _for_story(s, config, story)
 
 
@@ -124,13 +124,13 @@ def _chosen_end(s: Snapshot) -> d.Rest | None:
     waits = [f"{story.id} waits for {', '.join(sorted(set(story.depends_on) - completed))}" for story in left
              if story.is_open]  # fmt: skip
     ended = [f"{story.id} is {story.status.value}" for story in left if not story.is_open]
-    asks_only = all(story.status is Status.BLOCKED for story in left)
-    return _stuck(first_few([*ended, *waits], 5, "; "), asks_only)
+    is_open = all(story.status is Status.BLOCKED for story in left)
+    return _stuck(first_few([*ended, *waits], 5, "; "), is_open)
 
 
-def _stuck(why: str, asks_only: bool) -> d.Rest:
+def _stuck(why: str, is_open: bool) -> d.Rest:
     """An answer may come, which is waited for; a failed story stays failed."""
-    return d.Wait(why) if asks_only else d.Halt(why, ExitCode.STORIES_OPEN)
+    return d.Wait(why) if is_open else d.Halt(why, ExitCode.STORIES_OPEN)
 
 
 def _beside(s: Snapshot, config: Config) -> d.Decision:
