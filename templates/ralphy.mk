@@ -25,11 +25,18 @@ RALPHY_STRICT_EXIT ?=
 ralphy_quote = '$(subst ','\'',$(1))'
 ralphy_feature = $(if $(value FEATURE), $(call ralphy_quote,$(value FEATURE)))
 ralphy_message = $(if $(value MESSAGE), -m $(call ralphy_quote,$(value MESSAGE)))
+ralphy_named = $(if $(value FEATURE), FEATURE=$(value FEATURE))
 ralphy_strict = $(filter-out 0,$(RALPHY_STRICT_EXIT))
-ralphy_waits = { code=$$?; test $$code -eq 10 || exit $$code; echo 'ralphy: waiting for a person: `make why` says for what; then `make approve` or `make reject`.' >&2; $(if $(ralphy_strict),exit 10; )}
+# In a new terminal the shell finds no `ralphy`: then a person hears what to do.
+ralphy_lost = $(firstword $(RALPHY)) is not on PATH in this terminal: activate the environment it is installed in, or install it for all terminals (in its clone: pipx install .)
+ralphy_failed = if test $$code -eq 127; then echo $(call ralphy_quote,$(ralphy_lost)) >&2; fi; exit $$code
+ralphy_answer = ; then `make approve$(ralphy_named)` or `make reject$(ralphy_named) MESSAGE="what should change"`
+ralphy_next = waiting for a person: `make why$(ralphy_named)` says for what$(if $(value FEATURE),$(ralphy_answer), and what to type)
+ralphy_waits = { code=$$?; test $$code -eq 10 || { $(ralphy_failed); }; echo $(call ralphy_quote,ralphy: $(ralphy_next)) >&2; $(if $(ralphy_strict),exit 10; )}
+ralphy_or = || { code=$$?; $(ralphy_failed); }
 ralphy_absent = ralphy: $@ is not there yet: `$(RALPHY) why $*` says why.
 ralphy_made = test -f $(call ralphy_quote,$@) || { echo $(call ralphy_quote,$(ralphy_absent)) >&2; exit 1; }
-ralphy_up_to = $(RALPHY) loop $(call ralphy_quote,$*) --to $(1) || { code=$$?; test $$code -eq 10 || exit $$code; }; $(ralphy_made)
+ralphy_up_to = $(RALPHY) loop $(call ralphy_quote,$*) --to $(1) || { code=$$?; test $$code -eq 10 || { $(ralphy_failed); }; }; $(ralphy_made)
 
 .PHONY: $(RALPHY_TARGETS) ralphy-help ralphy-force
 
@@ -37,9 +44,9 @@ ralphy-help: ; @echo 'Ralphy: make [$(RALPHY_TARGETS)] FEATURE=name, or make $(F
 
 $(filter loop,$(RALPHY_TARGETS)): ; @$(RALPHY) loop$(ralphy_feature) || $(ralphy_waits)
 
-$(filter reject,$(RALPHY_TARGETS)): ; @$(RALPHY) reject$(ralphy_feature)$(ralphy_message)
+$(filter reject,$(RALPHY_TARGETS)): ; @$(RALPHY) reject$(ralphy_feature)$(ralphy_message) $(ralphy_or)
 
-$(filter-out loop reject,$(RALPHY_TARGETS)): ; @$(RALPHY) $@$(ralphy_feature)
+$(filter-out loop reject,$(RALPHY_TARGETS)): ; @$(RALPHY) $@$(ralphy_feature) $(ralphy_or)
 
 # An artifact is made when it is there, whether or not its gate still waits for a person.
 $(FEATURES_DIR)/%/SPEC.md: $(FEATURES_DIR)/%/PRD.md ; @$(call ralphy_up_to,spec)

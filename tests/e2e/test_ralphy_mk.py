@@ -120,6 +120,24 @@ def test_waiting_for_a_person_is_said_and_is_no_failure(repo: Repository) -> Non
     assert "waiting for a person" in done.stderr and "make approve" in done.stderr
 
 
+def test_its_hints_name_the_feature_that_was_meant_and_can_be_pasted(repo: Repository) -> None:
+    said = repo.make("loop", "FEATURE=csv", CODE="10").stderr
+    assert re.findall(r"`(make [^`]*)`", said) == [
+        "make why FEATURE=csv", "make approve FEATURE=csv", 'make reject FEATURE=csv MESSAGE="what should change"',
+    ]  # fmt: skip
+    said = repo.make("loop", CODE="10").stderr  # of all features: `why` names each, and what to type for it
+    assert re.findall(r"`(make [^`]*)`", said) == ["make why"]
+
+
+@pytest.mark.parametrize("target", ["loop", "status", "reject", "docs/features/login/SPEC.md"])
+def test_in_a_new_terminal_it_says_how_to_put_ralphy_on_path(target: str, repo: Repository) -> None:
+    repo.write("docs/features/login/PRD.md")
+    done = repo.make(target, "RALPHY=ralphy-of-nobody")
+    assert done.returncode == 2 and codes_shown(done) == ["127"]
+    assert "ralphy-of-nobody is not on PATH in this terminal: activate the environment" in done.stderr
+    assert "pipx install ." in done.stderr
+
+
 @pytest.mark.parametrize("strict", [{"RALPHY_STRICT_EXIT": "1"}, {}])
 def test_waiting_fails_when_strictness_is_wanted(strict: dict[str, str], repo: Repository) -> None:
     arguments = [] if strict else ["RALPHY_STRICT_EXIT=1"]
