@@ -11,7 +11,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "init": (("", "set up the repository you are in"), ("--dry-run", "show what would be written"),
              ("--ci", "with a GitHub workflow that proves the stories of pull requests")),
     "demo": (("", "a toy repository, no key, no network"), ("--folder show", "leave it in ./show")),
-    "doctor": (("", "what's missing, each with its fix"), ("--checks", "run the checks once, as a story would"),
+    "doctor": (("", "what's missing, each with its fix"), ("--no-checks", "the same, without running the checks"),
                ("--fix", "do what is safe to do")),
     "detect": (("", "language, checks and evidence"), ("--save", "write the checks into the settings")),
     "init-prompts": (("", "copy the prompts to .ralphy/prompts/"), ("--force", "replace your copies")),

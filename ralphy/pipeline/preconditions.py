@@ -25,6 +25,7 @@ _SOON_S = 6 * _HOUR_S
 AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
 _LOOK_S = 5.0
 _CLEARLY_MORE = 1.25
+_INSTALL = "In a new clone, install the dependencies first."
 _LEAST_MB = 1.0  # what clearing up after a full disk takes
 MOST_SHORT_S = 8 * _HOUR_S
 
@@ -47,13 +48,13 @@ def baseline(s: Snapshot) -> d.Decision | None:
     if not is_red(s):
         return None
     if s.baseline.unnamed:
-        return d.Halt(f"the checks are red before any work: {red_tests(s)}. {_why_not_known(s.baseline.unnamed)}",
-                      ExitCode.CONFLICT)  # fmt: skip
+        why = f"{_INSTALL} {_why_not_known(s.baseline.unnamed)}"
+        return d.Halt(f"the checks are red before any work: {red_tests(s)}. {why}", ExitCode.CONFLICT)
     if s.session.accepts_red and s.baseline.red:
         return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
     where = f" on {s.tree.branch}" if s.tree.branch else ""
-    return d.Halt(f"the checks are red before any work: {red_tests(s)}. Fix them{where}, or --accept-red to go on with "
-                  "these failures known", ExitCode.CONFLICT)  # fmt: skip
+    return d.Halt(f"the checks are red before any work: {red_tests(s)}. {_INSTALL} Else fix them{where}, or "
+                  "--accept-red to go on with these failures known", ExitCode.CONFLICT)  # fmt: skip
 
 
 def _why_not_known(unnamed: tuple[str, ...]) -> str:
@@ -102,11 +103,11 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
             return None
         if any(other.id != last for other in all_ready(s.prd, s.session.only)):
             return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
-    attempts = "`ralphy attempts` and " if breaker.kept else ""
+    attempts = f"`ralphy attempts {s.feature}` and " if breaker.kept else ""
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
     return d.Halt(
         f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
-        f"See {attempts}`ralphy logs`; after fixing the cause, `ralphy reset-circuit`. "
+        f"See {attempts}`ralphy logs {s.feature}`; after fixing the cause, `ralphy reset-circuit {s.feature}`. "
         f"One more run is allowed from {hour:02}:{minute:02} UTC on",
         ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
     )  # fmt: skip

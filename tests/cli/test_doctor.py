@@ -24,7 +24,7 @@ from tests.sampling import sampled
 def ask(directory: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """The exit code, and the findings by name."""
     capsys.readouterr()
-    code = main(["doctor", "-C", str(directory), "--json", *options])
+    code = main(["doctor", "-C", str(directory), "--json", "--no-checks", *options])
     value = json.loads(capsys.readouterr().out)
     assert value["ok"] is (code == 0)
     return code, {row["name"]: row for row in value["checks"]}
@@ -107,7 +107,7 @@ def test_a_check_that_can_not_be_started_is_said_before_the_loop_refuses_it(made
         (project.repo / name).chmod(mode)
     project.git("add", "--all")
     project.git("commit", "--quiet", "-m", "test: runners")
-    found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["checks"]
+    found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["checks"]
     assert (found["state"], found["said"] if RUNNERS[run] else "") == ("fail" if RUNNERS[run] else "ok", RUNNERS[run])
     assert call("loop")[0] == (4 if RUNNERS[run] else 10)
 
@@ -119,7 +119,7 @@ def test_what_the_setup_is_to_make_is_not_missing_yet(made: Make) -> None:
     project.git("commit", "--quiet", "--all", "-m", "chore: ignore the tools")
 
     def checks() -> tuple[str, str]:
-        found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["checks"]
+        found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["checks"]
         return found["state"], found["said"]
 
     assert checks() == ("warn", "test needs .tools/run, which is not there, or not executable (yet)")
@@ -226,7 +226,7 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     project, call = made(story("US-001"))
 
     def rows() -> dict[str, tuple[str, str]]:
-        return {row["name"]: (row["state"], row["said"]) for row in call.json("doctor", "--checks")[1]["checks"]}
+        return {row["name"]: (row["state"], row["said"]) for row in call.json("doctor")[1]["checks"]}
 
     found = rows()
     assert (found["run test"][0], found["probe"][0]) == ("ok", "ok"), found
@@ -348,7 +348,7 @@ def test_outside_of_a_repository_the_programs_are_looked_at(
 def test_people_read_a_line_for_each_and_a_fix_below(
     git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["doctor", "-C", str(git_repo)]) == 0
+    assert main(["doctor", "-C", str(git_repo), "--no-checks"]) == 0
     lines = capsys.readouterr().out.splitlines()
     remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
     assert lines[remote + 1].strip() == "fix: (optional) git remote add origin URL"
@@ -485,7 +485,7 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
         safety["ro_paths"] = [*VISIBLE, str(tmp_path / "scenario.json")]
     project, call = made(story("US-001"), **{**settings, "safety": safety})
     before = sorted(str(path) for path in project.repo.rglob("*"))
-    _, report = call.json("doctor")
+    _, report = call.json("doctor", "--no-checks")
     assert sorted(str(path) for path in project.repo.rglob("*")) == before
     found = {row["name"]: row for row in report["checks"]}["sandbox"]
     code, out, _ = call("loop", "--json")

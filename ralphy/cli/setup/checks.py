@@ -1,4 +1,4 @@
-"""doctor --checks: do the checks pass where a story's will run, and fail on spoiled sources?"""
+"""doctor: do the checks pass where a story's will run, and fail on spoiled sources?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ralphy.cli.options import Invocation
 from ralphy.cli.setup.ground import Finding, Ground, fail, ok
 from ralphy.cli.setup.programs import workspace_of
 from ralphy.errors import RalphyError
+from ralphy.git.commands import head_of
 
 if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
@@ -25,9 +26,13 @@ def checks_run(call: Invocation) -> Iterator[Finding]:
     from ralphy.engine.lane_use.lane_layout import lay_out_clean
     from ralphy.engine.verify.baseline import require_real_checks
 
+    head = head_of(call.repository())[1]
+    if not head:
+        yield warn("checks", "not run: there is no commit yet", "git add --all && git commit")
+        return
+    call.output.note("running the checks once (--no-checks leaves that out)")
     try:
         with _alone(call) as w:
-            head = w.repository.text("rev-parse", "HEAD")
             tree = w.objects.tree_of(head)
             lay_out_clean(w, tree, head)
             results = run_checks(w, "baseline", until_red=False)
@@ -44,7 +49,11 @@ def _told(result: CheckResult) -> Finding:
     if result.is_green:
         return ok(name, f"green in {result.seconds:.1f} s: {result.run}")
     end = "".join(f"\n{'':<17}{line}" for line in result.output.strip().splitlines()[-_MOST_LINES:])
-    return fail(name, f"{result.sentence()}{end}", "make it green here, or `ralphy loop --accept-red`")
+    return fail(
+        name,
+        f"{result.sentence()}{end}",
+        "in a new clone, install the dependencies first; else make it green, or: ralphy loop --accept-red",
+    )
 
 
 @contextmanager
