@@ -180,7 +180,8 @@ def obstructions(feature: Feature) -> tuple[str, ...]:
     places = [(path, stat.S_ISREG, "a plain file") for path in documents]
     places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
     return tuple(
-        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} is {kind_of(seen[0])}, must be {wanted}"
+        f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} "
+        f"is {kind_of(seen[0])} but must be {wanted}"
         for path, is_right, wanted in places
         if (seen := signature(path)) and not is_right(seen[0])
     )
@@ -229,7 +230,7 @@ def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
         (not stat.S_ISREG(found.st_mode), "is not a regular file"),
         (found.st_nlink > 1, "has more than one link"),
         (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
-        (found.st_ctime > time.time() + 5, "is from the future"),
+        (found.st_ctime > time.time() + 5, "has a time in the future"),
         (found.st_size > _MARKER_BYTES, "is too large"),
         # anyone who can write to the folder can give an old file of somebody else this name
         (bool(folder.st_mode & stat.S_IWOTH), "is in a world-writable folder (chmod o-w)"),

@@ -111,7 +111,7 @@ def _read(path: Path, where: str) -> bytes:
         return data
     seen = signature(path)
     if seen is None:
-        hint = "run `ralphy init`, or write PRD.md next to it and run `ralphy start`"
+        hint = "run `ralphy init`, or write PRD.md next to it and run `ralphy loop`"
         raise NotFound("does not exist", where=where, hint=hint)
     if not stat.S_ISREG(seen[0]):
         raise InvalidInput(f"is {kind_of(seen[0])}, must be a plain file", where=where)

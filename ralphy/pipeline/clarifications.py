@@ -54,7 +54,7 @@ def require_questions(text: str, most: int) -> None:
     if len(asked) != len(_SECTIONS.split(text)) - 1:  # what stands before the first heading
         raise InvalidInput(f"{DOCUMENT} has a section that is not a question", hint="## Q1. Who may sign in?")
     if len(asked) > most:
-        raise InvalidInput(f"{DOCUMENT} asks {len(asked)} questions; the maximum is {most}",
+        raise InvalidInput(f"{DOCUMENT} asks {len(asked)} questions; at most {most} are allowed",
                            hint="keep those whose answers lead to different products")  # fmt: skip
     for place, one in enumerate(asked):
         if one.id in {other.id for other in asked[:place]}:
@@ -68,6 +68,7 @@ def require_questions(text: str, most: int) -> None:
 def with_answer(text: str, question: str, words: str) -> str:
     """The document with an answer to an open question; unchanged if there is none of that id, or no words."""
     answer = re.sub(r"^(?=## )", " ", words.strip(), flags=re.M)  # no line of it begins a section
+    answer = re.sub(r"^(?=[ \t*_]*answer[*_]*:)", "> ", answer, flags=re.M | re.I)  # or stands for the answer's own
 
     def answered(section: str) -> str:
         one = _read(section)

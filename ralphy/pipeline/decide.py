@@ -138,7 +138,7 @@ def _paid(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
         return d.Await(f"the {run.step} step begins when nobody works on a story")
     if run.story is None:
         past = s.history.of(run.step, None)
-        if rest := _question(s, run.step) or _worn_out(past, run.step):
+        if rest := _question(s, run.step) or _worn_out(s, past, run.step):
             return rest
         run = d.RunAgent(run.reason, run.step, None, past.attempts + 1, "fresh", step.model(config, wanted=run.model))
     story = s.prd.story(run.story) if run.story else None
@@ -153,17 +153,18 @@ def _question(s: Snapshot, step: str) -> d.Decision | None:
         return d.TakeAnswer(f"QUESTIONS.md has an answer for the {step} step", step=step)
     if step not in s.unanswered_steps:
         return None
-    return d.Wait(f"the {step} agent asks a question: answer it in QUESTIONS.md, or `ralphy redo {step}` runs it again "
-                  "without an answer")  # fmt: skip
+    return d.Wait(f"the {step} agent asks a question: answer it in QUESTIONS.md, or `ralphy redo {step} {s.feature}` "
+                  "runs it again without an answer")  # fmt: skip
 
 
-def _worn_out(past: StoryHistory, step: str) -> d.Halt | None:
+def _worn_out(s: Snapshot, past: StoryHistory, step: str) -> d.Halt | None:
     """A document's step that failed too often; one whose answer was asked for comes first."""
+    again = f"to try it again: `ralphy redo {step} {s.feature}`"
     if past.attempts > MENDS:
-        return d.Halt(f"the {step} agent failed {past.attempts} times, last: {past.last_failure}; `ralphy redo {step}`",
+        return d.Halt(f"the {step} agent failed {past.attempts} times, last: {past.last_failure}; {again}",
                       ExitCode.STORIES_OPEN)  # fmt: skip
     dead = too_many_deaths(past, f"the {step} step")
-    return d.Halt(f"{dead}; to try it again: `ralphy redo {step}`", ExitCode.STORIES_OPEN) if dead else None
+    return d.Halt(f"{dead}; {again}", ExitCode.STORIES_OPEN) if dead else None
 
 
 def waiting_gate(s: Snapshot, config: Config) -> str:

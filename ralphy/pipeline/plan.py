@@ -23,8 +23,6 @@ from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import steps
 from ralphy.pipeline.stories import likely_paths
 
-_AFTER_FAILURE = {Status.FAILED: "failed: ralphy reset", Status.BLOCKED: "waits for an answer in QUESTIONS.md"}
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
@@ -107,8 +105,10 @@ def _planned(s: Snapshot, config: Config, story: Story, wave: int) -> PlannedSto
 def _why_not(s: Snapshot, story: Story) -> str:
     if s.session.only and story.id not in chosen(s.prd, s.session.only)[0]:
         return "not selected"
-    if story.status in _AFTER_FAILURE:
-        return _AFTER_FAILURE[story.status]
+    if story.status is Status.FAILED:
+        return f"failed: ralphy reset {s.feature}"
+    if story.status is Status.BLOCKED:
+        return "waits for an answer in QUESTIONS.md"
     open_ = [name for name in story.depends_on if not s.prd.story(name).is_completed]
     return f"blocked by {', '.join(open_)}"
 

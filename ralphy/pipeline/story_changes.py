@@ -49,12 +49,12 @@ def found(prd: Prd, story_id: str, feature: str) -> Story:
                    hint=f"did you mean {near}?" if near else f"ralphy story list {feature}")  # fmt: skip
 
 
-def require_dependencies(prd: Prd, story: Story) -> None:
+def require_dependencies(prd: Prd, story: Story, feature: str) -> None:
     """Raises Conflict if a story that this one depends on is not completed."""
     missing = [other for other in story.depends_on if not prd.story(other).is_completed]
     if missing:
         raise Conflict(f"{story.id} depends on {', '.join(missing)}, not completed yet",
-                       hint=f"ralphy story start {missing[0]}")  # fmt: skip
+                       hint=f"ralphy story start {missing[0]} {feature}")  # fmt: skip
 
 
 def _add(prd: Prd, feature: str, change: Change) -> Changed:
@@ -86,12 +86,12 @@ def _start(prd: Prd, feature: str, change: Change) -> Changed:
     story = found(prd, change.story, feature)
     if not story.is_open:
         raise Conflict(f"{story.id} is {story.status.value}", hint=f"ralphy story reset {story.id} {feature}")
-    require_dependencies(prd, story)
+    require_dependencies(prd, story, feature)
     if next_ready(prd) != story:
         prd = _first(prd, story)
     if story.id not in (begun := started(prd)):
         prd = prd.with_workflow(started=[*begun, story.id])
-    said = f"{story.id} is in progress: it is the next story, ralphy loop {feature} works on it"
+    said = f"{story.id} is in progress: it is the next story, `ralphy loop {feature}` works on it"
     will = f"{story.id} will be the next story"
     return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said, will)
 

@@ -233,7 +233,7 @@ def test_a_marker_does_not_come_from_the_future(tmp_path: Path, monkeypatch: pyt
     made = (tmp_path / "APPROVED").stat().st_ctime
     monkeypatch.setattr("time.time", lambda: made - 60)
     marker = read_marker(tmp_path / "APPROVED")
-    assert marker and marker.invalid == "is from the future"
+    assert marker and marker.invalid == "has a time in the future"
 
 
 @pytest.mark.fault("S1")

@@ -124,7 +124,7 @@ def committed_on_main(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("change", "hint"),
-    [(checked_out, "git switch main"), (pushed, "git push origin --delete ralph/login"), (merged, "ralphy redo STORY"),
+    [(checked_out, "git switch main"), (pushed, "git push origin --delete ralph/login"), (merged, "ralphy redo"),
      (planned_by_hand, "ralphy reset login"), (committed_on_main, "git rm docs/features/login/SPEC.md")],
 )  # fmt: skip
 def test_where_it_would_contradict_what_stays_it_is_refused(

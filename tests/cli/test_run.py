@@ -198,7 +198,7 @@ def test_interactive_asks_after_each_story_whether_to_go_on_do_it_again_or_stop(
         heard.send("s\n")
         heard.rest()
     assert process.returncode == 10
-    assert "ralphy start login --interactive goes on from here" in heard.text
+    assert "`ralphy start login --interactive` goes on from here" in heard.text
     assert project.landed() == [f"login/{name}" for name in ("US-001", "US-002", "US-002", "US-003")]
     assert_clean(project)
     with on_a_terminal(project, "start", "--interactive") as (heard, process):
@@ -292,6 +292,7 @@ def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
         heard.send("later\n")
         heard.rest()
     assert process.returncode == 10
+    assert heard.text.count("Approve spec of login?") == 3  # at first, after `d`, and for the edited document
     assert "- and by mail" in project.git("show", "ralph/login:docs/features/login/SPEC.md")
 
 

@@ -84,7 +84,7 @@ def test_a_session_does_the_stories_and_ralphy_decides_which_and_whether_they_co
     session.project.switch()
     session.commits("src/us_001.py", "BROKEN = 1\n")
     red = session.hook("stop", DONE)
-    assert "US-001 does not count yet" in red["reason"] and "src/us_001.py" in red["reason"]
+    assert "US-001 is not completed yet" in red["reason"] and "src/us_001.py" in red["reason"]
     assert session.project.statuses()["US-001"] == "pending"
 
     session.commits("src/us_001.py", "WORKS = 1\n")
@@ -175,7 +175,7 @@ def test_a_session_is_asked_what_an_agent_is_asked_but_for_a_report(session: Ses
         project.git("add", "src", ".ralphy/config.yaml")
         project.git("commit", "--quiet", "--no-verify", "-m", "work")
         reason = session.hook()["reason"]
-        assert f"US-001 does not count yet: {why}" in reason, reason
+        assert f"US-001 is not completed yet: {why}" in reason, reason
         project.git("reset", "--quiet", "--hard", "HEAD~")
 
     rejected("only white space or comments changed", src__base_py="BASE = 1  # one\n")

@@ -161,7 +161,7 @@ def test_what_prd_json_could_not_hold_is_not_added(made: Make, words: list[str],
 def test_a_started_story_comes_first(made: Make) -> None:
     project, call = made(story("US-001"), story("US-002"), story("US-003"))
     code, out, _ = call("story", "start", "US-003")
-    assert (code, out) == (0, "US-003 is in progress: it is the next story, ralphy loop login works on it\n")
+    assert (code, out) == (0, "US-003 is in progress: it is the next story, `ralphy loop login` works on it\n")
     assert project.loop().runs[:3] == ["US-003", "US-001", "US-002"]
 
 

@@ -141,15 +141,15 @@ def test_an_open_breaker_halts_with_twelve_and_says_why_and_what_to_do() -> None
     halt = decide(snapshot(lines=idle("US-001", 4)), Config())
     assert isinstance(halt, d.Halt)
     assert (halt.exit_code, halt.until) == (ExitCode.BREAKER_OPEN, NOW + 1800)
-    for words in ("no_progress", "4 agent runs", "US-001", "nothing changed", "See `ralphy logs`;", "reset-circuit",
-                  "08:30 UTC"):  # fmt: skip
+    for words in ("no_progress", "4 agent runs", "US-001", "nothing changed", "See `ralphy logs login`;",
+                  "`ralphy reset-circuit login`", "08:30 UTC"):  # fmt: skip
         assert words in halt.reason
 
 
 def test_attempts_are_named_as_the_place_to_look_only_where_one_was_kept() -> None:
     kept = [{**line, "tree": "c0ffee"} if line["ev"] == "end" else line for line in idle("US-001", 1, NOW - 1)]
     halt = decide(snapshot(lines=[*kept, *idle("US-001", 3)]), Config())
-    assert "See `ralphy attempts` and `ralphy logs`;" in halt.reason
+    assert "See `ralphy attempts login` and `ralphy logs login`;" in halt.reason
 
 
 def test_after_the_cool_down_one_run_is_let_through() -> None:

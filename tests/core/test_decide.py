@@ -208,10 +208,10 @@ RULES: dict[str, Situation] = {
         at_spec_gate(artifacts=artifacts("SPEC.md", PRD=2)), d.RunAgent, "PRD.md changed before", {"step": "spec"},
     ),
     "a PRD that was edited when a person had changed the spec": (
-        at_spec_gate(artifacts=artifacts(PRD=2, SPEC=2)), d.Wait, "`ralphy redo spec`", {"gate": "spec"},
+        at_spec_gate(artifacts=artifacts(PRD=2, SPEC=2)), d.Wait, "`ralphy redo spec login`", {"gate": "spec"},
     ),
     "a PRD that was edited after the approval": (
-        snapshot(artifacts=artifacts("SPEC.md", PRD=2)), d.Wait, "`ralphy redo spec`", {"gate": "spec"},
+        snapshot(artifacts=artifacts("SPEC.md", PRD=2)), d.Wait, "`ralphy redo spec login`", {"gate": "spec"},
     ),
     "approving keeps the spec of an edited PRD": (
         snapshot(artifacts=artifacts("SPEC.md", PRD=2), markers={"APPROVED": marker()}), d.Approve, "APPROVED", {},
@@ -655,7 +655,7 @@ def test_a_step_has_one_try_and_three_mends(step: str) -> None:
     decision = decide(seen, CONFIG)
     assert isinstance(decision, d.Halt)
     assert "failed 4 times, last: stories.json: no JSON" in decision.reason
-    assert f"`ralphy redo {step}`" in decision.reason
+    assert f"`ralphy redo {step} login`" in decision.reason
 
 
 def test_a_success_counts_a_steps_attempts_anew() -> None:

@@ -52,7 +52,7 @@ def test_what_is_not_reached_says_why() -> None:
                     story("US-003", status="blocked"), story("US-004"))  # fmt: skip
     found = {one.story.id: (one.wave, one.why_not) for one in plan_of(seen, Config()).stories}
     assert found == {
-        "US-004": (1, ""), "US-001": (0, "failed: ralphy reset"), "US-002": (0, "blocked by US-001"),
+        "US-004": (1, ""), "US-001": (0, "failed: ralphy reset login"), "US-002": (0, "blocked by US-001"),
         "US-003": (0, "waits for an answer in QUESTIONS.md"),
     }  # fmt: skip
 

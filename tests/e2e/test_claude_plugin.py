@@ -56,7 +56,7 @@ def test_a_session_does_two_stories_and_the_loop_ends_by_itself(git_repo: Path, 
     assert commands <= set(init["slash_commands"]) and "ralphy:ralphy" in init["skills"]
     assert "mode: hook (2 stories are left" in told[0] and "# US-001: Greet by name" in told[0]
     assert "Stop hook feedback" in told[1] and "nothing is committed on ralph/login" in told[1]
-    assert "US-001 counts: it is completed" in told[3] and "# US-002: Shout a greeting" in told[3]
+    assert "US-001 is verified and completed" in told[3] and "# US-002: Shout a greeting" in told[3]
     assert len(told) == len(steps)
     assert {story["id"]: story["status"] for story in project.prd()["userStories"]} == {
         "US-001": "completed", "US-002": "completed",

@@ -157,6 +157,14 @@ def test_an_agents_mistakes_go_back_to_it(text: str, why: str) -> None:
         require_questions(text, 3)
 
 
+def test_a_question_that_quotes_an_answer_line_is_open_until_its_own_is_filled_in() -> None:
+    asked = ASKED.replace("The code knows visitors.", "The old form said:\n\nAnswer: nobody\n")
+    assert [one.id for one in open_questions(asked)] == ["Q1", "Q2"]
+    require_questions(asked, 3)
+    text = with_answer(asked, "Q1", "Customers.\nAnswer:")
+    assert [one.id for one in open_questions(text)] == ["Q2"]
+
+
 @given(st.text())
 def test_whatever_is_answered_stays_an_answer_of_its_question(words: str) -> None:
     text = with_answer(ASKED, "Q1", words)

@@ -36,7 +36,7 @@ def put(path: Path, kind: str) -> None:
 def test_each_document_must_have_its_place(tmp_path: Path, name: str, kind: str) -> None:
     put(tmp_path / name, kind)
     assert obstructions(Feature("login", tmp_path, "docs/login")) == (
-        f"docs/login/{name} is {kind}, must be a plain file",
+        f"docs/login/{name} is {kind} but must be a plain file",
     )
 
 
@@ -44,7 +44,7 @@ def test_each_document_must_have_its_place(tmp_path: Path, name: str, kind: str)
 def test_each_folder_must_be_one(tmp_path: Path, name: str) -> None:
     put(tmp_path / name, "a plain file")
     (said,) = obstructions(Feature("login", tmp_path, "docs/login"))
-    assert said == f"docs/login/{name} is a plain file, must be a folder"
+    assert said == f"docs/login/{name} is a plain file but must be a folder"
 
 
 def test_what_is_as_it_should_be_obstructs_nothing(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_what_is_as_it_should_be_obstructs_nothing(tmp_path: Path) -> None:
 
 
 def test_nothing_is_decided_over_an_obstruction() -> None:
-    decision = decide(snapshot(obstructions=("SPEC.md is a folder, must be a plain file",)), Config())
+    decision = decide(snapshot(obstructions=("SPEC.md is a folder but must be a plain file",)), Config())
     assert isinstance(decision, Halt)
-    assert decision.reason.startswith("SPEC.md is a folder, must be a plain file")
+    assert decision.reason.startswith("SPEC.md is a folder but must be a plain file")
 
 
 def test_a_folder_called_spec_costs_nothing_and_goes_on_when_it_is_moved(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_folder_called_spec_costs_nothing_and_goes_on_when_it_is_moved(tmp_pat
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.INVALID, [])
-    assert "docs/features/login/SPEC.md is a folder, must be a plain file" in ended.rest.reason
+    assert "docs/features/login/SPEC.md is a folder but must be a plain file" in ended.rest.reason
     (project.folder / "SPEC.md").rmdir()
     assert project.loop().runs == ["spec"]
 

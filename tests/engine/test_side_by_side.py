@@ -342,4 +342,4 @@ def test_a_story_that_is_red_only_on_the_merged_tree_is_rejected_and_then_healed
     said = f"on top of {earlier}, which landed meanwhile"
     assert said in project.prompts(f"story-{later}")[-1]
     assert said in next(end["failure"] for end in project.journal("end") if end["outcome"] == "rejected")
-    assert f"{later} is red {said}: it is checked once more" in ended.text
+    assert f"{later}: checks fail {said}; running them once more" in ended.text

@@ -84,7 +84,7 @@ class Guard:
         headers = Headers(scope=scope)
         given = str(scope["path"]).lstrip("/").partition("/")[0]
         if headers.get("host", "").lower() not in self.hosts:
-            return "this is not a name of the dashboard (ralphy dashboard --allow-host NAME)"
+            return "this is not a name of the dashboard (see --allow-host)"
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc.lower() not in self.hosts:
             return "another page made this request"

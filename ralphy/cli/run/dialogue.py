@@ -18,7 +18,7 @@ from ralphy.cli.run import clarifying
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.errors import RalphyError
-from ralphy.files.atomic import replace_file
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.step import CODE
@@ -124,7 +124,7 @@ class GateDialogue:
 
     def _later(self) -> bool:
         name = self._w.feature.name
-        self._output.note(f"Not now: the gate stays open. ralphy start {name} asks again.")
+        self._output.note(f"Not now: the gate stays open. `ralphy start {name}` asks again.")
         return False
 
     def _show(self) -> bool:
@@ -145,11 +145,13 @@ class GateDialogue:
     def _edit(self) -> bool:
         """The document in the person's editor; what is saved there is a new document to be approved."""
         assert self._asked
-        path = str(self._w.feature.file(step_of(self._asked.gate).document))
+        document = self._w.feature.file(step_of(self._asked.gate).document)
+        path, before = str(document), read_regular(document)
         editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
         if not self._own_program(editor, (path,), None):
             self._output.note(f"no editor is found by VISUAL or EDITOR: edit {path}")
-        self._prompt()
+        if before == read_regular(document):
+            self._prompt()  # else the new document is asked about
         return True
 
     def _own_program(self, command: str, more: tuple[str, ...], text: str | None) -> bool:
@@ -199,7 +201,7 @@ class StoryDialogue:
                     self._redo(story_id)
                     break
                 case answer if answer in ("s", "stop", "q") or not line:
-                    self._output.note(f"Stopped. ralphy start {name} --interactive goes on from here.")
+                    self._output.note(f"Stopped. `ralphy start {name} --interactive` goes on from here.")
                     return False
             self._output.note(f"g goes on, r does {story_id} again (its commit stays), s stops here")
         self.begin()

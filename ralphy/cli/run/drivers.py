@@ -22,7 +22,7 @@ from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.engine.reactor import Patience, run_feature, watch_all
-from ralphy.errors import ExitCode, InvalidInput
+from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.decision import Wait
@@ -121,7 +121,7 @@ def run_options(command: Any) -> Any:
                         "split into; repeatable, a list US-001,US-004 or a range US-003..US-005.")  # fmt: skip
     options = (
         click.option("--safety-level", type=_LEVELS, help="The setting safety.level, for this run."),
-        click.option("--reset-circuit", is_flag=True, help="Close the circuit breaker first (ralphy reset-circuit)."),
+        click.option("--reset-circuit", is_flag=True, help="Close the circuit breaker first."),
         click.option("--no-wait", is_flag=True, help="Do not wait for the provider's limit; end with 14."),
         click.option("--continue", "_continue", is_flag=True, help="Resume (default)."),
     )
@@ -182,6 +182,8 @@ def start(
         feature = _make_feature(call, feature, name)
     elif name:
         raise InvalidInput("--name needs a description", hint=f'ralphy start "what you want built" --name {name}')
+    if feature:
+        _require_feature(call, feature)
     if yes and not fresh:
         raise InvalidInput("--yes answers the question of --fresh", hint="leave it out")
     if fresh and not limits["dry_run"]:
@@ -195,6 +197,15 @@ def start(
         if (code := start_in_session(call, feature, mode, limits)) is not None:
             return code
     return drive(call, feature, "", limits, asks=True)
+
+
+def _require_feature(call: Invocation, word: str) -> None:
+    """Raises NotFound for a word that names no feature: it may be meant as a description."""
+    try:
+        call.feature(call.repository(), word)
+    except NotFound as error:
+        more = f'a description has a space: ralphy start "{word} what should be built"'
+        raise NotFound(str(error), hint=f"{error.hint}; {more}") from None
 
 
 def _require_terminal(limits: dict[str, Any]) -> None:
@@ -258,10 +269,11 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
         if len(is_open) > 1 and not asks:
             from ralphy.cli.run.every import drive_every
 
-            for given, option in ((session.only, "--story ID"), (limits.get("reset_circuit"), "--reset-circuit")):
-                if given:
-                    raise InvalidInput(f"{option} needs a feature: several are open",
-                                       hint=f"ralphy loop FEATURE {option}")  # fmt: skip
+            story = f"--story {','.join(session.only)}" if session.only else ""
+            if option := story or ("--reset-circuit" if limits.get("reset_circuit") else ""):
+                names = ", ".join(one.name for one in is_open)
+                raise InvalidInput(f"{option} needs a feature; open are: {names}",
+                                   hint=f"ralphy loop {is_open[0].name} {option}")  # fmt: skip
             return drive_every(call, session, limits)
     with call.workspace(feature) as workspace:
         workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))

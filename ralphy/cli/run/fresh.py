@@ -24,8 +24,8 @@ def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
         require_possible(w, s)
         name, ref = s.feature, next_ref(w)
         if not yes and not sys.stdin.isatty():
-            raise InvalidInput("--fresh asks before it starts from nothing, and there is no terminal",
-                               hint=f"--yes answers it; to try failed stories again: ralphy reset {name}")  # fmt: skip
+            raise InvalidInput("--fresh asks for confirmation, and there is no terminal",
+                               hint=f"confirm with --yes; to retry failed stories: ralphy reset {name}")  # fmt: skip
         done = sum(story.is_completed for story in s.prd.stories)
         call.output.note(f"{name} starts from nothing: only PRD.md stays, and the stories are planned again")
         call.output.note(f"  kept in {ref}: {done} of {len(s.prd.stories)} stories completed; "

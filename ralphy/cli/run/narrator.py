@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 
 from ralphy.cli.output import Output
 from ralphy.cli.run.dialogue import GateDialogue
@@ -12,10 +13,12 @@ from ralphy.cli.run.live import Live, evidence_of
 from ralphy.cli.run.sentences import is_detail, rested, sentences, waited
 from ralphy.cli.terminal import clean
 from ralphy.engine.reactor import Dialogue, Patience
-from ralphy.engine.workspace.workspace import Workspace
+from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import ExitCode
+from ralphy.git.commands import GitError
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, RunEnded, Waiting
+from ralphy.text.rehearsed import marked
 from ralphy.text.tone import FAINT, WAITING
 
 _EVERY_S = 0.2
@@ -145,14 +148,27 @@ class Narrator:
             self._output.insist(f"{rest.feature}: {said}\n  hint: ralphy status {rest.feature}")
 
     def _summary(self, last: Decided) -> None:
+        if last.exit_code == ExitCode.DONE and (more := _ahead(self._workspace)):
+            self._output.note(f"{last.feature}: {more}")
         if last.notice:
             self._output.note(f"{last.feature}: {last.notice}")
         log = f"git log --oneline {last.branch}; " if last.branch else ""
         runs = "1 agent run" if last.runs == 1 else f"{last.runs} agent runs"
+        cost = marked(f"${last.cost_usd:.2f}", last.rehearsed)
         self._output.result(
-            f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, ${last.cost_usd:.2f}. "
+            f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, {cost}. "
             f"Look: {log}ralphy status {last.feature}"
         )
+
+
+def _ahead(w: Workspace) -> str:
+    """What the base branch has that the finished feature's branch has not; "" where that is nothing."""
+    base = base_branch(w.repository, w.config, str(w.store.load().workflow.get("base") or ""))
+    with suppress(GitError):
+        count = int(w.repository.text("rev-list", "--count", f"{w.feature_branch}..{base}", "--"))
+        commits = "1 commit" if count == 1 else f"{count} commits"
+        return f"{base} is {commits} ahead: git switch {w.feature_branch} && git merge {base}" if count else ""
+    return ""
 
 
 def told(output: Output, event: Event) -> None:

@@ -48,7 +48,8 @@ def _(event: e.Said) -> Words:
 @sentences.register
 def _(event: e.Decided) -> Words:
     if event.decision == "RunAgent":
-        yield f"{event.phase}: {event.reason} ({event.mode}, {event.model})", ""
+        model = "" if f"model {event.model}" in event.reason else f" ({event.model})"
+        yield f"{event.phase}: {event.reason}{model}", ""
     elif event.decision == "TakeBaseline":
         yield "Running baseline checks…", ""
     elif event.decision in _QUIET:

@@ -136,13 +136,13 @@ def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) ->
     tried = replace(loop, attempts=loop.attempts + 1)
     settled = settle_session(w, s, story, tried)
     if settled.commit:
-        return replace(tried, base=settled.commit), DONE, f"{story.id} counts: it is completed."
+        return replace(tried, base=settled.commit), DONE, f"{story.id} is verified and completed."
     if FAILED in promised or (settled.is_anything and tried.attempts >= tried.max_attempts):
         undone = give_up(w, s, story, tried, settled.told)
         reverted = f", and commit {undone[:10]} reverts its changes" if settled.is_anything else ""
         said = f"{story.id} failed{reverted}. Reason: {settled.told}"
         return replace(tried, base=undone), FAILED, said
-    return tried if settled.is_anything else loop, "", f"{story.id} does not count yet: {settled.told}"
+    return tried if settled.is_anything else loop, "", f"{story.id} is not completed yet: {settled.told}"
 
 
 def _next(w: Workspace, loop: SessionLoop, word: str, promised: set[str]) -> tuple[SessionLoop, str]:

@@ -58,8 +58,8 @@ def start(
     """
     session = os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
-        raise InvalidInput("this is no session of Claude Code: CLAUDE_CODE_SESSION_ID is not set",
-                           hint="ralphy start --mode hook opens one")  # fmt: skip
+        raise InvalidInput("not in a Claude Code session: CLAUDE_CODE_SESSION_ID is not set",
+                           hint=" ".join(["ralphy start", *([feature] if feature else []), "--mode hook"]))  # fmt: skip
     feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
     limits = {"limits.max_iterations": max_iterations, "limits.max_attempts": max_attempts}
     call.flags.update({name: value for name, value in limits.items() if value is not None})

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ralphy.cli.options import Invocation
-from ralphy.cli.setup.ground import Finding, Ground, fail, ok
+from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
 from ralphy.cli.setup.programs import workspace_of
 from ralphy.errors import RalphyError
 from ralphy.git.commands import head_of

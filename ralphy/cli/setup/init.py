@@ -33,8 +33,8 @@ _NEXT = (("ralphy doctor", "what's missing, and how to fix it"),
 def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     """Set up this repository: settings with the detected checks, Make targets, ignore rules.
 
-    Overwrites nothing. Commit the new files so that every branch has the settings: Ralphy reads them from the checkout,
-    and no feature's branch contains them.
+    Overwrites nothing. Commit the new files before the first feature: its branch begins with that commit. With --quiet
+    it says only what is to be done first.
     """
     from ralphy.detect.stack import detect as detect_stack
     from ralphy.scaffold import writer
@@ -47,7 +47,7 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     first = [*_to_commit_first(mixed), *writer.to_do_first(changes)]
     steps = [*_commit_all(changes, mixed), *_NEXT]
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
-    text = "\n".join([*_detected(found), "", *done, "", *_what_next(first, steps)])
+    text = "\n".join(first if call.output.quiet else [*_detected(found), "", *done, "", *_what_next(first, steps)])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
     return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, first=first,
                               next=[command for command, _ in steps], language=found.language,

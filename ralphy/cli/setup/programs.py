@@ -85,7 +85,7 @@ def _own_command(env: Mapping[str, str]) -> Finding:
     first = shutil.which("ralphy", path=env.get("PATH"))
     fix = f'export PATH="{scripts}:$PATH"'
     if first is None:
-        return warn("ralphy", "ralphy is not on PATH: `make loop` will not find it", fix)
+        return warn("ralphy", "not on PATH: `make loop` will not find it", fix)
     if (scripts / "ralphy").exists() and Path(first).samefile(scripts / "ralphy"):
         return ok("ralphy", first)
     is_ours = b"ralphy.__main__" in read_safely(first, 4096)

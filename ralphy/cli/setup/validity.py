@@ -76,7 +76,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
     if target is None:
         found = list(all_files(call))
-        hint = "write one (see prd.json.example), or: ralphy start"
+        hint = 'write one (see prd.json.example), or: ralphy start "what you want built"'
     else:
         given = call.directory / target
         if given.is_file() or given.suffix:

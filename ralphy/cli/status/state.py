@@ -76,7 +76,7 @@ def set_(call: Invocation, feature: str | None, phase: str) -> int:
         said = _again(call, feature, SPEC)
     elif phase == "implement" and now == "AWAITING_SPEC_VALIDATION":
         mark(call, feature, "APPROVED", "")
-        said = "SPEC.md is approved; ralphy loop works on the stories"
+        said = "SPEC.md is approved; `ralphy loop` works on the stories"
     elif phase == "deliver" and is_done:
         said = _again(call, feature, QA)
     else:

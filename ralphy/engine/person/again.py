@@ -37,7 +37,7 @@ def redo_step(w: Workspace, step: Step) -> str:
     s = _settled(w)
     if s.life is Life.MERGED:
         raise Conflict(f"{s.feature} is merged into {s.tree.base} and closed; the {step.name} step will not run again",
-                       hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
+                       hint="begin another feature, or reopen one of its stories (ralphy redo --help)")  # fmt: skip
     if step is CLARIFY:
         _require_asking(w, s)
     if step.starts_over:
@@ -69,7 +69,9 @@ def _set_aside(w: Workspace, s: Snapshot, name: str) -> Path | None:
 def _require_asking(w: Workspace, s: Snapshot) -> None:
     """Raises Conflict where the next run would not ask anything about PRD.md."""
     if s.digest(SPEC.document):
-        raise Conflict(f"{SPEC.document} is written: the next run asks nothing", hint=f"first: ralphy redo {SPEC.name}")
+        raise Conflict(
+            f"{SPEC.document} is written: the next run asks nothing", hint=f"first: ralphy redo {SPEC.name} {s.feature}"
+        )
     if w.config.clarify.ask == "off":
         raise Conflict("clarify.ask is off: the next run asks nothing",
                        hint=f"ralphy config set clarify.ask on, or: rm {w.feature.in_repository(CLARIFY.document)}; "

@@ -47,7 +47,7 @@ def require_possible(w: Workspace, s: Snapshot) -> None:
     name, branch = s.feature, w.feature_branch
     if s.life is Life.MERGED:
         raise Conflict(f"{name} is merged into {s.tree.base} and closed",
-                       hint="begin another feature, or reopen a story: ralphy redo STORY")  # fmt: skip
+                       hint="begin another feature, or reopen one of its stories (ralphy redo --help)")  # fmt: skip
     if not w.feature.file(_PRD).exists():
         raise Conflict(
             f"{name} has no {_PRD} to plan it from", hint=f"to try failed stories again: ralphy reset {name}"

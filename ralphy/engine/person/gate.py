@@ -93,7 +93,7 @@ def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
     if run:
         w.say("STOP was created during the run, possibly by the agent; run Ralphy again to resume")
     if w.session.in_work:
-        w.say("STOP is seen: finishing this run, then stopping; ralphy abort stops it now")
+        w.say("STOP is seen: finishing this run, then stopping; `ralphy abort` stops it now")
     w.session = replace(w.session, stop_asked=True)
 
 
@@ -118,7 +118,6 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
         w.say(begins)
     commit = begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
     begin_with_first(w, commit)
-    w.say(f"the work is on branch {s.tree.feature_branch}")
 
 
 def _with_branch(w: Workspace, prd: Prd) -> Prd:

@@ -70,7 +70,7 @@ def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: st
     if head == base or not _is_red(verdict):
         return verdict
     others = named_between(w, base, head)
-    w.say(f"{story.id} is red on top of {others}: it is checked once more")
+    w.say(f"{story.id}: checks fail on top of {others}; running them once more")
     verdict = judge(w, story, ran.result, ran.claim, candidate)
     if not _is_red(verdict):
         return verdict
@@ -97,7 +97,7 @@ def _conflict(
 ) -> Verdict:
     base, head, tip = commits
     why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(shown, paths[:5]))}"
-    w.say(f"{story.id}: {why}: it is done again on top of that")
+    w.say(f"{story.id}: {why}; starting it again on top of that")
     told = conflict_told(w, (head, candidate.tree), (base, tip), paths)
     return Verdict(Outcome.CONFLICTED, why, told, goes_on=True, candidate=candidate)
 

@@ -89,8 +89,8 @@ class _Qa(Step):
         if not s.qa or not s.qa.blocking or s.prd.step(self.name).get("fixed") == s.digest(self.document):
             return None
         if s.history.qa_rounds >= config.limits.max_qa_rounds:
-            return d.Halt(f"the review still finds {len(s.qa.blocking)} blocking findings after "
-                          f"{s.history.qa_rounds} rounds: see QA_REPORT.md, `ralphy redo qa`")  # fmt: skip
+            return d.Halt(f"the review still finds {len(s.qa.blocking)} blocking findings after {s.history.qa_rounds} "
+                          f"rounds: see QA_REPORT.md, then `ralphy redo qa {s.feature}`")  # fmt: skip
         return d.AddFixes(f"{len(s.qa.blocking)} blocking findings of the review become stories")
 
     def refuses(self, s: Snapshot) -> bool:

@@ -58,8 +58,8 @@ class _Spec(Step):
 
     def then(self, s: Snapshot, config: Config) -> d.Decision | None:
         if self.is_outdated(s) and not s.markers.keys() & {"APPROVED", "REJECTED"}:
-            return d.Wait(f"{self._edited(s)} was edited after SPEC.md was made: `ralphy redo spec` writes it again, "
-                          "`ralphy approve` keeps it", gate=self.name)  # fmt: skip
+            return d.Wait(f"{self._edited(s)} was edited after SPEC.md was made: `ralphy redo spec {s.feature}` writes "
+                          f"it again, `ralphy approve {s.feature}` keeps it", gate=self.name)  # fmt: skip
         return ACCEPTANCE.turn(s, config)
 
     def notes(self, s: Snapshot) -> Sequence[str]:

@@ -1,0 +1,152 @@
+"""The first hour of somebody new: what is typed in it, and what is said then."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from ralphy.errors import ExitCode
+from ralphy.text.rehearsed import MARK
+from tests.cli.conftest import Bell, Call, Make
+from tests.engine.building import PATIENCE_S, Project, story, works
+
+STAND_IN = f"{sys.executable} -m ralphy.rehearsal"
+HUMAN = {"spec": "human", "qa": "human"}
+READING = ("status", "why", "logs", "report", "story", "story list", "story show US-001", "attempts", "plan", "stats")
+
+
+def with_three(made: Make) -> tuple[Project, Call]:
+    """Three features that wait for their specification to be approved."""
+    project, call = made(gates=HUMAN)
+    for name in ("csv", "tax"):
+        shutil.copytree(project.folder, project.folder.with_name(name))
+    assert call("loop")[0] == ExitCode.WAITING
+    return project, call
+
+
+def test_in_a_new_clone_doctor_and_loop_say_to_install_first(made: Make) -> None:
+    checks = [{"name": "test", "run": f"{sys.executable} -c 'import not_installed'"}]
+    _, call = made(story("US-001"), checks=checks)
+    code, value = call.json("doctor")
+    found = next(row for row in value["checks"] if row["name"] == "run test")
+    assert (code, found["state"]) == (ExitCode.ENVIRONMENT, "fail")
+    assert "No module named 'not_installed'" in found["said"]
+    assert found["fix"].startswith("in a new clone, install the dependencies first")
+
+    code, _, err = call("loop")
+    assert code == ExitCode.CONFLICT
+    assert "In a new clone, install the dependencies first." in err
+    assert "ModuleNotFoundError: No module named 'not_installed'" in err
+
+
+def test_a_rehearsal_says_so_wherever_a_model_or_money_is_shown(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=2))
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", STAND_IN)
+    code, out, err = call("loop", "--max-iterations", "1")
+    assert code == ExitCode.BUDGET
+    shown = {words: call(words)[1] for words in ("status", "report", "stats", "logs", "plan")} | {"loop": out}
+    for words, said in shown.items():
+        assert MARK in said, (words, said)
+    assert re.search(rf"US-001 is next.*\(\w+ {MARK}\)", err)
+    for line in shown["plan"].splitlines():
+        assert MARK in line or not re.search(r"sonnet|\$", line), line
+    assert call.json("status")[1]["rehearsed"] is True
+    assert MARK in project.read("REPORT.md") and MARK in project.read("REPORT.html")
+
+    monkeypatch.delenv("RALPHY_AGENT_COMMAND")  # the next terminal
+    err = call("loop", "--max-iterations", "1")[2]
+    assert "warning: the earlier runs of login were rehearsals" in err and "costs money" in err
+
+
+@pytest.mark.parametrize("words", READING)
+def test_what_only_reads_shows_every_open_feature(made: Make, words: str) -> None:
+    _, call = with_three(made)
+    code, out, err = call(*words.split())
+    assert code == ExitCode.DONE, err
+    if words != "stats":
+        assert [name for name in ("csv", "login", "tax") if name not in out] == []
+    assert "name one of them" not in err
+
+
+def test_with_several_features_json_is_a_line_for_each(made: Make) -> None:
+    _, call = with_three(made)
+    assert [row["feature"] for row in call.lines("why")] == ["csv", "login", "tax"]
+    assert [row["feature"] for row in call.json("status")[1]["features"]] == ["csv", "login", "tax"]
+
+
+def test_a_story_is_named_with_its_feature_in_either_order(made: Make) -> None:
+    _, call = with_three(made)
+    told = {call("story", "show", *words)[:2] for words in (["US-001", "csv"], ["csv", "US-001"], ["csv/US-001"])}
+    assert len(told) == 1 and next(iter(told))[0] == ExitCode.DONE
+    assert call("story", "show", "US-009")[0] == ExitCode.NOT_FOUND
+    assert call("logs", "csv", "US-001")[0] == call("logs", "US-001", "csv")[0] == ExitCode.NOT_FOUND
+
+
+def test_a_second_rejection_keeps_the_words_of_the_first(made: Make) -> None:
+    project, call = made(gates=HUMAN)
+    assert call("loop")[0] == ExitCode.WAITING
+    assert call("reject", "-m", "Name the currency.")[0] == call("reject", "-m", "And the date.")[0] == ExitCode.DONE
+    assert project.read("REJECTED") == "Name the currency.\n\nAnd the date."
+    for words in (("approve",), ("reject", "--end")):
+        code, _, err = call(*words)
+        assert code == ExitCode.CONFLICT and "a rejection that is not taken up yet" in err
+    assert project.read("REJECTED") == "Name the currency.\n\nAnd the date."
+    assert not (project.folder / "APPROVED").exists()
+    assert call("loop")[0] == ExitCode.WAITING
+    assert "Name the currency." in project.prompts("spec")[-1] and "And the date." in project.prompts("spec")[-1]
+
+
+def test_what_was_killed_is_shown_as_stopped_with_the_command_that_goes_on(made: Make, tmp_path: Path) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=2))
+    bell, held = Bell(tmp_path / "bell"), tmp_path / "held"
+    os.mkfifo(held)
+    act = {"run": [*bell.ring, ["sh", "-c", f"cat '{held}'"]]}
+    project.play(stories={"US-001": [works()], "US-002": [act, works()]})
+    with project.start("loop") as process:
+        bell.wait()
+        assert "stopped" not in call("status")[1]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=PATIENCE_S)
+    stopped = re.compile(r"stopped \d\d:\d\d; resume: ralphy loop login")
+    for words in (("status",), ("status", "--all"), ("why",)):
+        assert stopped.search(call(*words)[1]), words
+    assert call.json("status")[1]["stopped_at"]
+    assert call("loop")[0] == ExitCode.WAITING
+    assert "stopped" not in call("status")[1]
+
+
+def test_a_word_that_is_no_feature_may_be_meant_as_a_description(made: Make) -> None:
+    _, call = made(story("US-001"))
+    code, _, err = call("start", "Fix")
+    assert code == ExitCode.NOT_FOUND
+    assert 'a description has a space: ralphy start "Fix what should be built"' in err
+    name = call.json("start", "Fix what people said of the export of accounts in March", "--dry-run")[1]["feature"]
+    assert name == "fix-what-people-said-of"
+
+
+def test_init_with_quiet_says_nothing_but_what_is_to_be_done_first(made: Make) -> None:
+    project, call = made(story("US-001"))
+    assert call("init", "--quiet") == (0, "", "")
+    assert (project.repo / ".ralphy" / "ralphy.mk").exists()
+
+
+def test_a_finished_feature_says_that_its_base_has_gone_ahead(made: Make) -> None:
+    project, call = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
+    assert "ahead" not in call("loop")[2]
+    project.git("commit", "--quiet", "--allow-empty", "-m", "chore: elsewhere")
+    _, _, err = call("loop", "login")
+    assert "login: main is 1 commit ahead: git switch ralph/login && git merge main" in err
+
+
+def test_a_question_that_waits_ends_tasks_next_as_it_ends_the_loop(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"US-001": [{"question": "Which shop?"}]})
+    assert call("loop")[0] == call("tasks", "next")[0] == ExitCode.WAITING
+    assert call("story", "fail", "US-001")[0] == ExitCode.DONE
+    assert call("loop")[0] == call("tasks", "next")[0] == ExitCode.STORIES_OPEN

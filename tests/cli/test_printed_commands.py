@@ -1,0 +1,146 @@
+"""Every command that Ralphy prints works when it is pasted, with one feature open and with three."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from ralphy.cli.main import cli
+from ralphy.errors import ExitCode
+from tests.cli.conftest import Call, Make
+from tests.engine.building import ROOT, Project, story
+
+# What is not printed as a command to type: words of other tools, pages and marks that are made of names.
+NOT_PRINTED = ("cli/commands.py", "cli/man_pages.py", "cli/about.py", "cli/examples.py", "prompts/render.py",
+               "cli/run/in_ci.py", "scaffold/config_template.py")  # fmt: skip
+# What stands in the place of a value: its expression, or else a part of it -> a value of it. The first counts.
+EXACT = {"at": "docs/features/csv/PRD.md", "under": "./", "word": "Fix", "option": "--reset-circuit",
+         "story_name": "csv/US-001", "verb": "approve"}  # fmt: skip
+VALUES = {"story": "US-001", "missing": "US-001", "found[0][0]": "US-001", "flagged": "US-001", "number": "1",
+          ".kept": "1", "step": "spec", "gate": "spec", "SPEC": "spec", "in_repository": "x", "name": "csv",
+          "feature": "csv", "target": "csv"}  # fmt: skip
+# Without a feature's name these are about all that are open.
+OF_ALL = {"status", "why", "logs", "report", "story list", "story show", "attempts list", "plan", "loop", "watch",
+          "validate", "dashboard", "abort", "start", "gc", "config show"}  # fmt: skip
+ASSEMBLED = ("ralphy reject", "ralphy why")  # the feature's name comes behind these, where it is known
+READS = ("status", "why", "report", "story list", "story show", "plan", "validate", "config show", "lanes", "help",
+         "audit", "attempts list", "notify")  # fmt: skip
+_COMMAND = re.compile(r"(?<![\w/.-])ralphy (?=[a-z-])(?:\"[^\"]*\"|[^`\n;()\"])*")
+
+
+def printed() -> Iterator[tuple[str, str]]:
+    """(where, command) of every literal of the source that names one, with values in the places of its parts."""
+    for path in sorted((ROOT / "ralphy").rglob("*.py")):
+        where = path.relative_to(ROOT / "ralphy").as_posix()
+        if where in NOT_PRINTED:
+            continue
+        for line, text in literals(ast.parse(path.read_text(encoding="utf-8"))):
+            for command in commands_in(text):
+                yield f"{where}:{line}", command
+
+
+def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts of a module but for its docstrings, and those of which others are made."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
+             if part is not node}  # fmt: skip
+    parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in parts:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, "".join(map(part_text, node.values))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def part_text(part: ast.expr) -> str:
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    assert isinstance(part, ast.FormattedValue)
+    expression = ast.unparse(part.value)
+    found = next((value for name, value in VALUES.items() if name in expression), expression)
+    return EXACT.get(expression, found)
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """What is to be typed: up to the end of its clause, or of what stands in backticks."""
+    for found in _COMMAND.finditer(text):
+        command = re.split(r"  |, (?!US-)| \||: |\.(?= )| #", found[0])[0].strip().rstrip(".,:'")
+        if command not in ASSEMBLED and not command.endswith(("--version", "--help")):
+            yield command
+
+
+def resolved(words: list[str]) -> tuple[str, click.Context]:
+    """(the command's path, what click made of its words). Raises UsageError as the command line would."""
+    context = cli.make_context("ralphy", list(words))
+    path = []
+    while isinstance(context.command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        name, command, args = context.command.resolve_command(context, rest)
+        assert command is not None and name is not None
+        path.append(name)
+        context = command.make_context(name, args, parent=context)
+    return " ".join(path), context
+
+
+FOUND = sorted(set(printed()))
+
+
+def test_there_are_commands_to_be_tried() -> None:
+    assert len(FOUND) > 100
+    assert {"ralphy approve csv", "ralphy loop csv", "ralphy redo spec csv"} <= {command for _, command in FOUND}
+
+
+@pytest.mark.parametrize("command", sorted({command for _, command in FOUND}))
+def test_a_printed_command_is_one_and_names_the_feature_that_it_changes(command: str) -> None:
+    where = [at for at, other in FOUND if other == command]
+    try:
+        path, context = resolved(shlex.split(command)[1:])
+    except click.ClickException as error:
+        pytest.fail(f"{where}: {command}: {error.format_message()}")
+    word = context.params.get("story") or context.params.get("story_id") or ""
+    is_named = context.params.get("feature", "") is not None or "/" in word
+    assert is_named or path in OF_ALL, f"{where}: {command} ends with 3 where several features are open"
+
+
+def opened(made: Make, features: tuple[str, ...]) -> tuple[Project, Call]:
+    """Features that wait at their first gate, beside one another."""
+    project, call = made(gates={"spec": "human", "qa": "human"}, path="docs/features/csv")
+    for name in features[1:]:
+        shutil.copytree(project.folder, project.folder.with_name(name))
+    assert call("loop")[0] == ExitCode.WAITING
+    return project, call
+
+
+@pytest.mark.parametrize("features", [("csv",), ("csv", "login", "tax")], ids=["one", "three"])
+def test_what_is_printed_can_be_pasted(made: Make, features: tuple[str, ...]) -> None:
+    _, call = opened(made, features)
+    for command in sorted({command for _, command in FOUND}):
+        words = shlex.split(command)[1:]
+        if resolved(words)[0] in READS:
+            code, _, err = call(*words)
+            assert code == ExitCode.DONE, f"{command}: {code}: {err}"
+    said = "\n".join(call(*words)[1] for words in (("status",), ("why",), ("status", "--all"), ("report",)))
+    asked = dict.fromkeys(command for command in commands_in(said) if command.split()[1] != "start")
+    assert [f"ralphy approve {name}" for name in features if f"ralphy approve {name}" not in asked] == []
+    for command in asked:
+        code, _, err = call(*shlex.split(command)[1:])
+        assert code in (ExitCode.DONE, ExitCode.WAITING), f"{command}: {code}: {err}"
+
+
+def test_the_hint_of_a_refusal_can_be_pasted(made: Make, tmp_path: Path) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
+    shutil.copytree(project.folder, project.folder.with_name("csv"))
+    _, _, err = call("story", "start", "login/US-002")
+    (hint,) = commands_in(err)
+    assert hint == "ralphy story start US-001 login" and call(*shlex.split(hint)[1:])[0] == ExitCode.DONE
+    _, _, err = call("loop", "--story", "US-001")
+    (hint,) = commands_in(err)
+    assert hint == "ralphy loop csv --story US-001" and call(*shlex.split(hint)[1:])[0] == ExitCode.DONE
