@@ -17,7 +17,7 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
 from ralphy.errors import ExitCode, InvalidInput
-from ralphy.pipeline.events import Decided, Event, Listener, PullRequestOpened, RunEnded
+from ralphy.pipeline.events import Decided, Event, Listener, RunEnded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,14 +106,15 @@ def moment(at: float) -> str:
 
 
 def reporting(w: Workspace, listener: Listener) -> Listener:
-    """The listener; when work comes to a rest, the report is written: after an agent's run or a pull request, not for
-    each decision about a feature that waits. What hinders that hinders nothing else."""
+    """The listener; when work comes to a rest, the report is written: after an agent's run or a push, not for each
+    decision about a feature that waits. What hinders that hinders nothing else."""
     has_worked = False
 
     def hear(event: Event) -> None:
         nonlocal has_worked
         listener(event)
-        has_worked = has_worked or isinstance(event, (RunEnded, PullRequestOpened))
+        is_push = isinstance(event, Decided) and event.decision == "Publish"
+        has_worked = has_worked or is_push or isinstance(event, RunEnded)
         if has_worked and isinstance(event, Decided) and event.rests:
             has_worked = False
             try:

@@ -10,7 +10,7 @@ from ralphy.engine.feature.land import keep
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import EnvironmentProblem, RalphyError
+from ralphy.errors import DiskFull, EnvironmentProblem, RalphyError
 from ralphy.forge.body import (
     PullRequestText,
     StoryEvidence,
@@ -48,7 +48,8 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
         _record(w, s, _Published(remote=""))
         return
     _tell_of_large_files(w, s, target)
-    _push(w, s, target, s.tree.head)
+    if not _push(w, s, target, s.tree.head):
+        return
     w.milestone("pushed")
     if s.prd.pr.get("code") == s.tree.code:  # a kill came between the record and its push
         _merge_when_green(w, s, target, s.prd.pr.get("number"), s.tree.head)
@@ -56,8 +57,8 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
     found = _open(w, s, target)
     w.milestone("pull_request_made")
     commit = _record(w, s, _Published(target.name, found))
-    _push(w, s, target, commit)
-    _merge_when_green(w, s, target, found.number if found else None, commit)
+    if _push(w, s, target, commit):
+        _merge_when_green(w, s, target, found.number if found else None, commit)
 
 
 def _merge_when_green(w: Workspace, s: Snapshot, target: Remote, number: object, oid: str) -> None:
@@ -97,11 +98,22 @@ def _tell_of_large_files(w: Workspace, s: Snapshot, target: Remote) -> None:
         w.say(f"{names} in Git LFS, which Ralphy does not upload: {upload}", WAITING)
 
 
-def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> None:
-    push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.repository.env)
+def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> bool:
+    """Push, and say so; False where that is refused: then the feature rests, with all that the remote says, and it is
+    noted for `ralphy status` and the report of the morning."""
+    try:
+        push(w.repository.root, target, oid, s.tree.feature_branch, (s.tree.base,), env=w.repository.env)
+    except DiskFull:
+        raise
+    except RalphyError as error:
+        why = f"{error}\n  {error.hint}; to try again: ralphy loop {w.feature.name}"
+        w.session = replace(w.session, refused=(why, error.exit_code))
+        w.record("rest", durable=False, reason=why, refused=error.exit_code)
+        return False
     w.session = replace(w.session, published=oid)
     w.record("pushed", durable=False, commit=oid, to=f"{target.name}/{s.tree.feature_branch}")
     w.say(f"pushed {oid[:10]} to {target.name}/{s.tree.feature_branch}")
+    return True
 
 
 def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:

@@ -32,6 +32,9 @@ _OF_THE_DISK = re.compile(
     r"|unable to create directory for|bad object",
     re.IGNORECASE,
 )
+_REMOTE = "remote:"
+_OWN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c",
+        "color.remote=false")  # fmt: skip
 _TOO_BIG = "exceeds maximum allowed size"
 
 
@@ -71,7 +74,7 @@ class _Git:
         git = program_paths.find(program_paths.GIT, self.env, str(self.repo))
         if git is None:
             raise EnvironmentProblem("git is not on PATH", hint="install git")
-        argv = (git, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *args)
+        argv = (git, *_OWN, *args)
         env = program_paths.own_environment(self.env, str(self.repo))
         return call(argv, cwd=self.repo, env=env, timeout_s=self.timeout_s)
 
@@ -190,14 +193,24 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
     why = said(rejected["why"], git.env).strip("()")
     if rejected["by"] and _could_not_store(why, answer.err):
         hint = "the remote's disk may be full or read-only; fix it, then rerun"
-        what = f"the remote could not store the push of {branch}: {said(answer.err, git.env)}"
-        return EnvironmentProblem(what, where=said(url, git.env), hint=hint)
+        what = f"the remote could not store the push of {branch}"
+        return EnvironmentProblem(_told(git, answer.err, what), where=said(url, git.env), hint=hint)
     if rejected["by"]:
         why = f"it {_TOO_BIG}" if _TOO_BIG in answer.err else why
         hint = "the forge's rules reject this branch; change them, or branchName in prd.json"
-        return Conflict(f"the push of {branch} was refused: {why}", where=said(url, git.env), hint=hint)
+        what = _told(git, answer.err, f"the push of {branch} was refused: {why}", is_whole=True)
+        return Conflict(what, where=said(url, git.env), hint=hint)
     hint = f"check them (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
     return Conflict(f"{branch} has other commits on the remote: {why}", where=said(url, git.env), hint=hint)
+
+
+def _told(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -> str:
+    """A sentence with what git says, unless it `is_whole`, and with every line that the remote says, each by itself."""
+    rows = err.splitlines()
+    remote = [row.removeprefix(_REMOTE) for row in rows if row.startswith(_REMOTE)]
+    own = "" if is_whole else said("\n".join(row for row in rows if not row.startswith(_REMOTE)), git.env)
+    lines = [line for row in remote if (line := said(row, git.env))]
+    return "\n  remote: ".join([": ".join(part for part in (what, own) if part), *lines])
 
 
 def _could_not_store(why: str, err: str) -> bool:
@@ -210,7 +223,7 @@ def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
     if answer.timed_out:
         what = f"no answer within {git.timeout_s:g} s"
         return EnvironmentProblem(what, where=where, hint="check the network, then rerun")
-    what = said(answer.err, git.env) or f"git ended with {answer.returncode} and no message"
+    what = _told(git, answer.err) or f"git ended with {answer.returncode} and no message"
     if _NO_ACCESS.search(answer.err):
         return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
     return EnvironmentProblem(what, where=where, hint="try git ls-remote by hand")

@@ -320,6 +320,7 @@ class Session:
     `only` are the stories that it is for (ids and ranges), () for all. `over` are those that had ended (with how) when
     a person last said to go on; None where nobody is asked after each story.
 
+    `refused` is why a push failed, with the exit code for that.
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
     whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
@@ -340,6 +341,7 @@ class Session:
     troubles: int = 0
     active_s: Mapping[str, float] = field(default_factory=dict)
     published: str = ""
+    refused: tuple[str, int] = ("", 0)
     short_since: float = 0.0
     cut_short: str = ""
     times_cut: int = 0

@@ -13,6 +13,7 @@ from ralphy.text.rehearsed import marked
 
 SCHEMA = "ralphy/notice@1"
 Kind = Literal["gate", "question", "ended", "limit", "budget", "breaker"]
+_MOST_CHARS = 4000  # all that a forge says of a refused push
 _SHORT_S = 300.0  # a wait that is shorter is over before anybody has read of it
 _ENDS: dict[int, Kind] = {
     ExitCode.BUDGET: "budget",
@@ -109,7 +110,7 @@ def _count(event: Decided) -> str:
 
 def _about(event: Event, kind: Kind, text: str, where: str, command: str = "") -> Notice:
     title = f"{event.feature}: {_TITLES[kind]}" if event.feature else _TITLES[kind]
-    said = " ".join(text.split())[:600]
+    said = " ".join(text.split())[:_MOST_CHARS]
     return Notice(kind, event.feature, said, command or f"ralphy loop {event.feature}", title, event.story or "", where,
                   event.at, stands=isinstance(event, Decided))  # fmt: skip
 

@@ -210,3 +210,32 @@ def test_the_desktop_gets_agents_words_as_text(tmp_path: Path, monkeypatch: pyte
     receiver.send(notice)
     assert kept.read_text() == ("--app-name=Ralphy\n--\n-t\n&lt;a href=x&gt;US-001&lt;/a&gt; [redacted MY_TOKEN] [31m\n"
                                 "ralphy loop login\n")  # fmt: skip
+
+
+def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line(made: Make, tmp_path: Path) -> None:
+    kept, hub = tmp_path / "kept", tmp_path / "hub.git"
+    lines = ["error: GH013: Repository rule violations found", *(f"- Required check {n} is missing" for n in range(20)),
+             "Review the rules at https://github.com/somebody/shop/rules"]  # fmt: skip
+    gates = {"spec": "auto", "qa": "auto"}
+    project, call = made(story("US-001"), notify={"command": [*KEEPS, str(kept)]}, gates=gates)
+    project.git("init", "--quiet", "--bare", str(hub))
+    project.git("remote", "add", "origin", str(hub))
+    project.git("config", "--global", "color.remote", "always")
+    hook = hub / "hooks" / "pre-receive"
+    (hub / "said").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    hook.write_text("#!/bin/sh\ncat said >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+
+    code, _, console = call("loop", "login")
+    _, status, _ = call("status", "login")
+    _, report, _ = call("report", "login")
+    messages = "\n".join(message["text"] + message["command"] for message in told(kept))
+
+    assert code == 4
+    for place in (console, project.read("REPORT.md"), report, messages, json.dumps(call.json("status", "login")[1])):
+        assert [line for line in lines if line.replace("_", "\\_") not in place and line not in place] == [], place
+        assert "ralphy loop login" in place
+    assert "was refused" in status
+    hook.unlink()
+    assert call("loop", "login")[0] == 0
+    assert "was refused" not in call("status", "login")[1]

@@ -13,10 +13,10 @@ from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.git.run_lock import holder
-from ralphy.pipeline.decision import Decision, Halt, RunAgent, Wait
+from ralphy.pipeline.decision import Decision, Halt, Publish, RunAgent, Wait
 from ralphy.pipeline.events import Waiting
 from ralphy.pipeline.preconditions import AFTER_RESET_S
-from ralphy.text.json_coerce import moment_of, text_of
+from ralphy.text.json_coerce import count_of, moment_of, text_of
 
 _LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
 _TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -69,8 +69,11 @@ def note_rest(w: Workspace, decision: Decision) -> None:
 
 
 def as_it_rests(w: Workspace, now: float, decision: Decision) -> Decision:
-    """The decision; in place of a run, what the Ralphy that drives the feature waits for, or a step's failure."""
+    """The decision; in place of a run, what the Ralphy that drives the feature waits for, or a step's failure; in place
+    of the publishing, why its last push was refused."""
     rest = w.history.rest
+    if isinstance(decision, Publish) and rest.get("refused"):
+        return Halt(text_of(rest.get("reason")), count_of(rest.get("refused")))
     reason, until, late = text_of(rest.get("reason")), moment_of(rest.get("until")), text_of(rest.get("late"))
     if not isinstance(decision, RunAgent) or not reason:
         return decision

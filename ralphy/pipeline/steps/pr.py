@@ -19,9 +19,9 @@ class _Pr(Step):
 
     def then(self, s: Snapshot, _: Config) -> d.Decision | None:
         if not _is_published(s):
-            return busy(s) or d.Publish("PR.md is ready to publish")
+            return _publish(s, "PR.md is ready to publish")
         is_there = not s.prd.pr.get("remote") or s.tree.head in (s.tree.pushed, s.session.published)
-        return None if is_there else d.Publish("the record of the publishing is not pushed yet")
+        return None if is_there else _publish(s, "the record of the publishing is not pushed yet")
 
     def take(self, s: Snapshot, handed: Handed) -> Taken:
         """Whatever the agent claims, who reads PR.md alone must know of what was not verified."""
@@ -29,6 +29,12 @@ class _Pr(Step):
         if doubts:
             text = text.rstrip() + f"\n\n## Unverified\n\nThese stories {doubts}.\n".encode()
         return Taken({self.document: text}, s.prd)
+
+
+def _publish(s: Snapshot, why: str) -> d.Decision:
+    """Publish, once in an invocation: a push that is refused is for a person."""
+    reason, code = s.session.refused
+    return d.Halt(reason, code) if reason else busy(s) or d.Publish(why)
 
 
 def _is_published(s: Snapshot) -> bool:
