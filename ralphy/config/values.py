@@ -115,6 +115,7 @@ class Limits:
     min_free_mb: int = 500
     max_file_mb: float = 10.0
     max_new_files: int = 5000
+    keep_awake: bool = True
 
 
 @dataclass(frozen=True, slots=True)

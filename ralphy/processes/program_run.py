@@ -29,7 +29,7 @@ GOODBYE_S = 5.0
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
-ASLEEP_S = 30.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
+ASLEEP_S = 2.0  # who wakes so late was stopped, or the machine slept: that time is nobody's
 AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]

@@ -21,7 +21,8 @@ from ralphy.agents.protocol import Thresholds
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
 
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
-ASLEEP_S = 30.0  # nobody looked for so long, or the clocks moved apart by so much: the machine slept
+ASLEEP_S = 30.0  # nobody looked for so long: Ralphy was stopped
+SUSPENDED_S = 1.0  # the clocks moved apart by so much: the machine was suspended
 REMEMBERED = 200  # results that are not news when they come again
 
 _WORDLESS = re.compile(r"\s*(?:Exit code \d+)?\s*")
@@ -127,10 +128,11 @@ class Watchdog:
         return None
 
     def _pass_time(self, now: float, boottime: float, transcript: Transcript) -> None:
-        """While a tool works or a retry waits, nobody idles. Time that nobody was awake in is nobody's."""
+        """While a tool works or a retry waits, nobody idles. A suspend, however short, may have cut the connection: the
+        measures begin again."""
         slept_s, self._asleep_s = boottime - now - self._asleep_s, boottime - now
         passed_s, self._looked_at = now - self._looked_at, now
-        if slept_s > ASLEEP_S or passed_s > ASLEEP_S:
+        if slept_s > SUSPENDED_S or passed_s > ASLEEP_S:
             self._alive_at, self._idle_s = now, 0.0
         elif not _open_work(transcript) and transcript.retry_s is None:
             self._idle_s += passed_s

@@ -15,6 +15,7 @@ import click
 from ralphy.cli.ci import is_ci, use_profile
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import reporting
+from ralphy.cli.run.awake import keeping_awake
 from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
@@ -77,6 +78,7 @@ def attend(
     narrator.attend(workspace)
     workspace.listener = telling_github(workspace, reporting(workspace, workspace.listener))
     workspace.listener = notifying(call, workspace, workspace.listener)
+    workspace.listener = keeping_awake(workspace, workspace.listener)
     workspace.listener = heeding(came, workspace.listener)
     _warn_of_prd(call, workspace)
     need_walls(workspace)

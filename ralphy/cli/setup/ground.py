@@ -70,7 +70,7 @@ def fail(name: str, said: str, fix: str) -> Finding:
 
 def surroundings(ground: Ground) -> Iterator[Finding]:
     """What is to be said of the place where the work is done."""
-    for look in (_git_programs, _prompts, _writable, _watching, _file_system, _disk, _clock, _lock):
+    for look in (_git_programs, _prompts, _writable, _watching, _file_system, _disk, _clock, _sleep, _lock):
         yield look(ground)
 
 
@@ -195,6 +195,23 @@ def _clock(g: Ground) -> Finding:
         said = f"the newest commit is {span(newest - time.time())} in the future"
         return warn("clock", said, "if this machine's clock is wrong: timedatectl set-ntp true")
     return ok("clock", time.strftime("%Y-%m-%d %H:%M:%S %Z"))
+
+
+def _sleep(g: Ground) -> Finding:
+    """Can idle sleep be held off? A machine without a battery seldom sleeps."""
+    import psutil
+
+    from ralphy.processes.keep_awake import KeepAwake
+
+    awake = KeepAwake(g.env, str(g.repository.root))
+    is_held = awake.hold("doctor")
+    awake.close()
+    if is_held:
+        return ok("sleep", f"{awake.program} holds off idle sleep while there is work")
+    said = f"idle sleep cannot be held off: {awake.why_not}"
+    if not hasattr(psutil, "sensors_battery") or psutil.sensors_battery() is None:
+        return ok("sleep", said)
+    return warn("sleep", said, "turn off automatic suspend in the power settings, for the night")
 
 
 def _lock(g: Ground) -> Finding:

@@ -17,6 +17,7 @@ from ralphy.git.commands import Repository, is_ancestor
 from ralphy.git.objects import Objects
 from ralphy.git.warm_processes import RefMover
 from ralphy.pipeline.model import Prd
+from ralphy.processes.keep_awake import KeepAwake
 
 if TYPE_CHECKING:
     from ralphy.lanes.bring import Brought
@@ -37,6 +38,7 @@ class Checkout:
     repository: Repository
     objects: Objects
     refs: RefMover
+    awake: KeepAwake
     hooks: Path | None = None
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
@@ -55,12 +57,14 @@ class Checkout:
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
-        return cls(repository, Objects(repository), RefMover(repository))
+        awake = KeepAwake(repository.env, str(repository.root))
+        return cls(repository, Objects(repository), RefMover(repository), awake)
 
     def close(self) -> None:
         """End the processes that were kept warm."""
         self.objects.close()
         self.refs.close()
+        self.awake.close()
         for proxy in self.proxies.values():
             proxy.close()
         self.proxies.clear()

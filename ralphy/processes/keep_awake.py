@@ -1,0 +1,74 @@
+"""Keep the machine from going to sleep by itself while there is work: by a program of the system's, held by a pipe.
+
+The program runs `cat`, which ends when this process does, however it ends. A closed lid, or a person who suspends the
+machine, is not held off.
+"""
+
+from __future__ import annotations
+
+import select
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ralphy.processes import program_paths
+
+_ANSWER_S = 5.0
+_HELD = ("sh", "-c", "echo held; exec cat >/dev/null")
+# In the order in which they are looked for.
+_PROGRAMS = (
+    ("systemd-inhibit", ("--what=idle", "--who=Ralphy", "--why=agents are at work", "--mode=block")),
+    ("caffeinate", ("-i",)),
+)
+
+
+class KeepAwake:
+    """Holds off idle sleep as long as anybody holds it, each by a name; `why_not` says why that is not possible."""
+
+    def __init__(self, env: Mapping[str, str], root: str = "") -> None:
+        self.program = ""
+        self.why_not = ""
+        self._env, self._root = env, root
+        self._holders: set[str] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def hold(self, name: str) -> bool:
+        """Is idle sleep held off now? What did not work is not tried again."""
+        self._holders.add(name)
+        if self._process is None and not self.why_not:
+            self._start()
+        return self._process is not None
+
+    def release(self, name: str) -> None:
+        self._holders.discard(name)
+        if not self._holders:
+            self.close()
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process:
+            process.communicate()
+
+    def _start(self) -> None:
+        found = ((path, words) for name, words in _PROGRAMS
+                 if (path := program_paths.find(name, self._env, self._root)))  # fmt: skip
+        path, words = next(found, ("", ()))
+        if not path:
+            self.why_not = f"neither {' nor '.join(name for name, _ in _PROGRAMS)} is on PATH"
+            return
+        process = subprocess.Popen(
+            (path, *words, *_HELD), env=dict(self._env), start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdout
+        is_there = (
+            bool(select.select([process.stdout], [], [], _ANSWER_S)[0]) and process.stdout.readline() == b"held\n"
+        )
+        if is_there:
+            self.program, self._process = Path(path).name, process
+            return
+        with suppress(ProcessLookupError):
+            process.kill()
+        said = process.communicate()[1].decode("utf-8", "replace").strip()
+        self.why_not = f"{Path(path).name}: {said.splitlines()[0] if said else 'no answer'}"
