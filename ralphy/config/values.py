@@ -146,7 +146,7 @@ class Lanes:
 
     `bring` names what the checkout has and Git ignores: "auto" stands for what checks need. `keep` are paths of build
     caches that a clean lane keeps between verdicts. Of `port_base` on, each lane has a hundred ports. `probe` says what
-    checks do that stay green on spoiled sources: they stop the run, are warned of, or are not tried ("off"). `jobs` is
+    checks do that stay green on broken code: they stop the run, are warned of, or are not tried ("off"). `jobs` is
     how many agents work on stories of a feature at the same time.
     """
 

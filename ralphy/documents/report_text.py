@@ -70,7 +70,7 @@ def lists(report: Report, clock: Clock) -> list[tuple[str, str, list[str]]]:
     decisions = [f"{clock(one.at)} {one.said}" if one.at else one.said for one in report.decisions]
     return [
         ("failed", "What failed", _about(report, report.failed)),
-        ("rejected", "Attempts that did not count", [_rejected(report, turn) for turn in report.rejected[:_MOST_ROWS]]),
+        ("rejected", "Rejected attempts", [_rejected(report, turn) for turn in report.rejected[:_MOST_ROWS]]),
         ("flagged", "What was flagged", _about(report, report.flagged)),
         ("doubts", "What could not be verified", _about(report, report.doubts)),
         ("decisions", "Decisions", decisions),

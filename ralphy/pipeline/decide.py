@@ -184,7 +184,7 @@ def _end_reason(s: Snapshot) -> str:
         return "; ".join(text for text in (f"the pull request is open: {pr['url']}", doubts) if text)
     where = "is pushed" if pr.get("pushed") else "is ready (there is no remote)"
     stories = f"all stories are {'completed' if doubts else 'verified'}"
-    said = [stories, doubts, f"{s.tree.feature_branch} {where} and PR.md holds the text", flagged(s.prd)]
+    said = [stories, doubts, f"{s.tree.feature_branch} {where}; the pull request text is in PR.md", flagged(s.prd)]
     return "; ".join(text for text in said if text)
 
 

@@ -136,9 +136,9 @@ class CheckRan(Event):
     """A check was run to its end."""
 
     check: Annotated[str, "its name"]
-    purpose: Annotated[Purpose, "what it looked at: an agent's work, the code as it is, spoiled sources, …"]
+    purpose: Annotated[Purpose, "what it looked at: an agent's work, the code as it is, broken code, …"]
     passed: Annotated[bool, "it is green"]
-    said: Annotated[str, "passed, exit 1, found no tests, took more than 900 s, …"]
+    said: Annotated[str, "passed, exit 1, no tests found, took more than 900 s, …"]
     seconds: Annotated[float, "how long it took"]
     failing: Annotated[tuple[str, ...], "the tests that failed, as far as they are named"] = ()
     first_error: Annotated[str, "the first error that it printed"] = ""

@@ -13,6 +13,8 @@ from typing import Any
 from ralphy.agents.protocol import Outcome
 from ralphy.text.json_coerce import count_of, mapping_of, moment_of, number_of, text_of
 
+_ENDED_EARLY = (Outcome.STOPPED.value, Outcome.DIED.value)  # nothing is waited for after them
+
 Entry = Mapping[str, Any]
 # A pause that nobody planned and that is longer divides two nights.
 BREAK_S = 6 * 3600.0
@@ -179,14 +181,15 @@ class _Fold:
         retry_at = moment_of(entry.get("retry_at")) or 0.0
         why = " ".join((text_of(entry.get("detail")) or text_of(entry.get("failure"))).split())[:300]
         tokens = {kind: count_of(number) for kind, number in mapping_of(entry.get("tokens")).items()}
+        place = self._open[run]
         self._close(run, replace(
-            self.turns[self._open[run]], ended=at, outcome=text_of(entry.get("outcome")), why=why, tokens=tokens,
+            self.turns[place], ended=at, outcome=text_of(entry.get("outcome")), why=why, tokens=tokens,
             landed=entry.get("landed") is True, cost_usd=number_of(entry.get("cost")) or 0.0,
             seconds=number_of(entry.get("seconds")) or 0.0, kept=count_of(entry.get("kept")), retry_at=retry_at,
             story_seconds=number_of(entry.get("story_seconds")) or 0.0,
             story_cost=number_of(entry.get("story_cost")) or 0.0,
         ))  # fmt: skip
-        if retry_at > at:
+        if retry_at > at and self.turns[place].outcome not in _ENDED_EARLY:
             self._pauses.append(Pause(at, retry_at, why or "the provider"))
 
     def _close(self, run: str, turn: Turn) -> None:

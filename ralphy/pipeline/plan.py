@@ -134,7 +134,7 @@ def _step(s: Snapshot, config: Config, step: Step) -> PlannedStep:
 def stops(config: Config) -> list[tuple[str, str]]:
     """What ends or pauses the work, each with the setting that says so."""
     limits = config.limits
-    cost = "no limit of cost" if limits.max_cost_usd is None else f"at ${limits.max_cost_usd:.2f}"
+    cost = "no cost limit" if limits.max_cost_usd is None else f"at ${limits.max_cost_usd:.2f}"
     found = [
         (f"after {limits.max_iterations} agent runs", "limits.max_iterations"),
         (cost, "limits.max_cost_usd"),

@@ -60,8 +60,8 @@ def baseline(s: Snapshot) -> d.Decision | None:
 def _why_not_known(unnamed: tuple[str, ...]) -> str:
     """Why --accept-red has no say about these checks, and what to do instead."""
     hook = ", the hook out with git.hooks: skip," if "pre-commit" in unnamed else ""
-    return (f"{', '.join(unnamed[:5])} named no failing test, so --accept-red cannot tell what is known from what is "
-            f"new there: fix it, or take it out of `checks`{hook} until it is green")  # fmt: skip
+    return (f"{', '.join(unnamed[:5])} failed without naming a test, so --accept-red has nothing to accept: fix it, or "
+            f"take it out of `checks`{hook} until it is green")  # fmt: skip
 
 
 def is_red(s: Snapshot) -> bool:

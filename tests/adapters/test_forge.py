@@ -206,7 +206,7 @@ def test_gh_that_is_not_installed_is_said(tmp_path: Path) -> None:
 
 
 def test_a_local_remote_is_said_not_to_be_a_forge() -> None:
-    assert "not on a forge" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
+    assert "not on GitHub or GitLab" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
 
 
 @pytest.fixture

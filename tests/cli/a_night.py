@@ -20,7 +20,13 @@ NOW = BEGAN + 4_330
 
 
 def decided(completed: int, **more: Any) -> e.Decided:
-    told = {"decision": "RunAgent", "phase": "IMPLEMENTATION", "reason": "US-009 is next", "rests": False, **more}
+    told = {
+        "decision": "RunAgent",
+        "phase": "IMPLEMENTATION",
+        "reason": "US-009: starting attempt 1 of 5 with sonnet",
+        "rests": False,
+        **more,
+    }
     return e.Decided(feature="login", completed=completed, stories=12, **told)
 
 

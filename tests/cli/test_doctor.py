@@ -60,9 +60,9 @@ def test_a_filter_in_the_checkout_is_named_before_a_run_refuses_it(
     stripper = program(git_repo / ".venv", "nbstripout", "cat")
     git("config", "filter.nbstripout.clean", str(stripper))
     code, found = ask(git_repo, capsys)
-    assert (code, found["filters"]["state"]) == (5, "fail")
-    assert "filter.nbstripout.clean" in found["filters"]["said"]
-    assert "git config filter.nbstripout.clean COMMAND" in found["filters"]["fix"]
+    assert (code, found["git filters"]["state"]) == (5, "fail")
+    assert "filter.nbstripout.clean" in found["git filters"]["said"]
+    assert "git config filter.nbstripout.clean COMMAND" in found["git filters"]["fix"]
 
 
 def test_a_repository_with_all_that_is_needed_passes(
@@ -77,7 +77,7 @@ def test_a_repository_with_all_that_is_needed_passes(
 
 
 def test_a_change_of_a_file_is_really_noticed(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask(git_repo, capsys)[1]["watching"]["state"] == "ok"
+    assert ask(git_repo, capsys)[1]["file watching"]["state"] == "ok"
     assert list((git_repo / ".git").glob("ralphy-doctor-*")) == []
 
 

@@ -81,7 +81,7 @@ def test_before_there_is_a_branch_the_documents_alone_are_kept(made: Make) -> No
     with on_a_terminal(project, "start", "--fresh") as (heard, _):
         heard.until("Start login from nothing? [y/N]")
         heard.send("y\n")
-        heard.until("Approve spec of login?")
+        heard.until("Approve the spec of login?")
         heard.send("q\n")
         heard.rest()
     assert project.read("SPEC.md") == "# Better\n" and list(project.statuses()) == ["US-001", "US-002"]

@@ -159,11 +159,11 @@ def test_on_a_terminal_the_gate_takes_a_y_and_the_file_at_the_same_time(made: Ma
     project, _ = made(gates=GATES)
     project.play()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("maybe\n")
         heard.until("y approves, n rejects with remarks")
         heard.send("y\n")
-        heard.until("Approve qa of login? [y/n/d/e/q]")
+        heard.until("Approve the review of login? [y/n/d/e/q]")
         project.approve()
         heard.rest()
     assert process.returncode == 0
@@ -205,7 +205,7 @@ def test_interactive_asks_after_each_story_whether_to_go_on_do_it_again_or_stop(
         heard.until("Go on, redo US-004, or stop?")
         assert "US-003 is completed: go on" not in heard.text
         heard.send("g\n")
-        heard.until("Approve qa of login?")
+        heard.until("Approve the review of login?")
         heard.send("y\n")
         heard.rest()
     assert process.returncode == 0
@@ -230,7 +230,7 @@ def test_on_a_terminal_questions_before_the_specification_are_asked_one_by_one(m
         heard.until("Q2. Which 2?")
         heard.until("(or: approve, edit, later)")
         heard.send("approve\n")
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("q\n")
         heard.rest()
     assert process.returncode == 10
@@ -242,12 +242,12 @@ def test_a_no_asks_for_remarks_and_ends_nothing_by_accident(made: Make) -> None:
     project, _ = made(gates=GATES)
     project.play()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("n\n")
         heard.until("What should change?")
         heard.send("the sessions must end\n")
         heard.until("goes back with the remarks")
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("n\n")
         heard.until("What should change?")
         heard.send("\n")
@@ -255,7 +255,7 @@ def test_a_no_asks_for_remarks_and_ends_nothing_by_accident(made: Make) -> None:
     assert process.returncode == 10
     assert not (project.folder / "REJECTED").exists()
     with on_a_terminal(project, "start") as (heard, process):
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("end\n")
         heard.until("end login ends the feature")
         heard.send("end login\n")
@@ -275,20 +275,20 @@ def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
     with on_a_terminal(project, "start") as (heard, process):
         heard.until("read   docs/features/login/SPEC.md\n")
         heard.until("story  US-001 ")
-        heard.until("Approve spec of login? [y/n/d/e/q]")
+        heard.until("Approve the spec of login? [y/n/d/e/q]")
         heard.send("d\n")
         heard.until("# ")
-        heard.until("Approve spec")
+        heard.until("Approve the spec")
         heard.send("e\n")
-        heard.until("Approve spec")
+        heard.until("Approve the spec")
         assert project.read("SPEC.md").endswith("- and by mail\n")
         heard.send("yes\n")
         heard.until("code   ")
         heard.until("insertion")
-        heard.until("Approve qa of login?")
+        heard.until("Approve the review of login?")
         heard.send("d\n")
         heard.until("+++ b/")
-        heard.until("Approve qa")
+        heard.until("Approve the review")
         heard.send("later\n")
         heard.rest()
     assert process.returncode == 10

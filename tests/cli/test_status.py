@@ -76,7 +76,7 @@ def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     assert value["cost_usd"] > 0
     text = call("status")[1]
     assert "login: IMPLEMENTATION, 1 of 2 stories completed" in text
-    assert "US-002 is next" in text
+    assert "US-002: starting attempt 1 of 5 with" in text
 
 
 def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Make) -> None:
@@ -95,7 +95,7 @@ def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Ma
     assert "  flagged:\n    - the agent gave no report" in call("story", "show", "US-001")[1]
     project.approve()
     assert call("loop")[2].count(see) == 1
-    assert agreed(project, call)["next"].endswith(f"PR.md holds the text; {see}")
+    assert agreed(project, call)["next"].endswith(f"the pull request text is in PR.md; {see}")
 
 
 def test_where_nothing_was_flagged_nothing_is_said(made: Make) -> None:

@@ -151,7 +151,7 @@ RULES: dict[str, Situation] = {
         snapshot(lines=[a_run(), LIMIT]), d.Wait, "five-hour", {"exit_code": ExitCode.LIMITED, "until": NOW + 60},
     ),
     "a limit that is over is forgotten": (
-        snapshot(lines=[a_run(), LIMIT], now=NOW + 60), d.RunAgent, "attempt 1/5", {"story": "US-001"},
+        snapshot(lines=[a_run(), LIMIT], now=NOW + 60), d.RunAgent, "attempt 1 of 5", {"story": "US-001"},
     ),
     "no agent can run at all": (
         snapshot(session={"fatal": "claude is not logged in"}), d.Halt, "not logged in",
@@ -291,7 +291,7 @@ RULES: dict[str, Situation] = {
         d.Wait, "changed since it was approved", {"gate": "spec"},
     ),
     "prd.json alone has no spec gate": (
-        snapshot(artifacts={}, workflow={}), d.RunAgent, "US-001 is next", {"step": "story"},
+        snapshot(artifacts={}, workflow={}), d.RunAgent, "US-001: starting", {"step": "story"},
     ),
     # the branch
     "the branch is made after the approval": (snapshot(tree=on_main()), d.OpenBranch, "ralph/login", {}),
@@ -300,27 +300,27 @@ RULES: dict[str, Situation] = {
         snapshot(story(status="blocked"), answers=(answer("use OAuth"),)), d.TakeAnswer, "US-001", {"story": "US-001"},
     ),
     "an answer to a story that asks nothing": (
-        snapshot(story(), answers=(answer("yes"),)), d.RunAgent, "US-001 is next", {},
+        snapshot(story(), answers=(answer("yes"),)), d.RunAgent, "US-001: starting", {},
     ),
     # stories
     "the lowest priority goes first": (
-        snapshot(story("A", priority=2), story("B", priority=1)), d.RunAgent, "B is next: priority 1", {"story": "B"},
+        snapshot(story("A", priority=2), story("B", priority=1)), d.RunAgent, "B: starting", {"story": "B"},
     ),
-    "then file order": (snapshot(story("B"), story("A")), d.RunAgent, "B is next", {"story": "B"}),
-    "a dependency is named": (
-        snapshot(done("A"), story("B", dependsOn=["A"])), d.RunAgent, "after A (completed)", {"story": "B"},
+    "then file order": (snapshot(story("B"), story("A")), d.RunAgent, "B: starting", {"story": "B"}),
+    "a dependency is completed": (
+        snapshot(done("A"), story("B", dependsOn=["A"])), d.RunAgent, "B: starting", {"story": "B"},
     ),
     "the second attempt": (
-        snapshot(lines=attempts("rejected")), d.RunAgent, "attempt 2/5, a fresh start, model",
+        snapshot(lines=attempts("rejected")), d.RunAgent, ": starting over",
         {"attempt": 2, "mode": "fresh"},
     ),
     "an attempt that is worth going on with": (
-        snapshot(lines=attempts("rejected", heals=True, tree="t1")), d.RunAgent, "attempt 2/5, fixing previous work",
+        snapshot(lines=attempts("rejected", heals=True, tree="t1")), d.RunAgent, ": fixing the last attempt",
         {"mode": "heal"},
     ),
     "a run that was cut off": (
         snapshot(lines=attempts("stopped", heals=True, tree="t1")), d.RunAgent,
-        "attempt 1/5, resuming the run that was cut off", {"mode": "resume"},
+        ": resuming the run that was cut off", {"mode": "resume"},
     ),
     "nothing was kept to go on with": (
         snapshot(lines=attempts("rejected", heals=True)), d.RunAgent, "", {"mode": "fresh"},
@@ -338,7 +338,7 @@ RULES: dict[str, Situation] = {
     ),
     "a story was split after the breaker had opened at it": (
         snapshot(lines=[*attempts(*["rejected"] * 5, changed="", error="E", at=NOW),
-                        *attempts("succeeded", step="split", n=6)]), d.RunAgent, "attempt 1/5", {"step": "story"},
+                        *attempts("succeeded", step="split", n=6)]), d.RunAgent, "attempt 1 of 5", {"step": "story"},
     ),
     "all attempts are used, and the first draft of a split was not valid": (
         snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("rejected", step="split", n=6)]), d.RunAgent,
@@ -359,11 +359,11 @@ RULES: dict[str, Situation] = {
     ),
     "a split story waits for its pieces": (
         snapshot(story(dependsOn=["US-001-1"]), story("US-001-1", context={"split_from": "US-001", "split": 1})),
-        d.RunAgent, "US-001-1 is next", {"step": "story"},
+        d.RunAgent, "US-001-1: starting", {"step": "story"},
     ),
     "the attempts of a split story are counted anew": (
         snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("succeeded", step="split", n=6)]), d.RunAgent,
-        "attempt 1/5", {"step": "story"},
+        "attempt 1 of 5", {"step": "story"},
     ),
     "a context that overflowed once": (
         snapshot(lines=attempts("too_large")), d.RunAgent, "a smaller prompt", {"attempt": 2, "step": "story"},
@@ -382,10 +382,10 @@ RULES: dict[str, Situation] = {
     ),
     "the journal, when it knows the story, is believed": (
         snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE, "story": "US-001"}]),
-        d.RunAgent, "attempt 1/5", {},
+        d.RunAgent, "attempt 1 of 5", {},
     ),
     "after a reset of everything prd.json's count is void": (
-        snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE}]), d.RunAgent, "1/5", {},
+        snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE}]), d.RunAgent, "attempt 1 of 5", {},
     ),
     "a failed story": (
         snapshot(story(status="failed"), story("B", dependsOn=["US-001"])), d.Halt,
@@ -395,7 +395,7 @@ RULES: dict[str, Situation] = {
         snapshot(story(status="blocked")), d.Wait, "QUESTIONS.md: US-001", {"exit_code": ExitCode.WAITING},
     ),
     "a failed story does not stop the others": (
-        snapshot(story(status="failed"), story("B")), d.RunAgent, "B is next", {"story": "B"},
+        snapshot(story(status="failed"), story("B")), d.RunAgent, "B: starting", {"story": "B"},
     ),
     # before an agent is paid
     "room on the disk": (snapshot(free_mb=500.0), d.RunAgent, "US-001", {}),
@@ -426,7 +426,7 @@ RULES: dict[str, Situation] = {
     "a check that names no failing test cannot be known": (
         snapshot(baseline=Baseline(False, ("test_a", "lint"), "", ("lint",)), lines=[KNOWN_RED],
                  session={"accepts_red": True}),
-        d.Halt, "lint named no failing test", {"exit_code": ExitCode.CONFLICT},
+        d.Halt, "lint failed without naming a test", {"exit_code": ExitCode.CONFLICT},
     ),
     "an empty baseline is green": (snapshot(baseline=Baseline(True, (), "no tests")), d.RunAgent, "", {}),
     # QA

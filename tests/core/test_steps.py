@@ -67,7 +67,6 @@ OTHER_WORDS = {
     ("ralphy/cli/run/panel.py", "clarify"): "a command",
     ("ralphy/cli/status/state.py", "clarify"): "a phase of ralph-dev",
     ("ralphy/scaffold/config_template.py", "clarify"): "a section of the settings",
-    ("ralphy/cli/setup/demo.py", "story"): "the head of a column",
     ("ralphy/exchange/structured.py", "acceptance"): "a field of a feature in other tools' files",
     ("ralphy/cli/records.py", "story"): "an argument of commands",
     ("ralphy/cli/stories/story.py", "story"): "a command",

@@ -78,7 +78,7 @@ def test_it_ends_well_with_one_story_healed_and_the_branch_at_the_remote(tmp_pat
 def assert_healed(shown: Shown, shop: Path) -> None:
     """One story was healed, its failed attempt is kept under a ref, and one was refused for having done nothing."""
     assert "US-003 attempt 1 rejected: nothing changed" in shown.err
-    assert "fixing previous work" in shown.err
+    assert ": fixing the last attempt" in shown.err
     progress = shop / "docs" / "features" / "receipts" / "progress.txt"
     assert "test_what_is_taken_off_is_rounded_half_up" in progress.read_text(encoding="utf-8")
     assert shown.value["kept"] == ["refs/ralphy/receipts/US-002/attempt-1"]

@@ -205,7 +205,7 @@ def test_a_remote_that_is_no_forge_gets_the_branch(project: Project, bare: Path,
     called = project.loop()
 
     assert called.code == 0
-    assert "is not on a forge" in called.said and "PR.md" in called.said
+    assert "is not on GitHub or GitLab" in called.said and "PR.md" in called.said
     assert github.requests == []
     assert_handed_over(project, bare)
 

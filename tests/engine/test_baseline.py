@@ -238,7 +238,7 @@ def test_a_check_without_tests_spares_no_other_that_loses_its_own(tmp_path: Path
     project.loop()
 
     assert project.landed() == []
-    assert "some found no tests" in project.story("US-001")["execution"]["last_error"]
+    assert "some: no tests found" in project.story("US-001")["execution"]["last_error"]
 
 
 def test_checks_that_cannot_be_started_halt_before_any_run(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: py
 def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
     project = three(tmp_path, limits={"max_iterations": 1})
     project.play(stories={"*": [works(cost_usd=0.5)]})
-    assert "stories are left" not in project.call("loop")[1].split("US-001 is next")[0]
+    assert "stories are left" not in project.call("loop")[1].split("US-001: starting")[0]
 
-    begun = project.call("loop")[1].split("US-002 is next")[0]
+    begun = project.call("loop")[1].split("US-002: starting")[0]
     assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.00 at the current rate", begun)
 
 

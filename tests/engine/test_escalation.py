@@ -41,8 +41,8 @@ def split(tmp_path: Path) -> Project:
                  split=[{**pieces("A", "B"), "write": {"src/base.py": "BROKEN = 1\n"}}])  # fmt: skip
     ended = project.loop()
     assert ended.runs == ["US-001", "US-001", "US-001", "US-001-1", "US-001-2", "US-001", "US-002", "US-003", "qa"]
-    reasons = [decision.reason for decision in ended.decisions if decision.reason.startswith("US-001 is next")]
-    assert reasons[1].endswith("attempt 2/2, fixing previous work, model opus")
+    reasons = [decision.reason for decision in ended.decisions if decision.reason.startswith("US-001: ")]
+    assert reasons[1].endswith("attempt 2 of 2 with opus: fixing the last attempt")
     return project
 
 
@@ -203,7 +203,7 @@ def test_a_prompt_that_is_too_long_is_followed_by_a_smaller_one_then_by_a_split(
     assert len(second.encode()) < 0.6 * len(first.encode())
     assert "context overflowed" in second
     reasons = [decision.reason for decision in ended.decisions]
-    assert any("attempt 2/5, a fresh start, model sonnet, a smaller prompt" in reason for reason in reasons)
+    assert any("attempt 2 of 5 with sonnet: starting over, a smaller prompt" in reason for reason in reasons)
     assert any("too large for one run, with a smaller prompt as well" in reason for reason in reasons)
     assert project.landed() == ["login/US-001-1", "login/US-001"]
 

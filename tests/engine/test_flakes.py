@@ -10,7 +10,7 @@ from tests.engine.pytested import CALC, feature, pytested
 
 NET, TEST_NET = "tests/test_net.py", "tests/test_net.py::test_net"
 WORKS = feature()
-FIRST = 1  # behind the baseline; on spoiled sources no test is run
+FIRST = 1  # behind the baseline; on broken code no test is run
 
 
 def net(log: Path, fails: str) -> str:

@@ -117,7 +117,7 @@ def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) ->
                 raise
     (end,) = project.journal("end")
     assert (end["outcome"], end["detail"]) == ("stopped", "it ended with an error: the branch was moved")
-    assert "the run r-1 is closed: it ended with an error: the branch was moved" in said
+    assert "closed US-001, attempt 1: it ended with an error: the branch was moved" in said
 
 
 @pytest.fixture

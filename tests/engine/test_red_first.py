@@ -85,7 +85,7 @@ def test_a_test_that_passes_without_the_code_is_named(tmp_path: Path) -> None:
 def test_a_story_without_a_test_is_unproved_and_costs_no_further_run(tmp_path: Path) -> None:
     project = played(tmp_path, MUL)
 
-    assert unproved(project) == ["unproved: no test of the story's fails without its code"]
+    assert unproved(project) == ["unproved: no test covers this story's code"]
     assert "red_first_runs" not in evidence(project)
 
 

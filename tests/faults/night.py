@@ -105,7 +105,7 @@ def draw(seed: int) -> Plan:
         stories if is_by_hand else (),
         {
             "gates": gates,
-            "lanes": {"probe": "off"},  # the check reads a word: spoiled sources do not turn it red
+            "lanes": {"probe": "off"},  # the check reads a word: broken code does not turn it red
             "safety": {"sandbox": "auto" if is_boxed else "none"},
             "limits": {"max_attempts": 9, "min_free_mb": 0},
             "timeouts": {"agent": 2.5},

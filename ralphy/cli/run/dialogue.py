@@ -21,6 +21,7 @@ from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
+from ralphy.pipeline.steps.names import QA
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.stories import over
@@ -99,7 +100,8 @@ class GateDialogue:
             self._output.note(f"\n{open_[0].text}\n")
             self._output.note("A letter, or your own words? (or: approve, edit, later) ", STRONG)
             return
-        self._output.note(f"Approve {self._asked.gate} of {self._w.feature.name}? [y/n/d/e/q] ", STRONG)
+        what = "review" if self._asked.gate == QA else self._asked.gate
+        self._output.note(f"Approve the {what} of {self._w.feature.name}? [y/n/d/e/q] ", STRONG)
 
     def _explain(self) -> bool:
         self._output.note("y approves, n rejects with remarks for the agent, d shows what is to be read, e opens it in "

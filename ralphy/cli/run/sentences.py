@@ -48,7 +48,7 @@ def _(event: e.Said) -> Words:
 @sentences.register
 def _(event: e.Decided) -> Words:
     if event.decision == "RunAgent":
-        model = "" if f"model {event.model}" in event.reason else f" ({event.model})"
+        model = "" if event.step == STORY else f" ({event.model})"  # a story's reason names it
         yield f"{event.phase}: {event.reason}{model}", ""
     elif event.decision == "TakeBaseline":
         yield "Running baseline checks…", ""

@@ -21,7 +21,7 @@ _MOST_LINES = 10
 
 
 def checks_run(call: Invocation) -> Iterator[Finding]:
-    """Run the checks once on HEAD in the clean lane, and once on spoiled sources, where they must fail."""
+    """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
     from ralphy.engine.lane_use.checks import run_checks
     from ralphy.engine.lane_use.lane_layout import lay_out_clean
     from ralphy.engine.verify.baseline import require_real_checks
@@ -39,7 +39,7 @@ def checks_run(call: Invocation) -> Iterator[Finding]:
             yield from map(_told, results)
             if any(result.is_green for result in results):
                 require_real_checks(w, tree, results)
-                yield ok("probe", "the checks fail on spoiled sources, as they must")
+                yield ok("probe", "the checks catch broken code")
     except (RalphyError, OSError) as error:
         yield fail("checks", str(error), getattr(error, "hint", ""))
 

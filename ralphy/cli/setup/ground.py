@@ -82,8 +82,8 @@ def _git_programs(g: Ground) -> Finding:
     try:
         require_programs_outside(g.repository)
     except EnvironmentProblem as error:
-        return fail("filters", str(error), error.hint)
-    return ok("filters", "git runs no program from the working tree")
+        return fail("git filters", str(error), error.hint)
+    return ok("git filters", "none")
 
 
 def _prompts(g: Ground) -> Finding:
@@ -123,11 +123,11 @@ def _watching(g: Ground) -> Finding:
         with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=g.repository.git_dir) as folder:
             seconds = _seconds_to_notice(Path(folder))
     except OSError as error:
-        return fail("watching", f"cannot test: {error.strerror}", "see writing, above")
+        return fail("file watching", f"cannot test: {error.strerror}", "see writing, above")
     if seconds is None:
-        return warn("watching", "file changes are not reported here; Ralphy polls every 5 s",
+        return warn("file watching", "file changes are not reported here; Ralphy polls every 5 s",
                      "export WATCHFILES_FORCE_POLLING=1, or sysctl fs.inotify.max_user_watches=524288")  # fmt: skip
-    return ok("watching", f"a change is reported after {seconds * 1000:.0f} ms")
+    return ok("file watching", f"works ({seconds * 1000:.0f} ms)")
 
 
 def _seconds_to_notice(folder: Path) -> float | None:

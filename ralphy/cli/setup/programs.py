@@ -180,7 +180,7 @@ def _login(g: Ground) -> Finding:
     own = preset_of(g.config.agent.preset) if g.config else None
     path = program_at(own.command[0], g.repository.root, g.env) if own and own.asks_login else None
     if not own or not g.config or g.config.agent.command != own.command or not path or _in_the_checkout(g, path):
-        return ok("login", "not asked: the agent's program is not known to tell")
+        return ok("login", "not checked")
     if key := next((name for name in own.keys if g.env.get(name)), ""):
         return ok("login", f"by {key}")
     code, text = _answer((str(path), *own.asks_login), Path("/"), g.env)
@@ -331,7 +331,7 @@ def _pull_requests(g: Ground) -> Finding:
     except RalphyError:
         return ok("gh", "not needed without a remote")
     if not target.slug:
-        return ok("gh", "not needed: the remote is not on a forge; Ralphy pushes the branch and writes PR.md")
+        return ok("gh", "not needed: the remote is not on GitHub or GitLab; Ralphy pushes the branch and writes PR.md")
     why_not = GitHub(target, g.repository.env, timeout_s=_ANSWER_S).available()
     if why_not is None:
         return ok("gh", f"logged in to {target.host}")

@@ -78,17 +78,17 @@ class CheckResult:
 
     def failure(self) -> str:
         """The sentence of a red check, with what failed in it and the first error."""
-        names = ", ".join(self.names[:5])
-        return f"{self.sentence()}: {names}" + (f"; first error: {self.error}" if self.error else "")
+        names = "" if self.is_empty else f": {', '.join(self.names[:5])}"
+        return f"{self.sentence()}{names}" + (f"; first error: {self.error}" if self.error else "")
 
     @property
     def said(self) -> str:
         killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
         red = self.why or killed or f"exit {self.exit}"
-        return "passed" if self.is_green else "found no tests" if self.is_empty else red
+        return "passed" if self.is_green else "no tests found" if self.is_empty else red
 
     def sentence(self) -> str:
-        return f"{self.name} {self.said} ({self.seconds:.1f} s)"
+        return f"{self.name}: {self.said}" if self.is_empty else f"{self.name} {self.said} ({self.seconds:.1f} s)"
 
     def event(self, purpose: Purpose) -> CheckRan:
         return CheckRan(check=self.name, purpose=purpose, passed=self.is_green, said=self.said,

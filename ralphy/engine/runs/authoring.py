@@ -84,7 +84,7 @@ def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> 
     if made is None:
         _refuse(w, ran, why, digest, end)
     else:
-        said = made.subject or f"{step_of(decision.step).document} is there"
+        said = made.subject or f"wrote {step_of(decision.step).document}"
         _move_in(w, decision, snapshot, made, {**end, "detail": said})
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died during the run")
-STOPPED = AgentResult(Outcome.STOPPED, detail="it was stopped before its end")
+STOPPED = AgentResult(Outcome.STOPPED, detail="interrupted")
 WORKED_IN_CHECKOUT = "an older Ralphy ran its agent in the checkout: what it left there stays; see git status"
 
 
@@ -74,7 +74,8 @@ def _redact_runs(w: Workspace) -> None:
 
 
 def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
-    w.say(f"the run {run.get('run')} is closed: {result.detail}")
+    of = f"{run.get('story') or run.get('step')}, attempt {run.get('attempt', 1)}"
+    w.say(f"stopped {of}" if result is STOPPED else f"closed {of}: {result.detail}")
     if "lane" not in run:
         w.say(WORKED_IN_CHECKOUT)
     result = with_known_cost(w, run, result)

@@ -1,6 +1,6 @@
 """The baseline: what the checks say about a tree before any agent has worked on it, and whether they look at it at all.
 
-Before any money is spent, they run once on spoiled sources, where they must fail.
+Before any money is spent, they run once on broken code, which they must catch.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     brought = [one.path for one in coming(w.checkout.brought or ())]
     key = cache_key(files_of(w.objects, tree), commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
     store = w.repository.state_dir / _MEMORY
-    verdict = remembered(store, key) or _ask_on_spoiled(w, tree, before, is_mounted=is_mounted)
+    verdict = remembered(store, key) or _ask_on_broken_code(w, tree, before, is_mounted=is_mounted)
     remember(store, key, verdict)
     for note in verdict.notes:
         w.say(note, WAITING)
@@ -89,13 +89,13 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
         w.say(f"{verdict.problem} ({verdict.hint})", WAITING)
 
 
-def _ask_on_spoiled(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:
+def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:
     own = {check.name for check in w.checks}
     said = list[_Said]()
 
-    def run(spoiled: str) -> list[_Said]:
-        w.say("the checks run once on spoiled sources, where they must fail")
-        lay_out_clean(w, spoiled)
+    def run(broken: str) -> list[_Said]:
+        w.say("Checking that the checks catch broken code…")
+        lay_out_clean(w, broken)
         said[:] = [_Said(result.name, result.is_green) for result in run_checks(w, "probe", until_red=False)]
         return said
 
@@ -104,5 +104,5 @@ def _ask_on_spoiled(w: Workspace, tree: str, before: Sequence[CheckResult], *, i
     commands = {check.name: check.run for check in w.checks}
     verdict = probed(w.objects, tree, commands, known, run, is_mounted=is_mounted, excluded=excluded)
     if said and not verdict.problem:
-        w.say("the checks failed on spoiled sources, as they must")
+        w.say("ok: the checks catch broken code")
     return verdict

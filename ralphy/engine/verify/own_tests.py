@@ -80,7 +80,7 @@ def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
         yield from (f"{test} passes although {found.what}" for test in found.weak)
         yield from (f"{test} passes without the story's code" for test in found.blind)
         yield from (f"{test} asserts nothing" for test in found.empty)
-        yield from () if found.blind or found.weak or found.empty else ["no test of the story's fails without its code"]
+        yield from () if found.blind or found.weak or found.empty else ["no test covers this story's code"]
     text = json.dumps(story.raw, ensure_ascii=False)
     still_red = sorted(test for test in w.history.known_red - set(found.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)

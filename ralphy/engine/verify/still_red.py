@@ -1,7 +1,7 @@
 """Can the checks still say no? They are run on tests that are made to fail, and must turn red.
 
 That is asked when a story changed what runs the tests, or what reports on them: by running, so that no list of ways to
-swallow a failure has to be complete. A check that names no tests and stays green is asked on spoiled sources as well;
+swallow a failure has to be complete. A check that names no tests and stays green is asked on broken code as well;
 one that stayed green there before the story, too, never said no.
 """
 

@@ -163,17 +163,16 @@ def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int
     """A story's next run, one step up: its kept work healed or a fresh start, the next model, a smaller prompt."""
     mode = "fresh" if not past.tree else RESUME if past.cut_off else "heal" if past.heals else "fresh"
     model = STORY.model(config, attempt, str(story.raw.get("model") or ""))
-    after = f", after {', '.join(story.depends_on)} (completed)" if story.depends_on else ""
-    how = [f"attempt {attempt}/{config.limits.max_attempts}"]
+    how = []
     if mode == RESUME:
         how.append("resuming the run that was cut off")
     elif attempt > 1:
-        how.append("fixing previous work" if mode == "heal" else "a fresh start")
-    if attempt > 1:
-        how.append(f"model {model}")
+        how.append("fixing the last attempt" if mode == "heal" else "starting over")
     if past.too_large:
         how.append("a smaller prompt")
-    why = f"{story.id} is next: priority {story.priority}{after}; {', '.join(how)}"
+    begins = "" if how else "starting "
+    why = f"{story.id}: {begins}attempt {attempt} of {config.limits.max_attempts} with {model}"
+    why += f": {', '.join(how)}" if how else ""
     return d.RunAgent(why, names.STORY, story.id, attempt, mode, model)
 
 
