@@ -385,7 +385,8 @@ RULES: dict[str, Situation] = {
         d.RunAgent, "attempt 1 of 5", {},
     ),
     "after a reset of everything prd.json's count is void": (
-        snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE}]), d.RunAgent, "attempt 1 of 5", {},
+        snapshot(story(execution={"attempts": 5}), lines=[{"ev": "reset", "feature": FEATURE}]),
+        d.RunAgent, "attempt 1 of 5", {},
     ),
     "a failed story": (
         snapshot(story(status="failed"), story("B", dependsOn=["US-001"])), d.Halt,
