@@ -9,7 +9,6 @@ from __future__ import annotations
 import select
 import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from ralphy.processes import program_paths
@@ -48,7 +47,7 @@ class KeepAwake:
     def close(self) -> None:
         process, self._process = self._process, None
         if process:
-            process.communicate()
+            _end(process)
 
     def _start(self) -> None:
         found = ((path, words) for name, words in _PROGRAMS
@@ -68,7 +67,15 @@ class KeepAwake:
         if is_there:
             self.program, self._process = Path(path).name, process
             return
-        with suppress(ProcessLookupError):
-            process.kill()
-        said = process.communicate()[1].decode("utf-8", "replace").strip()
+        said = _end(process).decode("utf-8", "replace").strip()
         self.why_not = f"{Path(path).name}: {said.splitlines()[0] if said else 'no answer'}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> bytes:
+    """Close the pipe that it is held by, and wait for its end; gives what it said of trouble."""
+    try:
+        return process.communicate(timeout=_ANSWER_S)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return b""
