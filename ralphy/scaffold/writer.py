@@ -22,7 +22,7 @@ from ralphy.files.atomic import read_regular, read_text, replace_file
 SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 INCLUDE_LINE = "-include .ralphy/ralphy.mk"
-MAX_NAME = 24
+MAX_NAME = 40
 UP_TO_DATE = "already up to date"
 
 _INCLUDED = re.compile(r"^[ ]*[-s]?include[ \t].*\.ralphy/ralphy\.mk", re.M)

@@ -254,7 +254,7 @@ def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
     done = subprocess.run(["make", "status"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("mine\n", "")
     shown = subprocess.run(["make", "-n", "why"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert shown.stdout == "ralphy why\n"
+    assert shown.stdout.startswith("ralphy why ||")
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:

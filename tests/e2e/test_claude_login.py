@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -42,8 +43,10 @@ def home(private_home: Path) -> Path:
     (private_home / ".claude" / "skills").mkdir(parents=True)
     (private_home / ".claude" / "settings.json").write_text("{}")
     (private_home / ".bashrc").write_text("true\n")
+    key = private_home / "signing"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     with (private_home / "gitconfig").open("a") as file:
-        file.write("[commit]\n\tgpgSign = true\n")
+        file.write(f"[commit]\n\tgpgSign = true\n[gpg]\n\tformat = ssh\n[user]\n\tsigningkey = {key}.pub\n")
     return private_home
 
 
