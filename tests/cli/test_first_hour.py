@@ -53,7 +53,7 @@ def test_a_rehearsal_says_so_wherever_a_model_or_money_is_shown(made: Make, monk
     shown = {words: call(words)[1] for words in ("status", "report", "stats", "logs", "plan")} | {"loop": out}
     for words, said in shown.items():
         assert MARK in said, (words, said)
-    assert re.search(rf"US-001 is next.*\(\w+ {MARK}\)", err)
+    assert re.search(rf"US-001: starting attempt 1 of \d+ with \w+ {MARK}", err)
     for line in shown["plan"].splitlines():
         assert MARK in line or not re.search(r"sonnet|\$", line), line
     assert call.json("status")[1]["rehearsed"] is True

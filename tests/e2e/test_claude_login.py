@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import os
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path

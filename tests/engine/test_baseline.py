@@ -95,7 +95,7 @@ def test_a_check_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: P
     ended = project.loop(accepts_red=True)
 
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
-    assert "lint named no failing test" in ended.rest.reason
+    assert "lint failed without naming a test" in ended.rest.reason
     assert "take it out of `checks` until it is green" in ended.rest.reason
     assert project.journal("accept_red") == []
 
@@ -125,7 +125,7 @@ def test_a_check_accepted_by_its_name_by_an_older_ralphy_holds_back_again(tmp_pa
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
-    assert "lint named no failing test" in ended.rest.reason
+    assert "lint failed without naming a test" in ended.rest.reason
 
 
 def test_a_known_failure_spares_no_run_that_names_nothing(tmp_path: Path) -> None:

@@ -28,11 +28,10 @@ def stuck(tmp_path: Path) -> Project:
 
 
 def status(project: Project) -> dict[str, Any]:
-    """What `status --json` says, as a process of its own would."""
-    with project.start("status", "--json") as process:
-        process.wait()
-    kept = next((project.repo / ".git" / "ralphy" / "status").rglob("*.json"))
-    found: dict[str, Any] = json.loads(kept.read_text())["value"]
+    """What `status --json` says."""
+    with project.start("status", "--json", stdout=subprocess.PIPE) as process:
+        printed, _ = process.communicate()
+    found: dict[str, Any] = json.loads(printed)
     return found
 
 

@@ -14,6 +14,7 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
 from ralphy.pipeline.stories import asks_only, next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
+from ralphy.text.rehearsed import marked
 
 # A draft that splits a story gets one more chance: after that a person is asked.
 SPLIT_RUNS = 2
@@ -171,7 +172,8 @@ def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int
     if past.too_large:
         how.append("a smaller prompt")
     begins = "" if how else "starting "
-    why = f"{story.id}: {begins}attempt {attempt} of {config.limits.max_attempts} with {model}"
+    shown = marked(model, config.agent.is_rehearsal)
+    why = f"{story.id}: {begins}attempt {attempt} of {config.limits.max_attempts} with {shown}"
     why += f": {', '.join(how)}" if how else ""
     return d.RunAgent(why, names.STORY, story.id, attempt, mode, model)
 
