@@ -86,7 +86,7 @@ def a_board() -> Board:
         "feature": "login", "phase": "IMPLEMENTATION", "status": "running", "tasks_completed": 4, "tasks_total": 12,
         "next": "US-006, US-007, US-010 in progress", "running": {"pid": 4711, "purpose": "feature login"},
         "circuit_breaker": {"state": "HALF_OPEN", "attempts": 2, "last_trigger": "same error"}, "stories": rows,
-        "forecast": {"stories_left": 7, "seconds": 2400, "cost_usd": 4.9}, "watchdog": None,
+        "forecast": {"stories_left": 7, "seconds": 2400, "cost_usd": 4.9}, "watchdog": None, "rehearsed": False,
         "tokens": {"input": 1_234, "output": 45_678, "cache_read": 2_150_000, "cache_creation": 301_000},
         "usage_windows": [{"kind": "five_hour", "used": 0.81, "resets_at": "2026-11-23T05:00:00Z"}],
     }  # fmt: skip

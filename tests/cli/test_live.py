@@ -36,11 +36,11 @@ def test_a_night_of_three_lanes_on_a_terminal_of_80_columns() -> None:
     assert shown(the_night(), 79) == [
         "─" * 79,
         "login ██████xx▒▒▒▒▒░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3…",
-        "  US-006 attempt 1    12:42    41 calls   running: uv run pytest -q tests/test…",
-        "  US-007 attempt 2     3:11      1 call   ! no output for 60 s; the run ends a…",
-        "  US-008 attempt 1     0:09     0 calls   thinking: Where is the session kept?",
+        "  US-006 attempt 1    12:42  41 tool calls   running: uv run pytest -q tests/t…",
+        "  US-007 attempt 2     3:11    1 tool call   ! no output for 60 s; the run end…",
+        "  US-008 attempt 1     0:09   0 tool calls   thinking: Where is the session kept?",
         "  $3.12 of $20.00",
-        "  tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 calls left",
+        "  tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 runs left",
         "  81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",
     ]
 
@@ -49,11 +49,11 @@ def test_a_night_of_three_lanes_on_a_terminal_of_200_columns() -> None:
     assert shown(the_night(), 199, 25) == [
         "─" * 199,
         "login █████████████xxxx▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3 min",
-        "  lane 1   US-006 attempt 1   sonnet    12:42    41 calls   running: uv run pytest -q "
+        "  lane 1   US-006 attempt 1   sonnet    12:42  41 tool calls   running: uv run pytest -q "
         "tests/test_export.py::test_the_header_has_all_columns_in_their_order",
-        "  lane 2   US-007 attempt 2   opus       3:11      1 call   ! no output for 60 s; the run ends at 180 s",
-        "  lane 3   US-008 attempt 1   sonnet     0:09     0 calls   thinking: Where is the session kept?",
-        "  $3.12 of $20.00   tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 calls left   "
+        "  lane 2   US-007 attempt 2   opus       3:11    1 tool call   ! no output for 60 s; the run ends at 180 s",
+        "  lane 3   US-008 attempt 1   sonnet     0:09   0 tool calls   thinking: Where is the session kept?",
+        "  $3.12 of $20.00   tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 runs left   "
         "81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",
     ]
 
@@ -67,7 +67,7 @@ def test_the_pictures_of_the_documents_are_drawn_from_the_code(name: str) -> Non
 def test_on_few_lines_what_has_no_room_is_counted() -> None:
     assert len(shown(the_night(), 79, 6)) == 6
     assert shown(the_night(), 79, 7)[2:4] == [
-        "  US-006 attempt 1    12:42    41 calls   running: uv run pytest -q tests/test…",
+        "  US-006 attempt 1    12:42  41 tool calls   running: uv run pytest -q tests/t…",
         "  and 2 more agents",
     ]
 
@@ -148,8 +148,8 @@ def test_on_a_terminal_the_night_stands_below_the_log_until_it_ends(made: Make) 
         heard = Heard(master)
         heard.until("verified and committed US-001")
         heard.until("1 of 3")
-        heard.until(" 1 call ")  # of the agent that hangs from now on
-        heard.until("calls left")  # the last row: what was read is no half of a view
+        heard.until(" 1 tool call ")  # of the agent that hangs from now on
+        heard.until("runs left")  # the last row: what was read is no half of a view
         now = Screen(80).feed(heard.text).rows
         process.send_signal(signal.SIGINT)
         heard.rest()

@@ -89,7 +89,7 @@ def test_a_session_does_the_stories_and_ralphy_decides_which_and_whether_they_co
 
     session.commits("src/us_001.py", "WORKS = 1\n")
     counts = session.hook()
-    assert "US-001 counts" in counts["reason"] and "# US-002" in counts["reason"]
+    assert "US-001 is verified" in counts["reason"] and "# US-002" in counts["reason"]
     assert "Iteration 4 of at most 50" in counts["reason"]
     done = session.project.story("US-001")
     assert done["evidence"]["accepted"] == "done in a session of Claude Code, without a sandbox"
@@ -142,7 +142,7 @@ def test_one_story_ends_with_its_promise(session: Session) -> None:
 
     session.call("plugin", "start", "login", "--one")
     session.commits("src/us_001.py", "WORKS = 1\n")
-    assert "US-001 counts" in session.hook("stop", DONE)["systemMessage"]
+    assert "US-001 is verified" in session.hook("stop", DONE)["systemMessage"]
 
 
 def test_what_a_failed_story_committed_is_undone_and_stays_in_history(session: Session) -> None:
@@ -158,7 +158,7 @@ def test_what_a_failed_story_committed_is_undone_and_stays_in_history(session: S
     assert project.git("diff", "--name-only", f"{rejected}~2", "--", "src") == ""
     assert project.git("show", f"{rejected}:src/us_001.py") == "BROKEN = 1"
     session.commits("src/us_002.py", "WORKS = 2\n")
-    assert "US-002 counts" in session.hook()["systemMessage"]
+    assert "US-002 is verified" in session.hook()["systemMessage"]
 
 
 def test_a_session_is_asked_what_an_agent_is_asked_but_for_a_report(session: Session) -> None:

@@ -106,7 +106,7 @@ def _figures(night: Night, now: float) -> Iterator[Part]:
         said = ", ".join(f"{_short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
         yield f"tokens: {said}", FAINT
     if evidence.calls_left is not None:
-        yield f"{evidence.calls_left} agent runs left this hour", WAITING if evidence.calls_left < 10 else FAINT
+        yield f"{evidence.calls_left} runs left", WAITING if evidence.calls_left < 10 else FAINT
     for window in evidence.windows:
         used = "nearly all" if window.used is None else f"{window.used:.0%}"
         until = f" (reset in {span(window.resets_at - now)})" if window.resets_at else ""
