@@ -38,7 +38,7 @@ def test_a_night_of_three_lanes_on_a_terminal_of_80_columns() -> None:
         "login ██████xx▒▒▒▒▒░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3…",
         "  US-006 attempt 1    12:42  41 tool calls   running: uv run pytest -q tests/t…",
         "  US-007 attempt 2     3:11    1 tool call   ! no output for 60 s; the run end…",
-        "  US-008 attempt 1     0:09   0 tool calls   thinking: Where is the session kept?",
+        "  US-008 attempt 1     0:09   0 tool calls   thinking: Where is the session ke…",
         "  $3.12 of $20.00",
         "  tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 runs left",
         "  81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",

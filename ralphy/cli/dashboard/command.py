@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 @click.command("dashboard")
 @feature_argument
+@click.option("--web", is_flag=True, help="With --json: print the page's address, and serve it.")
 @click.option("--port", type=WholeNumber(0, 65535), default=0, metavar="N", help="The port; default: a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST[:PORT]",
               help="A name by which your own tunnel reaches the page; can be repeated.")  # fmt: skip
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @with_options
-def dashboard(call: Invocation, feature: str | None, port: int, hosts: Sequence[str], opens: bool) -> int:
+def dashboard(
+    call: Invocation, feature: str | None, web: bool, port: int, hosts: Sequence[str], opens: bool
+) -> int:  # fmt: skip
     """Watch features and agents live on a page; approve, reject, answer and stop from there.
 
     Serves the page on 127.0.0.1 and prints its address, until Ctrl-C. It needs the extra web. --json prints what the
@@ -29,7 +32,7 @@ def dashboard(call: Invocation, feature: str | None, port: int, hosts: Sequence[
     """
     repository = call.repository()
     name = call.feature(repository, feature).name if feature else ""
-    if call.output.as_json:
+    if call.output.as_json and not web:
         return _print(call, name)
     for module in ("starlette", "uvicorn"):
         if find_spec(module) is None:

@@ -123,7 +123,10 @@ def _workflow_scope(g: Ground, _: Config) -> _Found:
     workflows, target = g.repository.root / ".github" / "workflows", remote(g.repository.root, env=g.repository.env)
     if not (workflows.is_dir() and target.host and target.url.startswith("https:")):
         return None
-    asked = ("gh", "api", "--include", "/", "--hostname", target.host)
+    gh = program_paths.find(program_paths.GH, g.repository.env)
+    if gh is None:
+        return None
+    asked = (gh, "api", "--include", "/", "--hostname", target.host)
     scopes = _SCOPES.search(call(asked, cwd=g.repository.root, env=g.repository.env, timeout_s=_ANSWER_S).out)
     if scopes is None or not scopes[1].strip() or "workflow" in scopes[1]:
         return None
