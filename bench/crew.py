@@ -60,7 +60,8 @@ def _repository(ground: Ground, jobs: int, sleep_s: float) -> Path:
     """A feature with so many stories, and the stand-in behind a sleep."""
     root = ground.repository(f"crew-{jobs}", {"tasks": {"prd.json": prd(_WAVES * jobs)}})
     command = ["sh", "-c", f'sleep {sleep_s:g}; exec "$0" "$@"', *ground.stand_in.command]
-    settings = {"checks": [], "agent": {"command": command}, "limits": {"max_iterations": 1000, "calls_per_hour": 1000}}
+    settings = {"checks": [], "agent": {"command": command}, "safety": ground.safety,
+                "limits": {"max_iterations": 1000, "calls_per_hour": 1000}}  # fmt: skip
     write(root / ".ralphy" / "config.yaml", json.dumps(settings))
     ground.git(root, "commit", "-qam", "agents that sleep")
     return root

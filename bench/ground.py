@@ -53,10 +53,16 @@ class Ground:
             for file, text in files.items():
                 write(root / FEATURES / feature / file, text)
         write(root / "main.py", "print('hello')\n")
-        write(root / ".ralphy" / "config.yaml", json.dumps({**_CONFIG, "agent": {"command": self.stand_in.command}}))
+        agent = {"agent": {"command": self.stand_in.command}, "safety": self.safety}
+        write(root / ".ralphy" / "config.yaml", json.dumps({**_CONFIG, **agent}))
         for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "begin")):
             self.git(root, *words)
         return root
+
+    @property
+    def safety(self) -> dict[str, object]:
+        """The settings by which the stand-in may note its stamps."""
+        return {"writable": [str(self.folder / "agent")]}
 
     def git(self, root: Path, *words: str) -> None:
         subprocess.run(["git", *words], cwd=root, env=self.env, check=True, stdout=subprocess.DEVNULL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -46,6 +47,23 @@ def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> 
     assert set(seen.read_text().split()) == {"bwrap"}
     assert sum("in a bubblewrap sandbox" in line for line in ended.said) == 1
     assert [run["sandbox"] for run in project.journal("run")][:1] == ["bwrap"]
+
+
+def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None, tmp_path: Path) -> None:
+    with TemporaryDirectory(dir="/tmp") as made:
+        folder = Path(made, "tools")
+        folder.mkdir()
+        (folder / "words").write_text("fine\n")
+        (folder / "look.sh").write_text('#!/bin/sh\ngrep fine "$(dirname "$0")/words" "$WORDS"\n')
+        (folder / "look.sh").chmod(0o755)
+        write = f"touch {folder}/planted"
+        project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f"{folder}/look.sh"}])
+        Path(made, "more").write_text("fine\n")
+        project.env["WORDS"] = f"{made}/more"
+        project.play(stories={"US-001": [works(run=f"sh -c '{write} || true'")]})
+        ended = project.loop()
+        assert project.statuses() == {"US-001": "completed"}, ended.text
+        assert {path.name for path in folder.iterdir()} == {"words", "look.sh"}
 
 
 @pytest.mark.parametrize("named", ["./look.sh", "look.sh"])

@@ -6,7 +6,8 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,10 @@ from ralphy.text.tone import WAITING
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
+
+
+_TMP = Path("/tmp")  # noqa: S108 - the machine's
+_WHERE = ("PWD", "OLDPWD")  # they name the place where Ralphy was called
 
 
 def bubblewrap_for(w: Workspace) -> str | None:
@@ -106,7 +111,28 @@ def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
         own = AgentFolder(folder.path(w.env), folder.state, (folder.login, sessions))
     else:
         own = AgentFolder(folder.path(w.env), folder.state)
-    return Machine(w.env, caches, own, expanded(w, safety.ro_paths), expanded(w, safety.writable))
+    readable = (*expanded(w, safety.ro_paths), *_named(w))
+    return Machine(w.env, caches, own, readable, expanded(w, safety.writable))
+
+
+def _named(w: Workspace) -> Iterator[Path]:
+    """What commands and variables name below /tmp, where the sandbox has a folder of its own: a program with what lies
+    beside it, and the value of a variable, but for sockets."""
+    checks = (word for check in w.checks for word in shlex.split(check.run))
+    for word in (*w.config.agent.command, *checks):
+        if _is_temporary(program := Path(word)) and program.is_file():
+            yield program if program.parent == _TMP else program.parent
+    for name, value in w.env.items():
+        if name not in _WHERE:
+            yield from (at for at in map(Path, value.split(os.pathsep)) if _is_temporary(at) and _is_plain(at))
+
+
+def _is_temporary(path: Path) -> bool:
+    return path != _TMP and path.is_relative_to(_TMP)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_dir() or path.is_file()
 
 
 def login_file(w: Workspace) -> Path | None:
