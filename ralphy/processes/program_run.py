@@ -111,13 +111,21 @@ class Run:
             self._close(fd)
         self.selector.close()
         self._theirs.close()
-        self.link.close()
         if self.process:
-            try:
-                self.process.wait(GOODBYE_S)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            self._hang_up(self.process)
+        self.link.close()
+
+    def _hang_up(self, supervisor: subprocess.Popen[bytes]) -> None:
+        try:
+            self.link.settimeout(GOODBYE_S)
+            self.link.shutdown(socket.SHUT_WR)
+            while self.link.recv(1 << 16):
+                pass
+        except TimeoutError:
+            supervisor.kill()
+        except OSError:
+            pass  # it went before us
+        supervisor.wait()
 
     def _start_supervisor(self) -> None:
         with ExitStack() as theirs:
