@@ -64,7 +64,7 @@ def _look(toy: Toy, exit_code: int) -> Result:
     pushed = toy.git("ls-remote", "origin", f"refs/heads/{BRANCH}").split("\t")[0]
     faults = [f"{story['id']} is {story['status']}" for story in stories if story["status"] != "completed"]
     if exit_code or not stories:
-        faults.append(f"ralphy start ended with {exit_code}, and {len(stories)} stories")
+        faults.append(f"`ralphy start` ended with {exit_code}, and {len(stories)} stories")
     if pushed != tip:
         faults.append(f"{BRANCH} is not at the remote as it is here")
     if toy.git("status", "--porcelain"):

@@ -127,7 +127,7 @@ def test_a_word_that_is_no_feature_may_be_meant_as_a_description(made: Make) -> 
     assert code == ExitCode.NOT_FOUND
     assert 'a description has a space: ralphy start "Fix what should be built"' in err
     name = call.json("start", "Fix what people said of the export of accounts in March", "--dry-run")[1]["feature"]
-    assert name == "fix-what-people-said-of"
+    assert name == "fix-what-people-said-of-the-export-of"
 
 
 def test_init_with_quiet_says_nothing_but_what_is_to_be_done_first(made: Make) -> None:

@@ -292,7 +292,7 @@ def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
         heard.send("later\n")
         heard.rest()
     assert process.returncode == 10
-    assert heard.text.count("Approve spec of login?") == 3  # at first, after `d`, and for the edited document
+    assert heard.text.count("Approve the spec of login?") == 3  # at first, after `d`, and for the edited document
     assert "- and by mail" in project.git("show", "ralph/login:docs/features/login/SPEC.md")
 
 
