@@ -280,7 +280,7 @@ def test_the_time_of_a_step_is_that_of_its_agents_and_checks_and_begins_anew_wit
 
 
 def test_a_run_past_its_deadline_is_ended_and_counts(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), timeouts={"agent": 1.0})
+    project = build(tmp_path, story("US-001"), timeouts={"agent": 3.0})
     project.play(stories={"US-001": [{"hang": True}, works()]})
 
     project.loop()
