@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+
+from ralphy.cli.main import main as run
+from ralphy.cli.terminal import speak_ascii
+from ralphy.processes.program_paths import leave_checkout
 
 
 def main() -> None:
     """Run the command line; end the process with the exit code."""
     _fill_closed_streams()
-    from ralphy.processes.program_paths import leave_checkout
-
     leave_checkout()
-    from ralphy.cli.main import main as run
-    from ralphy.cli.terminal import speak_ascii
-
     speak_ascii(sys.stdout, sys.stderr)
     code = run()
     _be_done()
@@ -23,8 +23,6 @@ def main() -> None:
 
 def _be_done() -> None:
     """The answer stands: Ctrl-C has nothing left to end, and would only print where Python clears up."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from xml.etree import ElementTree
 
 PASSED, FAILED, SKIPPED, XFAILED = "passed", "failed", "skipped", "xfailed"
 OUTCOMES = (PASSED, FAILED, SKIPPED, XFAILED)
@@ -75,8 +77,6 @@ def number_of_tests(evidence: Mapping[str, Any]) -> str:
 
 def parse_junit(data: bytes) -> Listing | None:
     """The tests of a JUnit report as pytest writes it (xunit1), or None if it is none."""
-    from xml.etree import ElementTree
-
     if b"<!" in data[:1000].replace(b"<!--", b""):  # no document type, so no entities
         return None
     try:
@@ -134,8 +134,6 @@ def merged(listings: Sequence[Listing]) -> Listing:
 
 def pack(listings: Mapping[str, Listing]) -> bytes:
     """The listings of checks as bytes that `unpack` reads: small, and the same for the same listings."""
-    import zlib
-
     return zlib.compress("\0".join(_rows(listings)).encode("utf-8", "replace"), 6)
 
 
@@ -150,8 +148,6 @@ def _rows(listings: Mapping[str, Listing]) -> Iterator[str]:
 
 def unpack(data: bytes, most: int = 128 * 1024 * 1024) -> dict[str, Listing]:
     """What `pack` made bytes of. Raises ValueError if they are no such."""
-    import zlib
-
     inflater = zlib.decompressobj()
     try:
         text = inflater.decompress(data, most)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 
 import click
+from click.shell_completion import get_completion_class
 
 from ralphy import __version__
 from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import ExitCode, NotFound
+from ralphy.text.nearest import nearest
 
 _VARIABLE = "_RALPHY_COMPLETE"
 
@@ -33,8 +35,6 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
 
 
 def _meant(context: click.Context, word: str) -> str:
-    from ralphy.text.nearest import nearest
-
     names = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
     near = nearest(word, names)
     return f"did you mean {near!r}?" if near else "ralphy help"
@@ -58,8 +58,6 @@ def completion(call: Invocation, shell: str) -> int:
     zsh:  eval "$(ralphy completion zsh)"      in ~/.zshrc
     fish: ralphy completion fish | source      in ~/.config/fish/config.fish
     """
-    from click.shell_completion import get_completion_class
-
     root = click.get_current_context().find_root()
     kind = get_completion_class(shell)
     assert kind is not None  # click has all three

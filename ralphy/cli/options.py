@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,8 +58,6 @@ class Invocation:
     @property
     def directory(self) -> Path:
         """Where it was called, or what -C said; `where` is the same for those that have no need of pathlib."""
-        from pathlib import Path
-
         return Path(self.where)
 
     def repository(self) -> Repository:

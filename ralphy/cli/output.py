@@ -6,9 +6,12 @@ import json
 import os
 import sys
 import time
+import traceback
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ralphy.cli.ci import annotation, is_ci, is_github
@@ -153,8 +156,6 @@ class Output:
 
     def unexpected(self, error: Exception) -> int:
         """A defect of Ralphy's own; the traceback only with -v."""
-        import traceback
-
         text = f"{type(error).__name__}: {error}"
         if self.as_json:
             self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report the output")
@@ -192,8 +193,6 @@ def _wrapped(text: str, stream: TextIO, indent: int = 0) -> str:
     """
     if not stream.isatty():
         return text
-    from shutil import get_terminal_size
-
     width = get_terminal_size().columns
     return "\n".join(
         _broken(line, width, 0 if number else indent, indent) for number, line in enumerate(text.split("\n"))
@@ -203,8 +202,6 @@ def _wrapped(text: str, stream: TextIO, indent: int = 0) -> str:
 def _broken(line: str, width: int, before: int, indent: int) -> str:
     if before + len(line) <= width:
         return line
-    from textwrap import wrap
-
     inner = indent or len(line) - len(line.lstrip()) + 2
     rows = wrap(line, width, initial_indent=" " * before, subsequent_indent=" " * inner, break_long_words=False,
                 break_on_hyphens=False, drop_whitespace=True)  # fmt: skip

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.run.sentences import in_words
+from ralphy.documents.prd_reader import USUAL_BASES
+from ralphy.engine.prove import prove as judged
 from ralphy.errors import ExitCode, InvalidInput, NotFound
+from ralphy.git import commands as git
+from ralphy.git.ledger import commit_named, landed_between, story_commits
+from ralphy.git.run_lock import Lock
+from ralphy.text.tone import BAD, GOOD, Toned
 
 if TYPE_CHECKING:
     from ralphy.engine.prove import Proof
@@ -79,8 +86,6 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
 
 def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit]]:
     """The stories of a feature whose branch is merged: those in the history of HEAD that still count, oldest first."""
-    from ralphy.git.ledger import commit_named, story_commits
-
     head = commit_named(repository, "HEAD")
     found = story_commits(repository, feature, head).values() if feature and head else ()
     return [(feature, one) for one in reversed(list(found)) if not one.reverted_by]
@@ -88,8 +93,6 @@ def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit
 
 def _between(repository: Repository, base: str, head: str) -> list[tuple[str, StoryCommit]]:
     """The stories above `base` up to `head`; "" is HEAD. Raises InvalidInput for what is not a commit."""
-    from ralphy.git.ledger import commit_named, landed_between
-
     tips = [commit_named(repository, ref or "HEAD") for ref in (base, head)]
     for ref, tip in zip((base, head), tips, strict=True):
         if not tip:
@@ -100,9 +103,6 @@ def _between(repository: Repository, base: str, head: str) -> list[tuple[str, St
 def _base(call: Invocation, repository: Repository) -> str:
     """The base branch, here or at the remote: set, or usual, or recorded in a prd.json. The remote's where there is no
     other, as in CI."""
-    from ralphy.documents.prd_reader import USUAL_BASES
-    from ralphy.git import commands as git
-
     set_one = call.settings(repository).config.git.base
     recorded = (found.base for found in call.features(repository))
     names = (set_one,) if set_one else dict.fromkeys((*USUAL_BASES, *recorded))
@@ -114,10 +114,6 @@ def _base(call: Invocation, repository: Repository) -> str:
 
 
 def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool) -> list[dict[str, Any]]:
-    from ralphy.cli.run.sentences import in_words
-    from ralphy.engine.prove import prove as judged
-    from ralphy.git.run_lock import Lock
-
     rows = []
     with call.workspace(feature) as w, Lock(w.repository.checkout_dir / "lock", "prove"):
         w.listener = in_words(call.output.say)
@@ -136,8 +132,6 @@ def _row(feature: str, proof: Proof) -> dict[str, Any]:
 
 
 def _lines(feature: str, proof: Proof) -> list[str]:
-    from ralphy.text.tone import BAD, GOOD, Toned
-
     word = "holds" if proof.holds else "does not hold"
     said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []

@@ -23,8 +23,16 @@ from ralphy.cli.options import (
     stories_begun,
     with_options,
 )
+from ralphy.cli.output import without_secrets
 from ralphy.cli.run.run_lines import RunLines
+from ralphy.cli.terminal import clean
+from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.files.safe_open import read_safely
+from ralphy.git.commands import head_of, require_plain_rules
+from ralphy.git.ledger import difference, kept, one_kept, put_back
+from ralphy.lanes.lanes_folder import as_in_the_checkout
+from ralphy.state.chain import verify
 from ralphy.state.kept_streams import Line, Reader, Run, runs
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
@@ -88,7 +96,6 @@ def _last(lines: Iterable[Line], most: int | None) -> Iterable[Line]:
 
 def _emitter(call: Invocation, repository: Repository) -> Callable[[Line], None]:
     """Lines for people, with paths as people read them and in colours by what they tell, or as JSON."""
-    from ralphy.lanes.lanes_folder import as_in_the_checkout
 
     def emit(line: Line) -> None:
         call.output.data(Toned(as_in_the_checkout(line.text, repository), _tone_of(line.value)), line.value)
@@ -104,9 +111,6 @@ def _tone_of(value: Mapping[str, Any]) -> str:
 
 def _emit_raw(line: Line) -> None:
     """As it is, but for the environment's secrets; on a terminal without what the terminal would obey."""
-    from ralphy.cli.output import without_secrets
-    from ralphy.cli.terminal import clean
-
     data = without_secrets(line.raw)
     if sys.stdout.isatty():
         data = clean(data.decode("utf-8", "replace")).encode()
@@ -143,8 +147,6 @@ def _follow(
     features: Sequence[Feature], story: str, told: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
 ) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
-    from ralphy.engine.wakeups import RESYNC_S, Wakeups
-
     with Wakeups([feature.folder for feature in features]) as wakeups:
         found = _runs_of(features)
         seen = {run.folder for run in found}
@@ -204,8 +206,6 @@ def attempts() -> None:
 @with_options
 def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
-    from ralphy.git.ledger import kept
-
     repository = call.repository()
     features, story_id = _addressed(call, repository, story, feature)
 
@@ -242,8 +242,6 @@ def _shown(attempt: KeptAttempt) -> str:
 @with_options
 def diff(call: Invocation, story: str, number: int | None) -> int:
     """Show an attempt's changes as a patch; default: the latest."""
-    from ralphy.git.ledger import difference
-
     repository, attempt = _one(call, story, number)
     patch = difference(repository, attempt)
     if call.output.as_json:
@@ -258,8 +256,6 @@ def diff(call: Invocation, story: str, number: int | None) -> int:
 
 
 def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, KeptAttempt]:
-    from ralphy.git.ledger import one_kept
-
     parts = word.split("/")
     if parts[:2] == ["refs", "ralphy"] and len(parts) == 5 and parts[4].removeprefix("attempt-").isdecimal():
         word, number = f"{parts[2]}/{parts[3]}", int(parts[4].removeprefix("attempt-"))
@@ -271,8 +267,6 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
     """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
-    from ralphy.git.commands import head_of, require_plain_rules
-
     require_plain_rules(repository.root)
     here, head = head_of(repository)
     if here != branch:
@@ -291,8 +285,6 @@ def _require_place(repository: Repository, branch: str, features_dir: str) -> No
 @with_options
 def restore(call: Invocation, story: str, number: int) -> int:
     """Restore an attempt's code, uncommitted, into a clean checkout of the feature's branch."""
-    from ralphy.git.ledger import put_back
-
     repository, attempt = _one(call, story, number)
     feature = attempt.ref.split("/")[2]
     with call.edited(feature, f"attempts restore {attempt.story}") as (w, s):
@@ -313,9 +305,6 @@ def audit(call: Invocation) -> int:
     Reports the first line that was changed, removed, inserted or moved (exit code 4). Cannot detect that the end was
     cut off, or that someone rewrote the whole file.
     """
-    from ralphy.files.safe_open import read_safely
-    from ralphy.state.chain import verify
-
     path = call.repository().state_dir / "journal.jsonl"
     data = read_safely(path, 1 << 40) if path.exists() else b""
     found = verify(data)

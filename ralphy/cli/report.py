@@ -16,8 +16,21 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
+from ralphy.documents.report import MARKDOWN, PAGE, report_of
+from ralphy.documents.report_page import in_html
+from ralphy.documents.report_text import in_markdown
+from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.view.status import decided
 from ralphy.errors import ExitCode, InvalidInput
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git.commands import head_of
+from ralphy.git.ledger import commits_of
 from ralphy.pipeline.events import Decided, Event, Listener, RunEnded
+from ralphy.pipeline.nights import past_of
+from ralphy.pipeline.parts import with_parts
+from ralphy.processes.program_paths import find, own_environment
+from ralphy.secrets.known_values import values_of, without_values
+from ralphy.state.journal import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,10 +59,6 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
     the next command. Without a name, on every open feature. Every run leaves the same as REPORT.md and REPORT.html in
     the feature's folder.
     """
-    from ralphy.documents.report import PAGE
-    from ralphy.documents.report_page import in_html
-    from ralphy.documents.report_text import in_markdown
-
     if call.output.as_json and (as_page or opens or target):
         raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")
 
@@ -76,26 +85,17 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
 
 def report_now(w: Workspace, found: Found | None) -> Report:
     """The report on a feature as it stands."""
-    from ralphy.engine.view.status import decided
-
     snapshot, decision, _ = decided(w, found)
     return report_on(w, snapshot, decision, past_now(w))
 
 
 def past_now(w: Workspace) -> Past:
     """What the journal has of a feature."""
-    from ralphy.pipeline.nights import past_of
-    from ralphy.state.journal import Journal
-
     return past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
 
 
 def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:
     """The report on a feature as it was seen."""
-    from ralphy.documents.report import report_of
-    from ralphy.git.ledger import commits_of
-    from ralphy.pipeline.parts import with_parts
-
     commits = commits_of(w.repository, w.feature.name, snapshot.tree.head)
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
@@ -132,10 +132,6 @@ def leave_report(w: Workspace) -> None:
 
 
 def _forms(value: Report) -> Iterator[tuple[str, str]]:
-    from ralphy.documents.report import MARKDOWN, PAGE
-    from ralphy.documents.report_page import in_html
-    from ralphy.documents.report_text import in_markdown
-
     yield MARKDOWN, in_markdown(value, moment)
     yield PAGE, in_html(value, moment)
 
@@ -145,10 +141,6 @@ def _lay_down(w: Workspace, name: str, text: str) -> bool:
 
     False where something else stands there, or the commit that is checked out has it: Git could not switch from it.
     """
-    from ralphy.engine.feature.excluded_folder import exclude
-    from ralphy.files.atomic import read_regular, replace_file
-    from ralphy.git.commands import head_of
-
     path, inside = w.feature.file(name), w.feature.in_repository(name)
     is_own = (read_regular(path) or b"").startswith(_SEAL.encode())
     head = head_of(w.repository)[1]
@@ -163,8 +155,6 @@ def _lay_down(w: Workspace, name: str, text: str) -> bool:
 
 def _cleared(w: Workspace, text: str) -> str:
     """The text without the values of the environment's secrets."""
-    from ralphy.secrets.known_values import values_of, without_values
-
     return without_values(text.encode("utf-8", "surrogateescape"), values_of(w.env)).decode("utf-8", "replace")
 
 
@@ -177,8 +167,6 @@ def _write(path: Path, text: str) -> None:
 
 def open_in_browser(call: Invocation, target: str) -> int:
     """Show a page in the person's browser, or say that there is none."""
-    from ralphy.processes.program_paths import find, own_environment
-
     root = str(call.repository().root)
     opener = find("open" if sys.platform == "darwin" else "xdg-open", os.environ, root)
     if opener is None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import InvalidInput
+from ralphy.pipeline.nights import past_of
+from ralphy.pipeline.statistics import statistics_of
+from ralphy.state.journal import Journal
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import NOTE, is_marked
 
@@ -31,12 +34,6 @@ def stats(call: Invocation, since: str | None) -> int:
     The success rate is of the stories that landed or were rejected at least once. The forecast of a story is the
     median of those that landed before it.
     """
-    from dataclasses import replace
-
-    from ralphy.pipeline.nights import past_of
-    from ralphy.pipeline.statistics import statistics_of
-    from ralphy.state.journal import Journal
-
     begin = _moment(since, time.time())
     past = past_of(Journal(call.repository().state_dir / "journal.jsonl").entries())
     found = statistics_of(replace(past, turns=tuple(turn for turn in past.turns if turn.began >= begin)))

@@ -6,6 +6,7 @@ That is on a terminal, unless NO_COLOR says no, or CLICOLOR_FORCE or FORCE_COLOR
 
 from __future__ import annotations
 
+import codecs
 import io
 
 from ralphy.cli.ci import is_ci
@@ -50,7 +51,6 @@ def clean(text: str) -> str:
 
 def speak_ascii(*streams: TextIO) -> None:
     """Have streams that cannot have a sign spell it, in place of ending in an error."""
-    import codecs
 
     def spell(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.engine import housekeeping
+from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.files.tree_walk import remove, size_of
+from ralphy.git.run_lock import Lock
+from ralphy.lanes.lanes_folder import abandoned, lanes_folder
+from ralphy.lanes.pool import Pool
+from ralphy.text.durations import span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,12 +40,6 @@ def gc(call: Invocation, dry_run: bool) -> int:
     merged or rejected. Does not touch branches, reflogs and objects younger than two weeks. Needs all checkouts of the
     repository to be idle.
     """
-    from contextlib import closing
-
-    from ralphy.engine import housekeeping
-    from ralphy.engine.workspace.checkout import Checkout
-    from ralphy.git.run_lock import Lock
-
     repository = call.repository()
     config = call.settings(repository).config
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
@@ -75,9 +77,6 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool
     A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
     new one. Lanes in use stay. --prune looks at the lanes of all checkouts, and touches none whose checkout exists.
     """
-    from ralphy.lanes.lanes_folder import lanes_folder
-    from ralphy.lanes.pool import Pool
-
     if bool(removed) + is_all + prunes > 1:
         raise InvalidInput("use one of --rm, --all and --prune", hint="--all deletes every unused lane")
     if dry_run and not prunes:
@@ -103,9 +102,6 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool
 
 def _prune(call: Invocation, folder: Path, *, dry_run: bool) -> int:
     """Delete the lanes whose checkout is gone."""
-    from ralphy.files.tree_walk import remove, size_of
-    from ralphy.lanes.lanes_folder import abandoned
-
     rows: list[dict[str, object]] = []
     said, freed = [], 0
     for one in abandoned(folder):
@@ -143,8 +139,6 @@ def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, 
 
 
 def _row(lane: LaneFacts, now: float) -> str:
-    from ralphy.text.durations import span
-
     work = f"{lane.feature}/{lane.story}".rstrip("/") or ("of all lanes" if lane.name == "caches" else "unused")
     parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
@@ -21,6 +22,7 @@ from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
+from ralphy.text.nearest import nearest
 
 CHECK_KINDS = {"name": "str", "run": "str", "timeout_s": "float"}
 _COMMANDS = ("setup", "stack.test_command", "checks[].run")  # what `shlex.split` must be able to take apart
@@ -113,8 +115,6 @@ def named(dotted: str) -> Field:
     known = all_fields()
     if dotted in known:
         return known[dotted]
-    from ralphy.text.nearest import nearest
-
     inside = [name for name in known if name.startswith(f"{dotted}.")]
     near = next((name for name in known if name.endswith(f".{dotted}")), "") or nearest(dotted, known)
     hint = f'did you mean "{near}"?' if near else "ralphy config show"
@@ -165,8 +165,6 @@ def parse_words(field: Field, text: str) -> object:
 
 
 def _split_words(field: Field, text: str) -> list[str]:
-    import shlex
-
     try:
         return shlex.split(text)
     except ValueError as error:

@@ -5,6 +5,7 @@ A key that nobody knows is an error with a suggestion, because a misspelt limit 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,8 +116,6 @@ class _Reading:
         return self._taken(field, ("checks", number, key), value, f"checks[{number}].{key}")
 
     def _unknown(self, path: Place, dotted: str, candidates: tuple[str, ...] = ()) -> InvalidInput:
-        import difflib
-
         key = str(path[-1])
         siblings = candidates or self._siblings(path)
         close = difflib.get_close_matches(key, siblings, 1) or self._namesakes(key)

@@ -7,7 +7,9 @@ name of the place it came from. What would loosen a setting that guards the pers
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import Any
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words
+from ralphy.config.file import read_values
+from ralphy.config.strict_yaml import short
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
@@ -128,7 +132,6 @@ def _from_elsewhere(
     """The repository's own loosening settings that nobody here wrote or accepted, each with what is said of it."""
     if not loosening:
         return {}
-    from ralphy.config.file import read_values
     from ralphy.config.trust import PATH, untrusted
 
     def read(data: bytes) -> Mapping[str, object]:
@@ -142,8 +145,6 @@ def _from_elsewhere(
 
 def _said(value: object) -> str:
     """A value as it is named in a message."""
-    from ralphy.config.strict_yaml import short
-
     if isinstance(value, tuple):
         return " ".join(map(str, value))[:80] or "nothing"
     return "no limit" if value is None else str(value)[:80] if isinstance(value, str) else short(value)
@@ -178,8 +179,6 @@ def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
     data = read_bounded(path, 256 * 1024, where=where)
     if data is None:
         return _Layer({})
-    from ralphy.config.file import read_values  # with yaml: only where there is a file
-
     found = read_values(data, where, known)
     return _Layer(
         {name: _Value(value, f"{where}:{line}") for name, (value, line) in found.values.items()},
@@ -201,8 +200,6 @@ def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
 
 def _misspelt(name: str, variables: Iterable[str]) -> str:
     """A warning, where the name is close to a setting's; unrelated variables are ignored."""
-    import difflib
-
     close = difflib.get_close_matches(name, variables, 1, 0.85)
     return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
 
@@ -229,8 +226,6 @@ def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Lay
 
 
 def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> InvalidInput:
-    from ralphy.config.strict_yaml import short
-
     return InvalidInput(f"{name} is {short(value)}, must be {error}", where=where)
 
 
@@ -281,8 +276,6 @@ def _only_for_a_shell(command: str) -> str:
     """The first word of a command that only a shell understands, or "". What is quoted is for the program alone."""
     if not _SUSPECT.search(command):
         return ""
-    import shlex
-
     try:
         words = shlex.split(command, posix=False)  # the quotes stay on
     except ValueError:

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ralphy.errors import RalphyError
 from ralphy.files.atomic import last_bytes, read_regular, replace_file
 from ralphy.files.git_places import common_of, find_root
 from ralphy.files.notes import read_note
+from ralphy.git.commands import discover
 
 PATH = ".ralphy/config.yaml"
 Values = Mapping[str, object]
@@ -102,9 +104,6 @@ def _newest_foreign(root: Path, env: Mapping[str, str], read: Callable[[bytes], 
     """The settings as the newest commit that was made elsewhere had them: as Git checks the file out, and as it is
     stored (attributes tell how the two differ). Nothing if no such commit has the file, None if it cannot be read.
     """
-    from ralphy.errors import RalphyError
-    from ralphy.git.commands import discover
-
     try:
         repository = discover(root, env)
         touched = repository.text("log", "--max-count=200", "--format=%H", "HEAD", "--", PATH).split()

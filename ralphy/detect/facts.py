@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -330,8 +331,6 @@ def _json(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
 
 
 def _toml(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    import tomllib
-
     def loads(text: str) -> Any:
         # Time and memory of tomllib grow with the square of a dotted key's length.
         if any(line.count(".") > _MAX_DOTS for line in text.splitlines()):

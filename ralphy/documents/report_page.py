@@ -14,6 +14,7 @@ from ralphy.documents import report_text as text
 from ralphy.documents.report import Report
 from ralphy.documents.report_text import Clock, result
 from ralphy.pipeline.nights import Past
+from ralphy.resources import template_root
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import NOTE
 
@@ -73,8 +74,6 @@ def in_html(report: Report, clock: Clock) -> str:
 def _template() -> Template:
     """The page's template; it takes longer to compile than to fill in."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from ralphy.resources import template_root
 
     environment = Environment(
         loader=FileSystemLoader(template_root()), autoescape=True, undefined=StrictUndefined,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ralphy.documents.criteria import item_of
+
 Story = dict[str, Any]
 Files = Mapping[str, str]  # path below the folder, or a file's name -> text
 
@@ -114,8 +116,6 @@ def named(text: str, number: int, prefix: str = "US-") -> tuple[str, str]:
 
 def words(items: Iterable[object]) -> list[str]:
     """Criteria or tasks as sentences, whatever their form."""
-    from ralphy.documents.criteria import item_of
-
     return [text for item in items if (text := item_of(item).text)]
 
 

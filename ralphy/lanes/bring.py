@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ralphy.files.disk_space import named_trouble
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import walk
 from ralphy.git.commands import require_plain_rules
@@ -255,8 +256,6 @@ def bring(
     lead there. With `keeps_changes`, what differs in the lane alone stays: where `setup` installs dependencies. What
     was copied is noted in `brought.json` beside the tree. Raises DiskFull and the like.
     """
-    from ralphy.files.disk_space import named_trouble
-
     manifest, chosen = lane_tree.parent / _MANIFEST, coming(brought)
     known = _known(manifest)
     gone = tuple(f"{one.path}/" for one in chosen if not os.path.lexists(lane_tree / one.path))

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -116,7 +117,6 @@ def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"")
 
 def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:
     """POST the notice. It is signed as `HMAC-SHA256(secret, timestamp + "." + body)`, and follows no redirect."""
-    import time
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 

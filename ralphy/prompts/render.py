@@ -19,6 +19,8 @@ from ralphy.documents.criteria import LISTS, items_of, titled_lists
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
+from ralphy.prompts.language import OWN, PromptFolders, generate, language, place
+from ralphy.resources import template_root
 
 # Texts from outside: name -> what the fence calls it, and bytes. What one built-in template uses stays
 # well below the size of a prompt.
@@ -109,8 +111,6 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
 
 def own_prompts(folder: Path) -> dict[Path, str]:
     """The project's own templates in a folder, with the step that each is for."""
-    from ralphy.prompts.language import PromptFolders
-
     package = _package()
     steps = (built_in.name.removesuffix(".md.j2") for built_in in sorted(package.glob("[a-z]*.md.j2")))
     return {own: step for step in steps if (own := PromptFolders((folder,), package).own(step))}
@@ -124,8 +124,6 @@ def doubts(path: Path, step: str) -> tuple[str, ...]:
 
 def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Candidate]:
     """The project's own template, then the built-in one, at last without anything of the project's."""
-    from ralphy.prompts.language import OWN, PromptFolders
-
     package = _package()
     built_in = package / f"{step}.md.j2"
     own = PromptFolders(folders, package).own(step)
@@ -138,15 +136,11 @@ def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Candidate]:
 
 
 def _package() -> Path:
-    from ralphy.resources import template_root
-
     return template_root() / "prompts"
 
 
 def _fill(candidate: _Candidate, context: Mapping[str, Any]) -> tuple[str, bool]:
     """The whole prompt: the line that names the run, the text, and what the text left out. Was the report left out?"""
-    from ralphy.prompts.language import generate, language
-
     environment = language(candidate.folders, _package())
     parts = [_first_line(context), generate(environment, candidate.name, context).strip("\n")]
     if context["outbox"] not in parts[1]:
@@ -192,8 +186,6 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _why_unused(error: Exception, candidate: _Candidate) -> str:
-    from ralphy.prompts.language import place
-
     what = getattr(error, "what", None) or getattr(error, "message", None) or str(error) or type(error).__name__
     return f"{place(error, str(candidate.path))}: {what}; using the built-in prompt"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ralphy.config.values import Check
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
+from ralphy.resources import template_root
 
 FILES = ("ralph.sh", "prompt.md")
 
@@ -18,8 +19,6 @@ def ralph_files(
 ) -> dict[str, str]:  # fmt: skip
     """File name -> text, for a project of that name and stack."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from ralphy.resources import template_root
 
     language_of = Environment(loader=FileSystemLoader(template_root() / "ralph"), undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

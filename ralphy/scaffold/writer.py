@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,7 @@ from ralphy.config.values import Check
 from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
 from ralphy.files.atomic import read_regular, read_text, replace_file
+from ralphy.resources import schema, template_root
 
 SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -84,7 +86,6 @@ def plan(
 
     `example` is the check to show as a comment where there are no checks.
     """
-    from ralphy.resources import template_root
     from ralphy.scaffold.config_template import EXAMPLE, config_text
 
     settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE, setup)
@@ -138,8 +139,6 @@ def write_schemas(root: Path) -> list[str]:
 
 
 def _schema_text(name: str) -> str:
-    from ralphy.resources import schema
-
     return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -170,16 +169,12 @@ def to_do_first(changes: Sequence[Change]) -> list[str]:
 
 def make_targets(features_dir: str = "docs/features") -> str:
     """`.ralphy/ralphy.mk` for a repository whose features live in that folder."""
-    from ralphy.resources import template_root
-
     text = (template_root() / "ralphy.mk").read_text(encoding="utf-8")
     return text.replace("FEATURES_DIR ?= docs/features", f"FEATURES_DIR ?= {features_dir}")
 
 
 def init_prompts(root: Path, force: bool = False) -> list[str]:
     """Copy the steps' prompts to `.ralphy/prompts/`, with `force` over what is there; a line per file."""
-    from ralphy.resources import template_root
-
     said = []
     for template in sorted((template_root() / "prompts").glob("[!_]*.md.j2")):
         text = template.read_text(encoding="utf-8")
@@ -241,8 +236,6 @@ def feature_ignore_text() -> str:
 
 def slug(description: str) -> str:
     """A feature's name from a description, at most MAX_NAME characters; never empty, the same every time."""
-    import unicodedata
-
     letters = unicodedata.normalize("NFKD", description.lower().translate(_LETTERS))
     words = re.findall(r"[a-z0-9]+", re.sub(r"['’]", "", letters).encode("ascii", "ignore").decode())
     name = ""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from ralphy.secrets.spellings import Values, written
 
 Clear = Callable[[bytes], bytes]
@@ -65,8 +67,6 @@ def clear_json(line: bytes, clear: Clear) -> bytes:
     cleared = clear(line)
     if cleared == line:
         return line
-    import orjson
-
     try:
         return orjson.dumps(_cleared(orjson.loads(line), clear))
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
     """The closest of the names: one that differs in its case alone, begins so, has its letters in another order, or is
     spelt alike; "" for none."""
-    from difflib import get_close_matches
-
     known = list(names)
     same = [name for name in known if name.lower() == word.lower()]
     begun = [name for name in known if word and name.startswith(word)]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
 import yaml
 
 from ralphy.errors import InvalidInput
@@ -94,8 +95,6 @@ def dump(value: Any) -> bytes:
 
     Raises TypeError for what `parse` could not have given, such as keys that are not text.
     """
-    import orjson  # 10 ms more than json, and only a writer needs it
-
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.cli.output import harmless
 from ralphy.cli.run.night import Night, after
 from ralphy.cli.run.run_lines import RunLines
+from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
 from ralphy.state.kept_streams import Line, Reader, Run, runs
@@ -35,8 +36,6 @@ class Agents:
 
     def look(self, w: Workspace) -> None:
         """Take up the runs that are open; those that have ended are forgotten."""
-        from ralphy.git.run_lock import holder
-
         w.journal.catch_up(w.history)
         entries = w.history.open_runs if holder(w.repository.checkout_dir / "lock") else ()
         began = {event.run: event for entry in entries if isinstance(event := of_journal(entry, {}), RunBegan)}

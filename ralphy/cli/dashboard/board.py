@@ -12,10 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
+from ralphy.cli.report import past_now, report_on
 from ralphy.cli.status.inbox import command_of, section_of
 from ralphy.cli.status.look import standing
+from ralphy.cli.stories.gates import shown_at
+from ralphy.documents.questions import open_questions, step_key
+from ralphy.engine.view.status import decided
 from ralphy.errors import RalphyError
+from ralphy.files.atomic import read_regular
+from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 
@@ -34,8 +41,6 @@ _MOST_ROWS, _MOST_TURNS = 500, 400
 
 def again(call: Invocation) -> Invocation:
     """The same call with nothing remembered: time has passed. What it would print is left out."""
-    from ralphy.cli.options import Invocation
-
     return Invocation(call.where, Output(quiet=True), dict(call.flags))
 
 
@@ -85,9 +90,6 @@ def _inbox_row(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _detail(call: Invocation, name: str) -> Board:
     """What stands about one feature beside its status."""
-    from ralphy.cli.report import past_now, report_on
-    from ralphy.engine.view.status import decided
-
     found, workspace = call.opened(name)
     with workspace as w:
         snapshot, decision, _ = decided(w, found)
@@ -111,9 +113,6 @@ def _detail(call: Invocation, name: str) -> Board:
 
 def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
     """The gate that waits for a person: what there is to read, and what an approval is about."""
-    from ralphy.cli.stories.gates import shown_at
-    from ralphy.pipeline.decide import waiting_gate
-
     gate = waiting_gate(s, w.config)
     if not gate:
         return None
@@ -125,9 +124,6 @@ def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
 
 def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
     """What is asked in QUESTIONS.md and has no answer yet."""
-    from ralphy.documents.questions import open_questions, step_key
-    from ralphy.files.atomic import read_regular
-
     text = (read_regular(w.feature.file("QUESTIONS.md")) or b"").decode("utf-8", "replace")
     titles = {story.id: story.title for story in s.prd.stories}
     return [

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralphy.cli.dashboard.board import again
+from ralphy.cli.dashboard.board import again, gate_of
+from ralphy.cli.output import harmless
+from ralphy.cli.run.dialogue import changes_of_the_code
 from ralphy.cli.stories.gates import mark, stop
+from ralphy.documents.questions import answered, open_questions, step_key
+from ralphy.engine.feature.documents import to_read
+from ralphy.engine.view.observe import observe
 from ralphy.errors import Conflict, InvalidInput, NotFound
+from ralphy.files.atomic import read_regular, replace_file
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
@@ -31,9 +37,6 @@ def reject(call: Invocation, feature: str, remarks: str, seen: str) -> str:
 
 def answer(call: Invocation, feature: str, key: str, words: str) -> str:
     """Write an answer below the question of a story or step in QUESTIONS.md."""
-    from ralphy.documents.questions import answered, open_questions, step_key
-    from ralphy.files.atomic import read_regular, replace_file
-
     if not words.strip():
         raise InvalidInput("an answer needs words")
     call = again(call)
@@ -54,12 +57,6 @@ def abort(call: Invocation, feature: str) -> str:
 
 def document(call: Invocation, feature: str, name: str) -> str:
     """A document of the feature that a gate asks to be read; the code's changes are called `changes`."""
-    from ralphy.cli.dashboard.board import gate_of
-    from ralphy.cli.output import harmless
-    from ralphy.cli.run.dialogue import changes_of_the_code
-    from ralphy.engine.feature.documents import to_read
-    from ralphy.engine.view.observe import observe
-
     with again(call).workspace(feature) as w:
         gate = gate_of(w, observe(w))
         if gate and name == "changes" and gate["has_changes"]:

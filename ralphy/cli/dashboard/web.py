@@ -32,7 +32,7 @@ from ralphy.cli.dashboard.agents import log_of
 from ralphy.cli.dashboard.board import Board, again
 from ralphy.cli.dashboard.feed import Watched
 from ralphy.cli.options import Invocation
-from ralphy.cli.output import error_body
+from ralphy.cli.output import error_body, without_secrets
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.atomic import read_regular
 from ralphy.resources import template_root
@@ -215,8 +215,6 @@ async def _body(request: Request) -> dict[str, str]:
 
 
 def _told(read: Callable[[], str]) -> Response:
-    from ralphy.cli.output import without_secrets
-
     try:
         text = read()
     except RalphyError as error:

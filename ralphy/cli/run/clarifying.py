@@ -11,6 +11,7 @@ from ralphy.errors import Conflict, ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import clarifications
 from ralphy.pipeline.clarifications import DOCUMENT, Clarification
+from ralphy.pipeline.steps.clarify import CLARIFY
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -45,7 +46,6 @@ def clarify(call: Invocation, feature: str | None) -> int:
     `ralphy approve`.
     """
     from ralphy.cli.run.drivers import drive
-    from ralphy.pipeline.steps.clarify import CLARIFY
 
     _, workspace = call.opened(feature)
     with workspace as w:

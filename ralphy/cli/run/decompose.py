@@ -11,7 +11,14 @@ from ralphy.cli.options import Amount, Invocation, with_options
 from ralphy.cli.run.drivers import drive
 from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.ralph_sh import written
+from ralphy.documents.readiness import faults
+from ralphy.engine.view.status import seen
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.files.atomic import read_text
+from ralphy.files.safe_open import read_bounded
+from ralphy.pipeline.plan import waves_of
+from ralphy.pipeline.steps.spec import SPEC
+from ralphy.scaffold.writer import feature_of_prd, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,9 +62,6 @@ def decompose(
         said += f"{config.models.specification} would write SPEC.md and {config.stories.granularity} stories"
         return call.output.answer("decompose", said, feature=feature, dry_run=True, stories=[], said=said,
                                   granularity=config.stories.granularity)  # fmt: skip
-    from ralphy.pipeline.steps.spec import SPEC
-    from ralphy.scaffold.writer import feature_of_prd
-
     if is_new:
         call.require_nothing_begun(repository)
         made = feature_of_prd(features, feature, text)
@@ -73,8 +77,6 @@ def decompose(
 
 
 def _read(path: Path) -> str:
-    from ralphy.files.safe_open import read_bounded
-
     data = read_bounded(path, _MOST_BYTES)
     if data is None:
         raise NotFound(f"there is no file {path}", hint="ralphy decompose PRD.md")
@@ -83,16 +85,12 @@ def _read(path: Path) -> str:
 
 def _require_ready(prd: str, text: str, policy: str) -> None:
     """Raises InvalidInput where the PRD does not say what is wanted."""
-    from ralphy.documents.readiness import faults
-
     if policy == "reject" and (found := faults(text)):
         raise InvalidInput("; ".join(found), where=prd)
 
 
 def _name(features: Path, prd: Path, text: str) -> str:
     """The feature whose PRD.md this is, or a name from its title."""
-    from ralphy.scaffold.writer import slug
-
     if prd.name == "PRD.md" and prd.parent.resolve().parent == features.resolve():
         return prd.parent.name
     title = next((line for line in text.splitlines() if line.startswith("# ")), prd.stem)
@@ -101,8 +99,6 @@ def _name(features: Path, prd: Path, text: str) -> str:
 
 def _is_new(folder: Path, text: str) -> bool:
     """Is there to be a folder for it? Raises Conflict for one that has another PRD.md."""
-    from ralphy.files.atomic import read_text
-
     there = folder / "PRD.md"
     if not there.exists():
         return True
@@ -113,9 +109,6 @@ def _is_new(folder: Path, text: str) -> bool:
 
 def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tuple[str, str]]) -> int:
     """The stories with what each waits for, and how to go on."""
-    from ralphy.engine.view.status import seen
-    from ralphy.pipeline.plan import waves_of
-
     where, workspace = call.opened(feature)
     with workspace as w:
         snapshot = seen(w, where)

@@ -17,6 +17,8 @@ from ralphy.cli.output import harmless
 from ralphy.cli.run import clarifying
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.person.story_changes import keep, plan
+from ralphy.engine.view.observe import observe
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.requests import Change, Verb
@@ -184,8 +186,6 @@ class StoryDialogue:
 
     def begin(self) -> None:
         """What is over now is not asked about."""
-        from ralphy.engine.view.observe import observe
-
         self._w.session = replace(self._w.session, over=over(observe(self._w, review=False).prd))
 
     def goes_on(self, story_id: str) -> bool:
@@ -210,9 +210,6 @@ class StoryDialogue:
         return True
 
     def _redo(self, story_id: str) -> None:
-        from ralphy.engine.person.story_changes import keep, plan
-        from ralphy.engine.view.observe import observe
-
         s = observe(self._w, review=False)
         new = plan(s, Change(Verb.RESET, story_id))
         keep(self._w, s, new)
@@ -250,8 +247,6 @@ def changes_of_the_code(w: Workspace) -> str:
 
 def _changes(w: Workspace, *command: str) -> str:
     """What the feature's branch changes of the code, as git says it; "" where that cannot be told."""
-    from ralphy.engine.view.observe import observe
-
     with suppress(RalphyError):
         tree, features = observe(w).tree, f":(top,exclude,literal){w.feature.path}"
         said = w.repository.run(*command, f"{tree.base}...{tree.feature_branch}", "--", ".", features)

@@ -17,18 +17,31 @@ from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument
 from ralphy.cli.report import reporting
 from ralphy.cli.run.awake import keeping_awake
 from ralphy.cli.run.dialogue import StoryDialogue
+from ralphy.cli.run.fresh import start_fresh
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import PATIENT, Narrator
 from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
+from ralphy.cli.run.planned import show_plan, tell_plan
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
+from ralphy.cli.session.start import start_in_session
+from ralphy.cli.status.inbox import at_gate, command_of
+from ralphy.cli.status.look import standing
+from ralphy.documents.feature_folder import ignored, misnamed
+from ralphy.documents.readiness import faults
+from ralphy.engine.lane_use.lane_layout import lanes_of
+from ralphy.engine.lane_use.strict import require_agent_starts
 from ralphy.engine.reactor import Patience, run_feature, watch_all
+from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode, InvalidInput, NotFound
+from ralphy.files.atomic import read_text
+from ralphy.git.run_lock import Held, Lock
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.decision import Wait
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
+from ralphy.scaffold.writer import new_feature, require_name, slug
 
 if TYPE_CHECKING:
     from ralphy.config.values import Config
@@ -55,10 +68,6 @@ def until_signal(call: Invocation, came: Came, work: Callable[[], int], interrup
 @contextmanager
 def _naming_the_gate(call: Invocation) -> Iterator[None]:
     """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
-    from ralphy.cli.status.inbox import at_gate, command_of
-    from ralphy.cli.status.look import standing
-    from ralphy.git.run_lock import Held
-
     try:
         yield
     except Held as held:
@@ -88,9 +97,6 @@ def attend(
 
 def _warn_of_prd(call: Invocation, workspace: Workspace) -> None:
     """With `verify.prd: flag`, say what PRD.md lacks before an agent is paid to make a specification of it."""
-    from ralphy.documents.readiness import faults
-    from ralphy.files.atomic import read_text
-
     prd = workspace.feature.file("PRD.md")
     if workspace.config.verify.prd == "flag" and prd.is_file() and not workspace.feature.file("SPEC.md").exists():
         for fault in faults(read_text(prd)):
@@ -188,16 +194,10 @@ def start(
         _require_feature(call, feature)
     if yes and not fresh:
         raise InvalidInput("--yes answers the question of --fresh", hint="leave it out")
-    if fresh and not limits["dry_run"]:
-        from ralphy.cli.run.fresh import start_fresh
-
-        if not start_fresh(call, feature, yes=yes):
-            return ExitCode.WAITING
-    if mode != "script":
-        from ralphy.cli.session.start import start_in_session
-
-        if (code := start_in_session(call, feature, mode, limits)) is not None:
-            return code
+    if fresh and not limits["dry_run"] and not start_fresh(call, feature, yes=yes):
+        return ExitCode.WAITING
+    if mode != "script" and (code := start_in_session(call, feature, mode, limits)) is not None:
+        return code
     return drive(call, feature, "", limits, asks=True)
 
 
@@ -220,8 +220,6 @@ def _require_terminal(limits: dict[str, Any]) -> None:
 
 
 def _would_make(call: Invocation, description: str, name: str | None) -> int:
-    from ralphy.scaffold.writer import require_name, slug
-
     name = require_name(name or slug(description))
     reason = f"feature {name} would be created, and its specification written"
     return call.output.answer("why", f"next: {reason}", feature=name, phase="IDLE", decision="RunAgent",
@@ -229,9 +227,6 @@ def _would_make(call: Invocation, description: str, name: str | None) -> int:
 
 
 def _make_feature(call: Invocation, description: str, name: str | None) -> str:
-    from ralphy.documents.feature_folder import ignored, misnamed
-    from ralphy.scaffold.writer import new_feature, slug
-
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
     if description in ignored(repository.root, features_dir):
@@ -280,15 +275,11 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     with call.workspace(feature) as workspace:
         workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))
         if limits.get("dry_run"):
-            from ralphy.cli.run.planned import show_plan
-
             return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
         _require_allowed(call, workspace)
         if limits.get("reset_circuit"):
             workspace.record("reset_circuit")
         if asks:
-            from ralphy.cli.run.planned import tell_plan
-
             tell_plan(call, workspace)
         return _run(
             call, workspace, asks=asks, waits=not limits.get("no_wait"), by_story=bool(limits.get("interactive"))
@@ -334,12 +325,8 @@ def clock_time(text: str | None, now: float) -> float | None:
 def need_walls(workspace: Workspace) -> None:
     """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
     if workspace.config.safety.level == "strict":
-        from ralphy.engine.lane_use.strict import require_agent_starts
-
         require_agent_starts(workspace)
     elif workspace.config.safety.sandbox == "bwrap":
-        from ralphy.engine.lane_use.lane_layout import lanes_of
-
         lanes_of(workspace)  # opening them puts up the walls
 
 
@@ -351,8 +338,6 @@ def _need_signer(w: Workspace) -> None:
 
 
 def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool, by_story: bool) -> int:
-    from ralphy.git.run_lock import Lock
-
     workspace.session = replace(workspace.session, began=workspace.clock())
     patience, came, live = Patience(gates=asks, limits=waits), Came(), Live(call.output)
     narrator = attend(call, workspace, came, live, patience=patience)
@@ -379,8 +364,6 @@ def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool, by_
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
     """Run all features of the repository: wait at gates, resume when files appear."""
-    from ralphy.engine.workspace.checkout import Checkout
-
     call.flags.update(_flags(limits))
     use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()

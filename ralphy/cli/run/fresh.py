@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ralphy.engine.housekeeping import without_lanes
+from ralphy.engine.person.from_nothing import is_begun, next_ref, require_possible, start_from_nothing, what_goes
 from ralphy.errors import InvalidInput
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import STRONG
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
 
 def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
     """Keep what there is of the feature under a ref, and leave PRD.md alone; False where the person says no."""
-    from ralphy.engine.housekeeping import without_lanes
-    from ralphy.engine.person.from_nothing import is_begun, next_ref, require_possible, start_from_nothing, what_goes
-
     with call.edited(feature, "start over", review=False, starts_over=True) as (w, s):
         if not is_begun(w):
             return True

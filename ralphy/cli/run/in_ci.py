@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from ralphy.cli.ci import annotation, is_github
 from ralphy.cli.footer import put
 from ralphy.cli.output import harmless
+from ralphy.cli.report import moment, report_now
 from ralphy.cli.run import clarifying
+from ralphy.documents.questions import answered, open_questions, step_key
+from ralphy.documents.report_text import in_markdown
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.events import Decided, Event, Listener, StoryFailed
@@ -53,8 +56,6 @@ def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
 
 
 def _answer_questions(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
-    from ralphy.documents.questions import answered, open_questions, step_key
-
     path = w.feature.file("QUESTIONS.md")
     text = before = (read_regular(path) or b"").decode("utf-8", "surrogateescape")
     for asked in open_questions(before):
@@ -100,9 +101,6 @@ def _summarise(w: Workspace) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return
-    from ralphy.cli.report import moment, report_now
-    from ralphy.documents.report_text import in_markdown
-
     begin, end = f"<!-- ralphy {w.feature.name} -->\n", f"<!-- end of ralphy {w.feature.name} -->\n"
     try:
         text = harmless(in_markdown(report_now(w, None), moment))[:_MOST_SUMMARY]

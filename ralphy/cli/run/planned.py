@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.status.look import explained
+from ralphy.engine.view.status import seen
 from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
 from ralphy.text.rehearsed import marked
 
@@ -27,8 +28,6 @@ def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str =
 
 def tell_plan(call: Invocation, w: Workspace) -> None:
     """What a person is told before the first agent is paid: what is planned, what it may cost, and what ends it."""
-    from ralphy.engine.view.status import seen
-
     s = seen(w, call.found(w.repository, w.feature.name))
     plan = plan_of(s, w.config)
     if plan.expected is None:

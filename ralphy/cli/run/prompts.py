@@ -5,8 +5,14 @@ from __future__ import annotations
 import click
 
 from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.engine.runs.prompt import prompt_for
+from ralphy.engine.view.status import seen
 from ralphy.errors import NotFound
-from ralphy.pipeline.steps.table import steps
+from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.steps.step import Told
+from ralphy.pipeline.steps.table import step_of, steps
+from ralphy.pipeline.stories import next_ready
+from ralphy.pipeline.story_changes import found
 
 _STEPS = click.Choice([step.name for step in steps()])
 
@@ -26,14 +32,6 @@ def show(call: Invocation, step: str, feature: str | None, story_id: str | None)
 
     STEP is clarify, spec, acceptance, story, split, qa or pr.
     """
-    from ralphy.engine.runs.prompt import prompt_for
-    from ralphy.engine.view.status import seen
-    from ralphy.pipeline.decision import RunAgent
-    from ralphy.pipeline.steps.step import Told
-    from ralphy.pipeline.steps.table import step_of
-    from ralphy.pipeline.stories import next_ready
-    from ralphy.pipeline.story_changes import found
-
     where, workspace = call.opened(feature)
     with workspace as w:
         s = seen(w, where)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.presets import preset_of
 from ralphy.cli.run.sentences import ending, title
 from ralphy.pipeline.events import RunBegan, RunEnded, of_journal
+from ralphy.state.journal import Journal
 from ralphy.state.kept_streams import Reader
 from ralphy.text.json_coerce import text_of
 
@@ -20,8 +21,6 @@ class RunLines:
     """The journal's events of runs, read on from where they were left; a run that it does not know has none."""
 
     def __init__(self, repository: Repository) -> None:
-        from ralphy.state.journal import Journal
-
         self._journal = Journal(repository.state_dir / "journal.jsonl", ())
         self._lines: dict[str, Mapping[str, Any]] = {}
         self._begun: dict[str, RunBegan] = {}

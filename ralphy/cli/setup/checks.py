@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from ralphy.cli.options import Invocation
 from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
 from ralphy.cli.setup.programs import workspace_of
+from ralphy.engine.lane_use.checks import run_checks
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.verify.baseline import require_real_checks
 from ralphy.errors import RalphyError
 from ralphy.git.commands import head_of
+from ralphy.git.run_lock import Lock
 
 if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
@@ -22,10 +26,6 @@ _MOST_LINES = 10
 
 def checks_run(call: Invocation) -> Iterator[Finding]:
     """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
-    from ralphy.engine.lane_use.checks import run_checks
-    from ralphy.engine.lane_use.lane_layout import lay_out_clean
-    from ralphy.engine.verify.baseline import require_real_checks
-
     head = head_of(call.repository())[1]
     if not head:
         yield warn("checks", "not run: there is no commit yet", "git add --all && git commit")
@@ -59,8 +59,6 @@ def _told(result: CheckResult) -> Finding:
 @contextmanager
 def _alone(call: Invocation) -> Iterator[Workspace]:
     """The workspace of a loop without a feature, while nobody else works in this checkout."""
-    from ralphy.git.run_lock import Lock
-
     repository = call.repository()
     call.require_trusted(repository)
     ground = Ground(repository, call.settings(repository).config, os.environ)

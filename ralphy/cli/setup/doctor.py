@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.setup import ground, programs
+from ralphy.cli.setup.checks import checks_run
+from ralphy.cli.setup.ground import State, ok
+from ralphy.cli.setup.hindrances import hindrances
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
+from ralphy.processes.program_paths import root_around
 
 if TYPE_CHECKING:
     from ralphy.cli.setup.ground import Finding, Ground
@@ -28,13 +33,9 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     Every check runs once on the committed code, where a story's checks will run, and once on broken code, where they
     must fail: --no-checks leaves that out.
     """
-    from ralphy.cli.setup.ground import State
-
     findings = [_mended(finding) if fix else finding for finding in _findings(call)]
     is_free = all(finding.state is State.OK for finding in findings if finding.name == "lock")
     if checks and is_free and not any(finding.state is State.FAIL for finding in findings):
-        from ralphy.cli.setup.checks import checks_run
-
         findings += checks_run(call)
     failed = [finding for finding in findings if finding.state is State.FAIL]
     warned = [finding for finding in findings if finding.state is State.WARN]
@@ -47,8 +48,6 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
 
 def _mended(finding: Finding) -> Finding:
     """The finding after its fix, where that is safe; else as it is."""
-    from ralphy.cli.setup.ground import ok
-
     if finding.mend is None:
         return finding
     try:
@@ -68,10 +67,6 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _findings(call: Invocation) -> Iterator[Finding]:
-    from ralphy.cli.setup import ground, programs
-    from ralphy.cli.setup.hindrances import hindrances
-    from ralphy.processes.program_paths import root_around
-
     yield from programs.programs(os.environ, root_around(call.where))
     try:
         found = call.repository()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -16,6 +17,16 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ralphy.documents.feature_folder import listed
+from ralphy.engine.wakeups import Wakeups
+from ralphy.errors import EnvironmentProblem
+from ralphy.git.commands import GitError
+from ralphy.git.run_lock import holder
+from ralphy.git.tree_programs import require_programs_outside
+from ralphy.processes.keep_awake import KeepAwake
+from ralphy.prompts.render import doubts, own_prompts
+from ralphy.text.durations import span
 
 if TYPE_CHECKING:
     from ralphy.config.values import Config
@@ -76,9 +87,6 @@ def surroundings(ground: Ground) -> Iterator[Finding]:
 
 def _git_programs(g: Ground) -> Finding:
     """A run refuses to begin where git would run a program that an agent can change."""
-    from ralphy.errors import EnvironmentProblem
-    from ralphy.git.tree_programs import require_programs_outside
-
     try:
         require_programs_outside(g.repository)
     except EnvironmentProblem as error:
@@ -88,9 +96,6 @@ def _git_programs(g: Ground) -> Finding:
 
 def _prompts(g: Ground) -> Finding:
     """Those that are the project's own, of the repository and of each feature."""
-    from ralphy.documents.feature_folder import listed
-    from ralphy.prompts.render import doubts, own_prompts
-
     root = g.repository.root
     features = listed(root, g.config.project.features_dir) if g.config else ()
     folders = (root / ".ralphy" / "prompts", *(feature.private / "prompts" for feature in features))
@@ -104,8 +109,6 @@ def _prompts(g: Ground) -> Finding:
 
 
 def _writable(g: Ground) -> Finding:
-    import tempfile
-
     for folder in (g.repository.root, g.repository.common_dir):
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
@@ -117,8 +120,6 @@ def _writable(g: Ground) -> Finding:
 
 def _watching(g: Ground) -> Finding:
     """Does a change of a file really arrive? A container's or a network's file system may keep it to itself."""
-    import tempfile
-
     try:
         with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=g.repository.git_dir) as folder:
             seconds = _seconds_to_notice(Path(folder))
@@ -132,8 +133,6 @@ def _watching(g: Ground) -> Finding:
 
 def _seconds_to_notice(folder: Path) -> float | None:
     """How long a new file takes to be noticed; None if it is not. The watcher begins a moment after its start."""
-    from ralphy.engine.wakeups import Wakeups
-
     end = time.monotonic() + _WATCH_S
     with Wakeups([folder]) as wakeups:
         number = 0
@@ -177,11 +176,6 @@ def _disk(g: Ground) -> Finding:
 
 def _clock(g: Ground) -> Finding:
     """Is the clock right, and is it that of the files? What comes first at a gate is told by the times of files."""
-    import tempfile
-
-    from ralphy.git.commands import GitError
-    from ralphy.text.durations import span
-
     try:
         newest = float(g.repository.text("log", "-1", "--format=%ct", "HEAD"))
     except GitError:  # no commit yet
@@ -201,8 +195,6 @@ def _sleep(g: Ground) -> Finding:
     """Can idle sleep be held off? A machine without a battery seldom sleeps."""
     import psutil
 
-    from ralphy.processes.keep_awake import KeepAwake
-
     awake = KeepAwake(g.env, str(g.repository.root))
     is_held = awake.hold("doctor")
     awake.close()
@@ -215,8 +207,6 @@ def _sleep(g: Ground) -> Finding:
 
 
 def _lock(g: Ground) -> Finding:
-    from ralphy.git.run_lock import holder
-
     note = holder(g.repository.checkout_dir / "lock")
     if not note:
         return ok("lock", "no Ralphy runs in this checkout")

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.config.fields import all_fields
+from ralphy.config.file import read_values
+from ralphy.detect.stack import detect as detect_stack
+from ralphy.detect.stack import example_check
 from ralphy.errors import Conflict, InvalidInput, NotFound
+from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git.commands import require_plain_rules
+from ralphy.scaffold import writer
+from ralphy.scaffold.config_template import check_lines, config_text
+from ralphy.scaffold.writer import ChangeKind
 
 if TYPE_CHECKING:
     from ralphy.config.values import Check, Config
@@ -36,9 +45,6 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     Overwrites nothing. Commit the new files before the first feature: its branch begins with that commit. With --quiet
     it says only what is to be done first.
     """
-    from ralphy.detect.stack import detect as detect_stack
-    from ralphy.scaffold import writer
-
     repository = call.repository()
     config = call.settings(repository).config
     found = detect_stack(repository.root, prefer=config.stack.language)
@@ -70,18 +76,12 @@ def _detected(found: StackReport) -> list[str]:
 
 def planned(root: Path, config: Config, found: StackReport, *, with_ci: bool = False) -> list[Change]:
     """What `ralphy init` does to a repository with this stack."""
-    from ralphy.detect.stack import example_check
-    from ralphy.scaffold import writer
-
     return writer.plan(root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
                        with_ci=with_ci, example=example_check(found.language), setup=found.setup)  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
-    from ralphy.git.commands import require_plain_rules
-    from ralphy.scaffold.writer import ChangeKind
-
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
     if added_to:
         require_plain_rules(repository.root)
@@ -95,8 +95,6 @@ def _to_commit_first(mixed: Mapping[str, str]) -> list[str]:
 
 def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
     """How to have the settings on every branch."""
-    from ralphy.scaffold.writer import ChangeKind
-
     new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
     if not paths:
@@ -109,8 +107,6 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tup
 @with_options
 def init_prompts(call: Invocation, force: bool) -> int:
     """Copy the prompts to .ralphy/prompts/ to customise them; existing files stay."""
-    from ralphy.scaffold import writer
-
     said = writer.init_prompts(call.repository().root, force)
     return call.output.answer("init-prompts", "\n".join(said), said=said)
 
@@ -120,8 +116,6 @@ def init_prompts(call: Invocation, force: bool) -> int:
 @with_options
 def detect(call: Invocation, save: bool) -> int:
     """Show the detected language and checks, with the evidence; run nothing."""
-    from ralphy.detect.stack import detect as detect_stack
-
     repository = call.repository()
     found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
     saved = _save(repository.root, found) if save else ""
@@ -141,9 +135,6 @@ def _described(found: StackReport, saved: str) -> list[str]:
 
 def _save(root: Path, found: StackReport) -> str:
     """Add the checks to the settings' file, or say why it stays as it is."""
-    from ralphy.files.atomic import read_regular, replace_file
-    from ralphy.scaffold.config_template import config_text
-
     if not found.checks:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
@@ -164,16 +155,11 @@ def _save(root: Path, found: StackReport) -> str:
 
 def _settings_in(data: bytes) -> dict[str, object]:
     """The settings that a file has itself; InvalidInput names the line that is wrong."""
-    from ralphy.config.fields import all_fields
-    from ralphy.config.file import read_values
-
     return {name: value for name, (value, _) in read_values(data, CONFIG, all_fields()).values.items()}
 
 
 def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
     """The file with the checks behind everything else, read again to be sure of it."""
-    from ralphy.scaffold.config_template import check_lines
-
     start = b"" if not before or before.endswith(b"\n") else b"\n"
     after = before + start + "\n".join(["", *check_lines(checks), ""]).encode()
     try:

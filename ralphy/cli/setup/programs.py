@@ -6,16 +6,37 @@ import os
 import re
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ralphy.agents.claude.versions import INSTALL, NAMES, why_untested
+from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
+from ralphy.agents.presets import preset_of
 from ralphy.cli.setup.ground import Finding, Ground, State, fail, ok, warn
+from ralphy.cli.setup.init import planned
+from ralphy.config.load import with_stack
+from ralphy.config.values import Config
+from ralphy.detect.stack import detect, example_check
+from ralphy.engine.lane_use.strict import require_agent_starts
+from ralphy.engine.verify.startable import missing, without_feature
+from ralphy.engine.workspace.safety_level import AS_YOU
 from ralphy.errors import EnvironmentProblem, RalphyError
 from ralphy.files.safe_open import read_safely
+from ralphy.forge.call import call, said
+from ralphy.forge.github import GitHub
+from ralphy.forge.push import remote, try_push
+from ralphy.git.commands import NOBODY, head_of, identity_of
+from ralphy.git.signing import format_of, require_signer, signs_commits
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.program_paths import GIT, find, lies_in, own_environment
+from ralphy.sandbox.bubblewrap import bare_sandbox, program_at, why_not, why_not_found
+from ralphy.sandbox.bubblewrap import find as find_bwrap
+from ralphy.sandbox.syscall_filter import is_filtered
+from ralphy.scaffold.config_template import check_line
+from ralphy.scaffold.writer import apply, stale_schemas, write_schemas
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -41,8 +62,6 @@ def project(ground: Ground) -> Iterator[Finding]:
 
 def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, str]:
     """(exit code, first line) of a program; 124 and a sentence when it does not answer in time."""
-    from ralphy.forge.call import call, said
-
     try:
         answer = call(argv, cwd=cwd, env=env, timeout_s=_ANSWER_S)
     except RalphyError as error:
@@ -79,8 +98,6 @@ def _make(env: Mapping[str, str]) -> Finding:
 
 def _own_command(env: Mapping[str, str]) -> Finding:
     """Is the `ralphy` that make and scripts find this one? Another tool has a command of that name."""
-    import sysconfig
-
     scripts = Path(sysconfig.get_path("scripts"))
     first = shutil.which("ralphy", path=env.get("PATH"))
     fix = f'export PATH="{scripts}:$PATH"'
@@ -95,8 +112,6 @@ def _own_command(env: Mapping[str, str]) -> Finding:
 
 def _set_up(g: Ground) -> Finding:
     """Is the repository set up, with this version's schemas for editors?"""
-    from ralphy.scaffold.writer import stale_schemas, write_schemas
-
     root = g.repository.root
     if not (root / ".ralphy" / "config.yaml").exists():
         said = "no .ralphy/config.yaml: defaults and detected checks are used"
@@ -108,18 +123,11 @@ def _set_up(g: Ground) -> Finding:
 
 
 def _initialised(g: Ground) -> list[str]:
-    from ralphy.cli.setup.init import planned
-    from ralphy.config.values import Config
-    from ralphy.detect.stack import detect
-    from ralphy.scaffold.writer import apply
-
     config = g.config or Config()
     return apply(planned(g.repository.root, config, detect(g.repository.root, prefer=config.stack.language)))
 
 
 def _identity(g: Ground) -> Finding:
-    from ralphy.git.commands import NOBODY, identity_of
-
     who = identity_of(g.repository)
     if who == NOBODY:
         fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
@@ -129,9 +137,6 @@ def _identity(g: Ground) -> Finding:
 
 def _signing(g: Ground) -> Finding:
     """Are commits signed, and can they be while nobody is there?"""
-    from ralphy.git.commands import identity_of
-    from ralphy.git.signing import format_of, require_signer, signs_commits
-
     try:
         if not signs_commits(g.repository):
             return ok("signing", "commit.gpgsign is off: commits are not signed")
@@ -145,11 +150,6 @@ def _signing(g: Ground) -> Finding:
 
 
 def _agent(g: Ground) -> Finding:
-    from ralphy.agents.claude.versions import INSTALL, NAMES, why_untested
-    from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
-    from ralphy.agents.presets import preset_of
-    from ralphy.sandbox.bubblewrap import program_at
-
     if g.config is None:
         return fail("agent", "skipped: cannot read the settings", "ralphy validate")
     program = g.config.agent.command[0]
@@ -174,9 +174,6 @@ def _agent(g: Ground) -> Finding:
 
 def _login(g: Ground) -> Finding:
     """Does the agent's program say that it is logged in? It asks nobody, and costs nothing."""
-    from ralphy.agents.presets import preset_of
-    from ralphy.sandbox.bubblewrap import program_at
-
     own = preset_of(g.config.agent.preset) if g.config else None
     path = program_at(own.command[0], g.repository.root, g.env) if own and own.asks_login else None
     if not own or not g.config or g.config.agent.command != own.command or not path or _in_the_checkout(g, path):
@@ -206,8 +203,6 @@ def _in_the_checkout(g: Ground, program: Path) -> str:
 
 def _variables(g: Ground) -> Finding:
     """Variables that steer the agent's program by hand, and that no unattended run gets."""
-    from ralphy.agents.presets import preset_of
-
     own = preset_of(g.config.agent.preset if g.config else "").variables
     names = own.held_back((name for name, value in g.env.items() if value), g.config.agent.env if g.config else ())
     if not names:
@@ -225,10 +220,6 @@ def _sandbox(g: Ground) -> Finding:
 
 
 def _walls(g: Ground) -> Finding:
-    from ralphy.engine.workspace.safety_level import AS_YOU
-    from ralphy.sandbox.bubblewrap import bare_sandbox, why_not, why_not_found
-    from ralphy.sandbox.bubblewrap import find as find_bwrap
-
     if g.config is None:
         return fail("sandbox", "skipped: cannot read the settings", "ralphy validate")
     safety = g.config.safety
@@ -249,8 +240,6 @@ def _walls(g: Ground) -> Finding:
 
 def _closed_walls(g: Ground) -> Finding:
     """The level strict, tried as a loop would put it up."""
-    from ralphy.engine.lane_use.strict import require_agent_starts
-
     try:
         with workspace_of(g) as (w, _):
             require_agent_starts(w)
@@ -261,16 +250,12 @@ def _closed_walls(g: Ground) -> Finding:
 
 def _unfiltered() -> str:
     """That system calls are not filtered on this machine; "" if they are."""
-    from ralphy.sandbox.syscall_filter import is_filtered
-
     machine = os.uname().machine
     return "" if is_filtered(machine) else f", without a system call filter (none for {machine})"
 
 
 def _checks(g: Ground) -> Finding:
     """The checks, and whether their programs are there; what is only to be made yet is no fault."""
-    from ralphy.engine.verify.startable import missing
-
     if g.config is None:
         return fail("checks", "skipped: cannot read the settings", "ralphy validate")
     name_one = _a_line_for_checks(g)
@@ -291,9 +276,6 @@ def _checks(g: Ground) -> Finding:
 
 def _a_line_for_checks(g: Ground) -> str:
     """What to put into the settings where no check is known, as this language would say it."""
-    from ralphy.detect.stack import detect, example_check
-    from ralphy.scaffold.config_template import check_line
-
     prefer = g.config.stack.language if g.config else ""
     example = example_check(detect(g.repository.root, prefer=prefer).language)
     return f"add a line to .ralphy/config.yaml, such as: {check_line(example)}"
@@ -301,20 +283,12 @@ def _a_line_for_checks(g: Ground) -> str:
 
 def workspace_of(g: Ground) -> AbstractContextManager[tuple[Workspace, Path]]:
     """A workspace as a loop would open it, without a feature; the settings must be known."""
-    from ralphy.config.load import with_stack
-    from ralphy.detect.stack import detect
-    from ralphy.engine.verify.startable import without_feature
-
     assert g.config is not None
     checks = with_stack(g.config, detect(g.repository.root, prefer=g.config.stack.language).checks)
     return without_feature(g.repository, g.config, checks, g.env)
 
 
 def _remote(g: Ground) -> Finding:
-    from ralphy.forge.call import said
-    from ralphy.forge.push import remote, try_push
-    from ralphy.git.commands import head_of
-
     if not g.repository.text("remote"):
         return warn("remote", "none: the result will be the branch and PR.md", "(optional) git remote add origin URL")
     try:
@@ -328,9 +302,6 @@ def _remote(g: Ground) -> Finding:
 
 
 def _pull_requests(g: Ground) -> Finding:
-    from ralphy.forge.github import GitHub
-    from ralphy.forge.push import remote
-
     try:
         target = remote(g.repository.root, env=g.repository.env)
     except RalphyError:

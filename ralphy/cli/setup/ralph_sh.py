@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.config.load import with_stack
+from ralphy.detect.stack import detect
+from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +39,6 @@ def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: b
 
 def written(call: Invocation, folder: Path, *, force: bool = False) -> list[tuple[str, str]]:
     """Write both files into the folder, for this repository's stack; (name, what was done) for each."""
-    from ralphy.detect.stack import detect
-    from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
-
     repository = call.repository()
     config = call.settings(repository).config
     found = detect(repository.root, prefer=config.stack.language)
@@ -51,8 +51,6 @@ def written(call: Invocation, folder: Path, *, force: bool = False) -> list[tupl
 
 def _checks(config: Config, found: StackReport) -> tuple[Check, ...]:
     """What a story of this repository must pass, as far as a script can run it."""
-    from ralphy.config.load import with_stack
-
     return with_stack(config, found.checks)
 
 

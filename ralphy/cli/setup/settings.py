@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import asdict, is_dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralphy.agents.presets import preset_of
 from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.cli.setup.validity import all_files, report
+from ralphy.config.edit import with_setting
+from ralphy.config.fields import UnfitError, accept, all_fields, flow, named, parse_words
+from ralphy.config.file import read_values
+from ralphy.config.load import load, user_file
+from ralphy.config.strict_yaml import short
 from ralphy.errors import Conflict, InvalidInput
+from ralphy.files.atomic import replace_file
+from ralphy.files.safe_open import read_bounded
 
 if TYPE_CHECKING:
     from ralphy.config.fields import Field
@@ -28,8 +39,6 @@ def config() -> None:
 
 
 def _settings_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
-    from ralphy.config.fields import all_fields
-
     return [name for name in all_fields() if name.startswith(word)]
 
 
@@ -45,8 +54,6 @@ def show(call: Invocation, feature: str | None, origin: bool) -> int:
 
     Later places win: default, your own file, .ralphy/config.yaml, the feature's, RALPHY_<SECTION>_<KEY>.
     """
-    from ralphy.config.fields import flow
-
     found = _in_force(call, call.repository(), feature)
     values = _values(found.config)
     width = max(map(len, values))
@@ -64,17 +71,11 @@ def _in_force(call: Invocation, repository: Repository, feature: str | None) -> 
 
 def _values(config: Config) -> dict[str, object]:
     """Dotted name -> value, in the order of the configuration."""
-    from operator import attrgetter
-
-    from ralphy.config.fields import all_fields
-
     return {name: attrgetter(name)(config) for name in all_fields()}
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
-    from dataclasses import asdict, is_dataclass
-
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -88,8 +89,6 @@ def _plain(value: Any) -> Any:
 @with_options
 def get(call: Invocation, key: str, feature: str | None) -> int:
     """Print the value of one setting, such as limits.max_attempts."""
-    from ralphy.config.fields import flow, named
-
     name = named(key).dotted
     found = _in_force(call, call.repository(), feature)
     value = _values(found.config)[name]
@@ -107,11 +106,6 @@ def set_(call: Invocation, key: str, value: str) -> int:
     A list is written with commas (sonnet,opus) or in brackets; null switches a limit off. Nothing is written if the
     value does not fit, or if the file cannot be changed without changing more.
     """
-    from ralphy.config.edit import with_setting
-    from ralphy.config.fields import flow, named
-    from ralphy.files.atomic import replace_file
-    from ralphy.files.safe_open import read_bounded
-
     field = named(key)
     wanted = _typed(field, value)
     repository = call.repository()
@@ -135,10 +129,6 @@ def set_(call: Invocation, key: str, value: str) -> int:
 
 def _typed(field: Field, text: str) -> Any:
     """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets."""
-    from ralphy.config.fields import UnfitError, accept, parse_words
-    from ralphy.config.file import read_values
-    from ralphy.config.strict_yaml import short
-
     if field.dotted == "checks" or (text.lstrip().startswith(("[", "{")) and field.kind.startswith("tuple")):
         section, _, key = field.dotted.rpartition(".")
         document = f"{section}: {{{key}: {text}}}" if section else f"{key}: {text}"
@@ -151,9 +141,6 @@ def _typed(field: Field, text: str) -> Any:
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:
     """What is no model's name would only be replaced with the default, at each run anew."""
-    from ralphy.agents.presets import preset_of
-    from ralphy.config.strict_yaml import short
-
     for model in (wanted,) if isinstance(wanted, str) else wanted:
         if not preset_of(preset).models.fullmatch(model):
             raise InvalidInput(f"{name} is {short(model)}, which is not the name of a model of the agent {preset}",
@@ -173,9 +160,6 @@ def check(call: Invocation) -> int:
 
     A key that is unknown is an error (3), with the closest one that is known. What has no effect is a warning.
     """
-    from ralphy.cli.setup.validity import all_files, report
-    from ralphy.config.load import load, user_file
-
     root, own = call.repository().root, user_file(os.environ)
     files = [path for path in all_files(call) if path.name == "config.yaml"]
     folders = [path.parent.parent for path in files if path != root / FILE]

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.config.fields import all_fields
+from ralphy.config.file import read_values
+from ralphy.config.load import load
+from ralphy.config.trust import accept
+from ralphy.documents.feature_folder import ignored, listed, misnamed
+from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
+from ralphy.documents.readiness import faults
+from ralphy.engine.workspace.workspace import fixed_base
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.files.git_places import find_root
+from ralphy.files.safe_open import read_bounded
+from ralphy.files.tree_walk import walk
+from ralphy.prompts.context_documents import unreadable
+from ralphy.prompts.render import doubts, own_prompts
 
 if TYPE_CHECKING:
     from ralphy.git.commands import Repository
@@ -72,8 +85,6 @@ def report(
 
 def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files that are meant; NotFound when there are none."""
-    from ralphy.prompts.render import own_prompts
-
     if target is None:
         found = list(all_files(call))
         hint = 'write one (see prd.json.example), or: ralphy start "what you want built"'
@@ -93,10 +104,6 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 def all_files(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read: all of a feature, which Ralphy itself can have excluded from Git; elsewhere
     those that Git ignores are left out."""
-    from ralphy.documents.feature_folder import listed
-    from ralphy.files.tree_walk import walk
-    from ralphy.prompts.render import own_prompts
-
     repository = call.repository()
     paths = {found.path: None for found in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
@@ -117,8 +124,6 @@ def all_files(call: Invocation) -> Iterator[Path]:
 
 def _misnamed(call: Invocation) -> list[_Verdict]:
     """The folders that are no features because of their names alone."""
-    from ralphy.documents.feature_folder import ignored, misnamed
-
     repository = call.repository()
     folder = _features_dir(call, repository)
     return [_Verdict(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
@@ -134,9 +139,6 @@ def _features_dir(call: Invocation, repository: Repository) -> str:
 
 def _bases(call: Invocation) -> Collection[str]:
     """The branches that no story's work may be on: the repository's own, where there is one."""
-    from ralphy.documents.prd_reader import USUAL_BASES
-    from ralphy.engine.workspace.workspace import fixed_base
-
     try:
         repository = call.repository()
         base = fixed_base(repository, call.settings(repository).config)
@@ -160,17 +162,12 @@ def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
 
 
 def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
-    from ralphy.documents.prd_reader import read_prd
-
     document, _ = read_prd(path, base_branches=bases, shown_as=shown)
     return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
 
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A warning for each document that a story's context names and that cannot be read."""
-    from ralphy.files.git_places import find_root
-    from ralphy.prompts.context_documents import unreadable
-
     found = find_root(str(path.parent))
     root = Path(found[0]) if found else path.parent
     for number, story in enumerate(document["userStories"]):
@@ -179,14 +176,10 @@ def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str
 
 
 def _stories(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.documents.prd_reader import read_stories_draft
-
     return f"{len(read_stories_draft(_bytes(path, shown, _DRAFT_BYTES), shown))} stories"
 
 
 def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.documents.readiness import faults
-
     if found := faults(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace")):
         raise InvalidInput("\n".join(f"{shown}:{fault}" for fault in found),
                            hint=f'edit {shown}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
@@ -194,16 +187,11 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.config.fields import all_fields
-    from ralphy.config.file import read_values
-
     found = read_values(_bytes(path, shown, _CONFIG_BYTES), shown, all_fields())
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 
 def _prompt(path: Path, shown: str, _: Collection[str]) -> str:
-    from ralphy.prompts.render import doubts, own_prompts
-
     step = own_prompts(path.parent).get(path, "")
     found = [text.replace(str(path), shown) for text in doubts(path, step)] if step else []
     return "\n".join([f"prompt of the {step} step" if step else "no step has a prompt of this name",
@@ -211,8 +199,6 @@ def _prompt(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _bytes(path: Path, shown: str, most: int) -> bytes:
-    from ralphy.files.safe_open import read_bounded
-
     data = read_bounded(path, most, where=shown)
     if data is None:
         raise NotFound("does not exist", where=shown, hint="`ralphy validate` without arguments checks everything")
@@ -237,9 +223,6 @@ def trust(call: Invocation) -> int:
     agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A changed
     setting must be accepted again.
     """
-    from ralphy.config.load import load
-    from ralphy.config.trust import accept
-
     root = call.repository().root
     found = load(root, None, env=os.environ)
     accept(root, found.loosening, os.environ)

@@ -13,7 +13,13 @@ from ralphy.cli.options import Invocation, feature_argument, for_each, with_opti
 from ralphy.cli.output import error_body
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
 from ralphy.cli.status.lines import phase, shown, status_lines
+from ralphy.cli.status.moments import moment
+from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, status_of, stopped_at
+from ralphy.engine.view.view import phase_of
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.git.run_lock import holder
+from ralphy.pipeline.decision import Rest
+from ralphy.pipeline.forecast import what_is_left
 from ralphy.text.rehearsed import NOTE
 from ralphy.text.tone import BAD, STRONG, Toned
 
@@ -56,12 +62,6 @@ def why(call: Invocation, feature: str | None) -> int:
 
 def explained(workspace: Workspace, found: Found | None, before: str = "") -> tuple[Snapshot, str, dict[str, Any]]:
     """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
-    from ralphy.cli.status.moments import moment
-    from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, stopped_at
-    from ralphy.engine.view.view import phase_of
-    from ralphy.pipeline.decision import Rest
-    from ralphy.pipeline.forecast import what_is_left
-
     snapshot, decision, reason = decided(workspace, found)
     kind, until = type(decision).__name__, getattr(decision, "until", None)
     working = _working_on(workspace)
@@ -91,8 +91,6 @@ def _working_on(workspace: Workspace) -> str:
 
 
 def _holder(workspace: Workspace) -> dict[str, object]:
-    from ralphy.git.run_lock import holder
-
     return holder(workspace.repository.checkout_dir / "lock")
 
 
@@ -153,8 +151,6 @@ def _are_several(call: Invocation) -> bool:
 
 def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
     """Where the feature stands; what is worked on at this moment comes before what would come next."""
-    from ralphy.engine.view.status import status_of
-
     found, w = call.opened(feature)
     with w:
         running = _holder(w) or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from ralphy.text.durations import span
 
@@ -18,6 +19,4 @@ def moment(at: float, now: float) -> str:
 
 def seconds_of(iso: str) -> float:
     """The epoch seconds of a moment as JSON has it."""
-    from datetime import datetime
-
     return datetime.fromisoformat(iso).timestamp()

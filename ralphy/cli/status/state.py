@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.cli.status.look import standing
+from ralphy.cli.stories.gates import mark
+from ralphy.engine.person.again import redo_step
 from ralphy.errors import Conflict, ExitCode
+from ralphy.pipeline.steps.qa import QA
+from ralphy.pipeline.steps.spec import SPEC
 
 if TYPE_CHECKING:
     from ralphy.pipeline.steps.step import Step
@@ -40,8 +45,6 @@ def state() -> None:
 @with_options
 def get(call: Invocation, feature: str | None) -> int:
     """Show the phase, the story that is next or worked on, and how many are completed."""
-    from ralphy.cli.status.look import standing
-
     value = standing(call, feature)
     phase = _WORDS.get(value["phase"], "implement")
     open_ = [row for row in value["stories"] if row["status"] in ("in_progress", "pending")]
@@ -63,11 +66,6 @@ def set_(call: Invocation, feature: str | None, phase: str) -> int:
 
     Any other move is refused (4): what is not done is not skipped.
     """
-    from ralphy.cli.status.look import standing
-    from ralphy.cli.stories.gates import mark
-    from ralphy.pipeline.steps.qa import QA
-    from ralphy.pipeline.steps.spec import SPEC
-
     value = standing(call, feature)
     now, is_done = value["phase"], value["tasks_total"] == value["tasks_completed"] > 0
     if _WORDS.get(now) == phase:
@@ -86,7 +84,5 @@ def set_(call: Invocation, feature: str | None, phase: str) -> int:
 
 
 def _again(call: Invocation, feature: str | None, step: Step) -> str:
-    from ralphy.engine.person.again import redo_step
-
     with call.edited(feature, f"redo {step.name}", review=False, starts_over=step.starts_over) as (w, _):
         return redo_step(w, step)

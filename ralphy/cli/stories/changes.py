@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ralphy.cli.options import require_changeable
+from ralphy.documents import request_queue
+from ralphy.engine.person.story_changes import keep, plan, with_queued
+from ralphy.engine.view.status import seen
+from ralphy.engine.workspace.workspace import repository_token
 from ralphy.errors import Conflict, ExitCode
+from ralphy.git.run_lock import Held, holder
+from ralphy.pipeline.requests import Verb
+from ralphy.processes.command import REPO_MARKER
+from ralphy.processes.process_table import descends_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +34,6 @@ def change_stories(
     call: Invocation, feature: str | None, change: Change, purpose: str, say: Say, *, review: bool = True
 ) -> int:
     """Make the change and `say` it; where another Ralphy works, queue it for that one."""
-    from ralphy.engine.person.story_changes import keep, plan, with_queued
-    from ralphy.git.run_lock import Held
-    from ralphy.pipeline.requests import Verb
-
     try:
         with call.edited(feature, purpose, review=review) as (w, s):
             if change.verb is Verb.ADD:  # the ids of stories that are queued are taken
@@ -44,10 +48,6 @@ def change_stories(
 
 def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
-    from ralphy.documents import request_queue
-    from ralphy.engine.person.story_changes import plan, with_queued
-    from ralphy.engine.view.status import seen
-
     if held.purpose not in _EVERY and not held.purpose.startswith(_FEATURE):
         raise held
     found, workspace = call.opened(name)
@@ -66,10 +66,6 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
 
 def _require_person(w: Workspace) -> None:
     """Raises Conflict within a run of this checkout: what agents and checks ask for is not a person's word."""
-    from ralphy.engine.workspace.workspace import repository_token
-    from ralphy.processes.command import REPO_MARKER
-    from ralphy.processes.process_table import descends_from
-
     token = repository_token(w.repository)
     if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):
         raise Conflict("an agent or a check cannot change the stories of its own run",
@@ -78,8 +74,6 @@ def _require_person(w: Workspace) -> None:
 
 def _when(w: Workspace) -> str:
     """When the request is taken: it may be another feature that is worked on, or the work may just have ended."""
-    from ralphy.git.run_lock import holder
-
     purpose = holder(w.repository.checkout_dir / "lock").get("purpose")
     is_in_work = purpose in (*_EVERY, f"{_FEATURE}{w.feature.name}")
     return "at the next decision" if is_in_work else f"when Ralphy next works on {w.feature.name}"

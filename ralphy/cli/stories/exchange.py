@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.documents.prd_reader import MOST_SHOWN, prd_problems
 from ralphy.documents.prd_rules import rendered
+from ralphy.engine.view.status import seen
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.formats import FORMATS, read
+from ralphy.exchange.issues import plan_of
+from ralphy.exchange.plan import Plan
+from ralphy.exchange.structured import prd_of
+from ralphy.files.atomic import replace_file
+from ralphy.files.safe_open import read_bounded
+from ralphy.files.tree_walk import walk
+from ralphy.forge.issues import read_issues, source_of
+from ralphy.scaffold.writer import feature_with, slug
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +50,6 @@ def import_(
     OpenSpec, lists of - [ ] items, YAML, the issues.jsonl of beads, and folders with a Markdown file for each task.
     Stories that are done there stay done. Open issues of GitHub, or one by its number, are read through gh.
     """
-    from ralphy.forge.issues import source_of
-    from ralphy.scaffold.writer import feature_with, slug
-
     path = call.directory / source
     issues = source_of(source)
     if label and (issues is None or issues.number):
@@ -67,9 +74,6 @@ def import_(
 
 
 def _of_issues(source: IssueSource, label: str) -> Plan:
-    from ralphy.exchange.issues import plan_of
-    from ralphy.forge.issues import read_issues
-
     found, is_cut = read_issues(source, label, os.environ)
     plan = plan_of(found, source.slug)
     if is_cut:
@@ -79,8 +83,6 @@ def _of_issues(source: IssueSource, label: str) -> Plan:
 
 def _require_valid(plan: Plan, source: str) -> None:
     """Raises InvalidInput with what prd.json cannot hold, each with the place of its story in the other tool's file."""
-    from ralphy.documents.prd_reader import MOST_SHOWN, prd_problems
-
     lines = []
     for problem in prd_problems(plan.document())[:MOST_SHOWN]:
         match problem.path:
@@ -100,10 +102,6 @@ def _require_valid(plan: Plan, source: str) -> None:
 @with_options
 def export(call: Invocation, feature: str | None, output: str | None) -> int:
     """Write the stories as the prd.json that other tools read: to stdout, or to --output."""
-    from ralphy.engine.view.status import seen
-    from ralphy.exchange.plan import Plan
-    from ralphy.exchange.structured import prd_of
-
     where, workspace = call.opened(feature)
     with workspace as w:
         prd, name = seen(w, where).prd, w.feature.name
@@ -121,9 +119,6 @@ def export(call: Invocation, feature: str | None, output: str | None) -> int:
 
 def _files(path: Path) -> dict[str, str]:
     """The file, or the Markdown files below the folder."""
-    from ralphy.files.safe_open import read_bounded
-    from ralphy.files.tree_walk import walk
-
     if path.is_dir():
         inside = sorted(found.path for found in walk(path) if found.name.endswith(".md"))
         if len(inside) > _MOST_FILES:
@@ -139,8 +134,6 @@ def _files(path: Path) -> dict[str, str]:
 
 def _write(path: Path, text: str) -> str:
     """Write the file and give its path; nothing that is there is overwritten."""
-    from ralphy.files.atomic import replace_file
-
     if path.exists():
         raise Conflict("is there already", where=str(path), hint="name another --output, or remove it")
     try:

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.stories.changes import change_stories
+from ralphy.engine.feature.documents import to_read
+from ralphy.engine.person.again import redo_step
+from ralphy.engine.person.story_changes import keep, plan
+from ralphy.engine.view.observe import observe
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_text, replace_file
+from ralphy.git.run_lock import holder
+from ralphy.pipeline.decide import decide, waiting_gate
+from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
 
@@ -55,9 +63,6 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
 
     Raises Conflict, and leaves nothing there, if no gate waits for it, or what waits there is not what was `seen`.
     """
-    from ralphy.engine.view.observe import observe
-    from ralphy.pipeline.decide import decide, waiting_gate
-
     with call.workspace(feature) as w:
         call.lay_out(w)
         s = observe(w)
@@ -88,8 +93,6 @@ def _beside_pending(w: Workspace, marker: str, text: str) -> str:
 
 def shown_at(w: Workspace, s: Snapshot, gate: str) -> str:
     """What changes when anything does that a person decides on at the gate: its documents, or the code of a review."""
-    from ralphy.engine.feature.documents import to_read
-
     step = step_of(gate)
     there = [to_read(w, name) for name in (step.document, *step.beside)]
     return "+".join([*(sha256(data).hexdigest() for data in there), step.inputs_now(s).get(CODE, "")])
@@ -109,8 +112,6 @@ def stop(call: Invocation, feature: str | None) -> int:
 
     Raises NotFound if none works here, or on another feature than the one that is named.
     """
-    from ralphy.git.run_lock import holder
-
     repository = call.repository()
     wanted = call.feature(repository, feature).name if feature is not None else ""
     note = holder(repository.checkout_dir / "lock")
@@ -139,10 +140,6 @@ def redo_help() -> str:
 @feature_argument
 @with_options
 def redo(call: Invocation, target: str, feature: str | None) -> int:
-    from ralphy.engine.person.again import redo_step
-    from ralphy.engine.person.story_changes import keep, plan
-    from ralphy.pipeline.requests import Change, Verb
-
     named = {step.name: step for step in makers()}
     step = named.get(target)
     with call.edited(feature, f"redo {target}", review=False, starts_over=bool(step and step.starts_over)) as (w, s):
@@ -162,8 +159,6 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
     """Reset attempt counts: failed and blocked stories become pending. Commits and kept attempts stay."""
-    from ralphy.cli.stories.changes import change_stories
-    from ralphy.pipeline.requests import Change, Verb
 
     def say(_: Workspace, new: Changed) -> None:
         call.output.answer("reset", new.said, said=new.said)

@@ -22,8 +22,18 @@ from ralphy.cli.options import (
     stories_begun,
     with_options,
 )
+from ralphy.cli.status.lines import story_line
+from ralphy.cli.status.look import standing
+from ralphy.documents.review import boxes, known_answers
+from ralphy.engine.view.observe import observe
+from ralphy.engine.view.status import seen, status_of
+from ralphy.engine.view.view import render_tasks
 from ralphy.errors import ExitCode, NotFound
+from ralphy.git import ledger
+from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.requests import Change, Verb
+from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
+from ralphy.pipeline.verification import verified_by
 
 if TYPE_CHECKING:
     from ralphy.documents.criteria import Item
@@ -48,9 +58,6 @@ tasks = story
 @with_options
 def list_(call: Invocation, feature: str | None) -> int:
     """List the stories and their status, of every open feature."""
-    from ralphy.cli.status.lines import story_line
-    from ralphy.cli.status.look import standing
-
     names = call.meant(feature)
 
     def show(name: str | None) -> int:
@@ -67,9 +74,6 @@ def list_(call: Invocation, feature: str | None) -> int:
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
     """Show the next story; where there is none, 10 if it waits for an answer, 11 if stories have failed."""
-    from ralphy.engine.view.status import seen
-    from ralphy.pipeline.stories import asks_only, next_ready, why_stuck
-
     where, workspace = call.opened(feature)
     with workspace as w:
         prd, name = seen(w, where).prd, w.feature.name
@@ -98,18 +102,12 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
 
 
 def _has_story(call: Invocation, feature: str | None, story_id: str) -> bool:
-    from ralphy.engine.view.status import seen
-
     where, workspace = call.opened(feature)
     with workspace as w:
         return any(one.id == story_id for one in seen(w, where).prd.stories)
 
 
 def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
-    from ralphy.engine.view.status import seen
-    from ralphy.git import ledger
-    from ralphy.pipeline.parts import with_parts
-    from ralphy.pipeline.stories import shown_status
     from ralphy.pipeline.story_changes import found as found_in
 
     where, workspace = call.opened(feature)
@@ -138,11 +136,6 @@ def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
 def _described(
     prd: Prd, found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]
 ) -> list[str]:
-    from ralphy.documents.review import boxes, known_answers
-    from ralphy.pipeline.parts import parts_in_words
-    from ralphy.pipeline.stories import warnings_of
-    from ralphy.pipeline.verification import verified_by
-
     raw, execution = found.raw, found.execution
     evidence = raw.get("evidence") or {}
     landed = f"{commit.commit[:12]} {commit.subject}" if commit else ""
@@ -258,10 +251,6 @@ def _change(call: Invocation, feature: str | None, change: Change, purpose: str)
 
 def _say(call: Invocation, w: Workspace, verb: str, story_id: str, said: str) -> int:
     """The sentence, or the story's row; TASKS.md shows the change as well."""
-    from ralphy.engine.view.observe import observe
-    from ralphy.engine.view.status import status_of
-    from ralphy.engine.view.view import render_tasks
-
     render_tasks(w, observe(w))
     row = next(row for row in status_of(w)["stories"] if row["id"] == story_id)
     return call.output.answer(f"story-{verb}", said, feature=w.feature.name, story=row, said=said)

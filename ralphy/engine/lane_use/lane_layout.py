@@ -19,6 +19,7 @@ from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
 from ralphy.lanes.ignored import dependency_folder
+from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import Pool
 from ralphy.lanes.tree_copy import TreeCopy
 from ralphy.text.tone import WAITING
@@ -44,7 +45,6 @@ def clean_lane(w: Workspace) -> Lane:
 
 def _opened(w: Workspace) -> Pool:
     from ralphy.engine.lane_use.lane_walls import bubblewrap_for
-    from ralphy.lanes.lanes_folder import lanes_folder
 
     program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
     features = w.config.project.features_dir

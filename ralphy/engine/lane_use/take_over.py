@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
+from ralphy.lanes.keeper_call import LaneProblem
+from ralphy.lanes.lane import TakeLimits, Taken
 from ralphy.testguard.substance import FileChange, why_unsafe
 from ralphy.text.tone import BAD, WAITING
 
@@ -44,9 +46,6 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
 
 def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:
     """(what the lane holds, ""), or (None, why not). A keeper that was killed is asked once more."""
-    from ralphy.lanes.keeper_call import LaneProblem
-    from ralphy.lanes.lane import TakeLimits
-
     limits = w.config.limits
     excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
     bounds = TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded)
@@ -136,8 +135,6 @@ def candidate_of(w: Workspace, commit: str) -> Candidate:
 
 def committed(w: Workspace, base: str, head: str) -> Candidate:
     """The code that was committed since `base`, as a candidate; the limits of a lane hold for it, too."""
-    from ralphy.lanes.lane import Taken
-
     green, settings = w.objects.tree_of(base), ""
     files: dict[str, Entry | None] = {}
     big, added = list[tuple[str, int]](), list[str]()

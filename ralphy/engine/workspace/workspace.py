@@ -28,6 +28,7 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
+from ralphy.git.run_lock import holder
 from ralphy.pipeline.breaker import Breaker
 from ralphy.pipeline.events import Event, Listener, Said, Tone, of_journal
 from ralphy.pipeline.history import History
@@ -165,8 +166,6 @@ class Workspace:
         elsewhere = [(place, run) for (place, _), run in self.history.unended.items() if place]
         if not elsewhere:
             return ""
-        from ralphy.git.run_lock import holder
-
         for place, run in elsewhere:
             held = holder(self.repository.state_dir / "checkouts" / place / "lock")
             since = held.get("since")
