@@ -1,7 +1,7 @@
 """The machine as the sandbox of `moderate` shows it: one list of mounts.
 
-Everything is read-only and the network is open. Secrets of the person are hidden, `/tmp` and `/run` are new, and over
-the caches of tools lie Ralphy's own: what an agent plants in those starts nothing of the person's. The folder of the
+Everything is read-only and the network is open. Secrets of the person are hidden, `/tmp` and `/run` are new (with what
+lies in `/tmp`, but for sockets, read-only), and over the caches of tools lie Ralphy's own: what an agent plants in those starts nothing of the person's. The folder of the
 agent's program is new as well, with the person's settings in it, read-only, and the login.
 
 Bubblewrap ends where a mount point is missing on the read-only machine, or where a link leads it to a place that is not
@@ -18,9 +18,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ralphy.sandbox.host_sockets import sockets_below
 from ralphy.sandbox.mount_points import make_mount_point
 
 TMP_BYTES, COVER_BYTES, SHM_BYTES = 4 << 30, 1 << 20, 1 << 29
+_TMP = Path("/tmp")  # noqa: S108 - the machine's
+_MOST_ENTRIES = 200
 # Of a user's name servers and, on NixOS, of all programs; the sockets of the machine's daemons lie beside them.
 _RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system")
 _CACHE_LOCK = ".cargo/.package-cache"  # a file; without it two lanes break each other's builds on an empty cache
@@ -178,15 +181,22 @@ class Machine:
         """New folders in the place of folders, an empty file in that of files: programs fail on a device there."""
         empty = self.caches / "empty"
         _make(empty, is_file=True)
-        found = _real(place for name in SECRETS for place in self._places(name))
+        found = (*_real(place for name in SECRETS for place in self._places(name)), *sockets_below(_TMP))
         return {at: Mount() if at.is_dir() else Mount(empty) for at in found}
 
 
 def _machine() -> dict[Path, Mount]:
-    fresh = {at: Mount(bytes=TMP_BYTES) for at in _real((Path("/tmp"),))}  # noqa: S108 - one of its own
+    fresh = {at: Mount(bytes=TMP_BYTES) for at in _real((_TMP,))}
     fresh |= {at: Mount() for at in _real((Path("/run"),))}
     seen = {Path("/run", name): Mount(source) for name in _RUN for source in _real((Path("/run", name),))}
-    return {Path("/"): Mount(Path("/")), **fresh, **seen}
+    return {Path("/"): Mount(Path("/")), **fresh, **_entries_of_tmp(), **seen}
+
+
+def _entries_of_tmp() -> dict[Path, Mount]:
+    """What lies in /tmp, read-only, the newest first: a project, its tools and their files may be there."""
+    found = [at for at in _entries(_TMP, ()) if not at.is_symlink()]
+    newest = sorted(found, key=lambda at: at.lstat().st_mtime, reverse=True)[:_MOST_ENTRIES]
+    return {at: Mount(at) for at in _real(newest)}
 
 
 def _agents(agent: AgentFolder) -> Mounts:
