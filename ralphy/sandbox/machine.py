@@ -1,6 +1,7 @@
 """The machine as the sandbox of `moderate` shows it: one list of mounts.
 
-Everything is read-only and the network is open. Secrets of the person are hidden, `/tmp` and `/run` are new, and over the caches of tools lie Ralphy's own: what an agent plants in those starts nothing of the person's. The folder of the
+Everything is read-only and the network is open. Secrets of the person are hidden, `/tmp` and `/run` are new, and over
+the caches of tools lie Ralphy's own: what an agent plants in those starts nothing of the person's. The folder of the
 agent's program is new as well, with the person's settings in it, read-only, and the login. What lies in `/tmp` is seen
 there, read-only, but for sockets.
 
